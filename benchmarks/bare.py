@@ -68,7 +68,7 @@ def batches_of(pages: Sequence[Page], table: WebTable) -> list[list[Cell]]:
     size = count = 0
     for page in pages:
         batches[-1] += cells_of(rows[table.key.encode(page.url)])
-        size += 1_000 + len(page.html or b"")
+        size += 1_000 + len(page.body or b"")
         count += 1
         if size >= BATCH_BYTES or count == BATCH_PAGES:
             batches.append([])

@@ -22,7 +22,7 @@ _WORDS = [f"{first}{second}" for first in ("ta", "re", "mo", "li", "cu") for sec
 
 def with_body(page: Page, body: Callable[[str], bytes]) -> Page:
     """Return *page* with the *body* of its digest."""
-    return replace(page, html=body(page.digest or ""), size=None, digest=None)
+    return replace(page, body=body(page.digest or ""), size=None, digest=None)
 
 
 def words(digest: str) -> bytes:

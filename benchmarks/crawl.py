@@ -72,7 +72,7 @@ class Crawl:
         return Page(
             url=self.url(number),
             title=f"Page {number // HOSTS:,} of {_host(number)}",
-            status_code=status,
+            status=status,
             content_type="text/html",
             charset="utf-8",
             size=int(10 ** content.uniform(2, 5.3)),

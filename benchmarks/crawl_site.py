@@ -73,12 +73,12 @@ def answers_of(files: Iterable[Path]) -> dict[str, Answer]:
     found: dict[str, Answer] = {}
     for file in files:
         for page in read_pages(file, types=None, extract=False):
-            if page.status_code == 304 or page.same_as:
+            if page.status == 304 or page.same_as:
                 continue
             headers = {name: value for name, value in page.headers.items() if name.lower() not in _OWN}
             if page.redirect_to:
                 headers["Location"] = web_url(page.redirect_to)
-            found[web_url(page.url)] = Answer(page.status_code, headers, page.html or b"")
+            found[web_url(page.url)] = Answer(page.status, headers, page.body or b"")
     return found
 
 

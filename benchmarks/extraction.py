@@ -48,7 +48,7 @@ def run(setting: Setting) -> list[Result]:
 
 def _pages(setting: Setting) -> list[Body]:
     pages = [page for file in setting.warc_files for page in read_pages(file, extract=False)]
-    return [(page.url, page.html, page.charset) for page in pages if page.html][:: 50 if setting.quick else 1]
+    return [(page.url, page.body, page.charset) for page in pages if page.body][:: 50 if setting.quick else 1]
 
 
 def _ours(page: Body) -> None:

@@ -34,8 +34,8 @@ def run(setting: Setting) -> list[Result]:
                     for page in read_pages(file):
                         writer.put(page)
             hosts = {page.url.split("/")[2] for file in files for page in read_pages(file, extract=False)}
-            stored = [page for host in hosts for page in table.pages(host, host_only=True, columns=["html"])]
-            seen = ((page.url, (page.title or "").encode() + b"\0" + (page.html or b"")) for page in stored)
+            stored = [page for host in hosts for page in table.pages(host, host_only=True, columns=["body"])]
+            seen = ((page.url, (page.title or "").encode() + b"\0" + (page.body or b"")) for page in stored)
             return Run(watch.seconds, len(stored), digest_of(seen))
 
     def script(parse: Callable[[str, bytes], Said]) -> Run:

@@ -44,8 +44,8 @@ def run(setting: Setting) -> list[Result]:
 
         def ours(*, titles: bool) -> Run:
             with stopwatch() as watch:
-                found = list(table.pages(site, columns=["html"]))
-            seen = ((page.url, (page.title or "").encode() * titles + (page.html or b"")) for page in found)
+                found = list(table.pages(site, columns=["body"]))
+            seen = ((page.url, (page.title or "").encode() * titles + (page.body or b"")) for page in found)
             return Run(watch.seconds, len(found), digest_of(seen))
 
         def happybase(columns: list[bytes]) -> Run:
@@ -73,7 +73,7 @@ def run(setting: Setting) -> list[Result]:
 
 def _floors(setting: Setting, table: WebTable, pages: list[Page], what: str) -> Iterator[Result]:
     """Yield how much of our time what we build on takes by itself; the gateway only where Thrift2 is there."""
-    frames = pack([page.html or b"" for page in pages])
+    frames = pack([page.body or b"" for page in pages])
     yield _floor(
         setting, table, pages, f"{what}: zstd's share", "their frames unpacked, and nothing else", _unpack(frames)
     )
@@ -100,7 +100,7 @@ def _floor(
         return Run(watch.seconds, len(pages), None)
 
     runs = [
-        (timed(lambda: list(table.pages(site, columns=["html"]))), timed(part)) for _ in range(setting.pairs(7) + 1)
+        (timed(lambda: list(table.pages(site, columns=["body"]))), timed(part)) for _ in range(setting.pairs(7) + 1)
     ]
     return compared(what, against, runs, target=None)
 
@@ -118,7 +118,7 @@ def _exchanges(setting: Setting, table: WebTable, thrift2: Address, page: Page) 
         webtable.open(f"hbase://{host}:{port}/{table.table}?thrift2={between.port}") as same,
     ):
         site = page.url.split("/")[2]
-        assert list(same.pages(site, columns=["html"], limit=1))
+        assert list(same.pages(site, columns=["body"], limit=1))
         between.exchanges.clear()
-        assert list(same.pages(site, columns=["html"]))
+        assert list(same.pages(site, columns=["body"]))
         return between.exchanges

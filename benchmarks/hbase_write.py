@@ -25,8 +25,8 @@ def run(setting: Setting) -> list[Result]:
             with stopwatch() as watch, table.writer() as writer:
                 for page in pages:
                     writer.put(page)
-            stored = (page for host in hosts for page in table.pages(host, host_only=True, columns=["html"]))
-            return Run(watch.seconds, len(pages), digest_of((page.url, page.html or b"") for page in stored))
+            stored = (page for host in hosts for page in table.pages(host, host_only=True, columns=["body"]))
+            return Run(watch.seconds, len(pages), digest_of((page.url, page.body or b"") for page in stored))
 
     def happybase() -> Run:
         with setting.happybase_table() as table:
@@ -36,7 +36,7 @@ def run(setting: Setting) -> list[Result]:
             stored = ((key.url_of(row), cells[HTML]) for row, cells in table.scan(columns=[HTML], batch_size=50))
             return Run(watch.seconds, len(pages), digest_of(stored))
 
-    size = sum(len(page.html or b"") for page in pages) / len(pages) / 1000
+    size = sum(len(page.body or b"") for page in pages) / len(pages) / 1000
     return [
         compare(
             f"writer: {len(pages):,} prepared pages with bodies ({size:.0f} KB each) into HBase",

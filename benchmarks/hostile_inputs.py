@@ -39,7 +39,7 @@ MB = 1_000_000
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _EMPTY = gzip.compress(b"")
 INPUTS: dict[str, tuple[int, Callable[[int], bytes]]] = {
-    "MB in a line of JSON Lines": (8, lambda n: b'{"url":"https://e.example/","html":"' + b"x" * n * MB + b'"}'),
+    "MB in a line of JSON Lines": (8, lambda n: b'{"url":"https://e.example/","body":"' + b"x" * n * MB + b'"}'),
     "MB in the head of a WARC record": (8, lambda n: b"WARC/1.1\r\nA: " + b"x" * n * MB + b"\r\n\r\n"),
     "header lines of one name": (100_000, lambda n: _page(b"", b"A: b\r\n" * n)),
     "lines of one header": (100_000, lambda n: _page(b"", b"A: b\r\n" + b" c\r\n" * n)),

@@ -39,9 +39,9 @@ def run(setting: Setting) -> list[Result]:
             done, seconds, share = _timed(workers, url, files)
             shares[workers].append(share)
             with webtable.open(url) as table:
-                pages = list(table.pages(full_scan=True, order="storage", columns=["html"]))
+                pages = list(table.pages(full_scan=True, order="storage", columns=["body"]))
             assert f"{len(pages):,} pages stored" in done
-            return Run(seconds, len(pages), digest_of((page.url, page.html or b"") for page in pages))
+            return Run(seconds, len(pages), digest_of((page.url, page.body or b"") for page in pages))
 
     result = compare(
         f"ingest of {len(files)} WARC files into HBase by the command line, with --workers 2",

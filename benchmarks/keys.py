@@ -56,7 +56,7 @@ def real_urls(pages: list[Page], most: int) -> list[str]:
     key = WebKey()
     found = dict.fromkeys(page.url for page in pages)
     for page in pages:
-        for href in _HREF.findall(page.html or b""):
+        for href in _HREF.findall(page.body or b""):
             if len(found) >= most:
                 return list(found)[:most]
             url = urljoin(page.url, href.decode("utf-8", "replace").strip())

@@ -88,9 +88,9 @@ def corpus_pages(files: Iterable[Path]) -> list[Page]:
                 modified = headers.get("last-modified")
                 found[url] = Page(
                     url=url,
-                    html=body,
+                    body=body,
                     title=_title(body),
-                    status_code=int(record.http_headers.get_statuscode()),
+                    status=int(record.http_headers.get_statuscode()),
                     content_type=headers["content-type"].partition(";")[0],
                     charset="utf-8",
                     headers=headers,
@@ -126,7 +126,7 @@ def made_up_pages(count: int, hosts: list[str], *, body_bytes: int = 0) -> Itera
         cut = number % 997
         yield Page(
             url=f"https://{host}/section-{number // len(hosts) % 97:02}/page-{number:07}.html",
-            html=f"<!doctype html><title>{title}</title><p>{words[cut : cut + body_bytes]}".encode(),
+            body=f"<!doctype html><title>{title}</title><p>{words[cut : cut + body_bytes]}".encode(),
             title=title,
             content_type="text/html",
             charset="utf-8",

@@ -132,7 +132,7 @@ def read(url: str, count: int, links: int) -> int:  # noqa: ARG001 - as `write` 
     """Stream all pages out of the table, bodies included, and return how many there were."""
     with webtable.open(url) as table:
         print("ready", flush=True)
-        return sum(1 for page in table.pages(SITE, columns=["html"]) if page.html)
+        return sum(1 for page in table.pages(SITE, columns=["body"]) if page.body)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 METADATA = (
     "url",
     "title",
-    "status_code",
+    "status",
     "content_type",
     "charset",
     "size",
@@ -38,12 +38,12 @@ BATCH_CELLS = 1_000
 
 def cells_of(page: Page) -> dict[bytes, bytes]:
     """Return the cells of *page*: its body as it is and its metadata as 12 columns."""
-    body = page.html or b""
+    body = page.body or b""
     return {
         HTML: body,
         b"metadata:url": page.url.encode(),
         b"metadata:title": (page.title or "").encode(),
-        b"metadata:status_code": str(page.status_code).encode(),
+        b"metadata:status_code": str(page.status).encode(),
         b"metadata:content_type": (page.content_type or "").encode(),
         b"metadata:charset": (page.charset or "").encode(),
         b"metadata:size": str(len(body)).encode(),

@@ -99,9 +99,9 @@ def pages_of(files: Iterable[Path], parse: Callable[[str, bytes], Said]) -> Iter
                     title, links = parse(url, body)
                     yield Page(
                         url=url,
-                        html=body,
+                        body=body,
                         title=title,
-                        status_code=int(record.http_headers.get_statuscode()),
+                        status=int(record.http_headers.get_statuscode()),
                         content_type=headers.get("content-type", "").partition(";")[0],
                         headers=headers,
                         fetched_at=datetime.fromisoformat(record.rec_headers.get_header("WARC-Date")),

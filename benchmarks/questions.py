@@ -192,7 +192,7 @@ QUESTIONS = (
     ),
     Question(
         "broken links",
-        lambda table, _: [(link.source, link.target, link.status_code) for link in table.broken_links(limit=ROWS)],
+        lambda table, _: [(link.source, link.target, link.status) for link in table.broken_links(limit=ROWS)],
         lambda plain, _: plain.broken_links(),
         "SingleColumnValueFilter on metadata:status_code, then a scan of outlinks:urls of all rows",
     ),

@@ -83,7 +83,7 @@ def _measured(setting: Setting, pages: Sequence[Page], hosts: Sequence[str]) -> 
                     writer.put(page)
 
         def scan() -> int:
-            return sum(len(page.html or b"") for host in hosts for page in table.pages(host, columns=["html"]))
+            return sum(len(page.body or b"") for host in hosts for page in table.pages(host, columns=["body"]))
 
         return _timed(write, len(pages)), _timed(scan, len(pages))
 

@@ -83,6 +83,6 @@ def _compared(
             theirs.append(time.perf_counter() - between)
             ours.append(between - begun)
             assert found is not None
-            assert found.html == body == page.html, f"not the same body: {page.url}"
+            assert found.body == body == page.body, f"not the same body: {page.url}"
     mine, other = median(ours) * 1000, median(theirs) * 1000
     return Result(what, against, f"p50 {mine:.3f} ms", f"p50 {other:.3f} ms", other / mine, None)

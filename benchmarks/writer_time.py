@@ -55,7 +55,7 @@ class DroppingStore(WrappedStore):
 def run(setting: Setting) -> list[Result]:
     """Write pages into a store that drops them, and compress and digest their bodies by themselves."""
     pages = list(made_up_pages(setting.scaled(PAGES), ["made-up.example"], body_bytes=BODY_BYTES))
-    bodies = [page.html or b"" for page in pages]
+    bodies = [page.body or b"" for page in pages]
     batches = [bodies[at : at + BATCH] for at in range(0, len(bodies), BATCH)]
     whole, taking, packing, digests = [], [], [], []
     for _ in range(setting.pairs(5)):

@@ -43,7 +43,7 @@ def _at(minutes: float) -> datetime:
 
 
 def _page(minutes: float, html: bytes | None = None, **fields) -> Page:
-    return Page(url="", html=html, fetched_at=_at(minutes), **fields)
+    return Page(url="", body=html, fetched_at=_at(minutes), **fields)
 
 
 _FIRST, _LAST = b"<title>first</title>", b"<title>last</title>"
@@ -100,17 +100,15 @@ KINDS: dict[str, list[Page]] = {
     "without a type": _between(_page(10, b"<p>text")),
     "an empty body": _between(_page(10, b"", headers={"Content-Type": "text/html"})),
     "an empty body without a type": _between(_page(10, b"")),
-    "an error without a body": _between(_page(10, status_code=404)),
-    "an error with an empty body": _between(_page(10, b"", status_code=503)),
-    "an error without a body, twice": _between(_page(10, status_code=404), _page(11, status_code=404)),
-    "an error without a body, last and twice": [_first(), _page(10, status_code=410), _page(11, status_code=410)],
-    "a redirect without a body": _between(_page(10, status_code=301, redirect_to="https://kinds.example/html")),
-    "a redirect with an empty body": _between(
-        _page(10, b"", status_code=302, redirect_to="https://elsewhere.example/x")
-    ),
-    "a redirect to a relative place": _between(_page(10, status_code=307, headers={"Location": "../else?where=1"})),
+    "an error without a body": _between(_page(10, status=404)),
+    "an error with an empty body": _between(_page(10, b"", status=503)),
+    "an error without a body, twice": _between(_page(10, status=404), _page(11, status=404)),
+    "an error without a body, last and twice": [_first(), _page(10, status=410), _page(11, status=410)],
+    "a redirect without a body": _between(_page(10, status=301, redirect_to="https://kinds.example/html")),
+    "a redirect with an empty body": _between(_page(10, b"", status=302, redirect_to="https://elsewhere.example/x")),
+    "a redirect to a relative place": _between(_page(10, status=307, headers={"Location": "../else?where=1"})),
     "a redirect that its header does not name": _between(
-        _page(10, b"x", status_code=200, redirect_to="https://elsewhere.example/refreshed")
+        _page(10, b"x", status=200, redirect_to="https://elsewhere.example/refreshed")
     ),
     "headers alone": _between(_page(10, **_TYPED)),
     "headers alone, last": [_first(), _page(10, **_TYPED)],
@@ -140,28 +138,28 @@ KINDS: dict[str, list[Page]] = {
         _page(11, b"<title>whole</title>" + b"y" * 3_000, content_type="text/html"),
     ],
     "a body that came cut": _between(_page(10, b"<title>c", content_type="text/html", truncated=True)),
-    "a 304": [_first(), _page(10, status_code=304, headers={"ETag": '"2"'})],
-    "a 304 and more": _between(_page(10, status_code=304)),
-    "a 304 after an error": _between(_page(5, b"no", status_code=500), _page(10, status_code=304)),
-    "a 304 after an error, last": [_first(), _page(5, b"no", status_code=500), _page(10, status_code=304)],
-    "a 304 after an error alone": [_page(0, b"no", status_code=500), _page(10, status_code=304), _last()],
-    "a 304 after an error alone, last": [_page(0, b"no", status_code=500), _page(10, status_code=304)],
+    "a 304": [_first(), _page(10, status=304, headers={"ETag": '"2"'})],
+    "a 304 and more": _between(_page(10, status=304)),
+    "a 304 after an error": _between(_page(5, b"no", status=500), _page(10, status=304)),
+    "a 304 after an error, last": [_first(), _page(5, b"no", status=500), _page(10, status=304)],
+    "a 304 after an error alone": [_page(0, b"no", status=500), _page(10, status=304), _last()],
+    "a 304 after an error alone, last": [_page(0, b"no", status=500), _page(10, status=304)],
     "a 304 after an error alone, twice": [
-        _page(0, b"no", status_code=500),
-        _page(10, status_code=304),
-        _page(11, status_code=304),
+        _page(0, b"no", status=500),
+        _page(10, status=304),
+        _page(11, status=304),
     ],
-    "a 304 of what is not stored": [_page(10, status_code=304, headers={"ETag": '"3"'})],
-    "a 304 of what is not stored, and more": [_page(10, status_code=304), _last()],
-    "a 304 before its page": [_page(10, status_code=304), _first()],
-    "a 304 with a body": _between(_page(10, b"<p>odd", status_code=304, content_type="text/html")),
-    "a 304 with an empty body": _between(_page(10, b"", status_code=304)),
+    "a 304 of what is not stored": [_page(10, status=304, headers={"ETag": '"3"'})],
+    "a 304 of what is not stored, and more": [_page(10, status=304), _last()],
+    "a 304 before its page": [_page(10, status=304), _first()],
+    "a 304 with a body": _between(_page(10, b"<p>odd", status=304, content_type="text/html")),
+    "a 304 with an empty body": _between(_page(10, b"", status=304)),
     "a repeat": [_first(), _page(10, same_as="self", headers={"X-Again": "1"})],
     "a repeat with headers of its own": [_first(), _page(10, same_as="self", content_type="text/plain", etag='"r"')],
     "a repeat of what is not stored": [_page(10, same_as="self", headers={"X-A": "1"}), _last()],
     "a repeat of what is not stored, last": [_page(10, same_as="self", headers={"X-A": "1"})],
-    "a repeat of a page without a body": [_page(0, status_code=404), _page(10, same_as="self", status_code=404)],
-    "a repeat with another status": _between(_page(10, same_as="self", status_code=203)),
+    "a repeat of a page without a body": [_page(0, status=404), _page(10, same_as="self", status=404)],
+    "a repeat with another status": _between(_page(10, same_as="self", status=203)),
     "a repeat of another page": _between(_page(10, same_as=url_of("html"), headers={"X-A": "1"})),
     "a repeat of another page that is not stored": _between(
         _page(10, same_as="https://nowhere.example/", headers={"X-A": "1"})
@@ -178,16 +176,16 @@ KINDS: dict[str, list[Page]] = {
     "back to what it was": [_first(), _last(), replace(_first(), fetched_at=_at(30))],
     "a late one": [_first(), _last(), _page(10, b"<title>late</title>", content_type="text/html")],
     "a late one between repeats": [_first(), replace(_first(), fetched_at=_at(20)), _page(10, b"late")],
-    "a late one without a body": [_first(), _last(), _page(10, status_code=404)],
+    "a late one without a body": [_first(), _last(), _page(10, status=404)],
     "a late one before all": [_page(10, b"ten"), _last(), _page(-5, b"early")],
-    "several of one millisecond": _between(_page(10, b"one"), _page(10, b"two"), _page(10, status_code=404)),
+    "several of one millisecond": _between(_page(10, b"one"), _page(10, b"two"), _page(10, status=404)),
     "a millisecond apart": [
         replace(_page(10, b"%d" % number), fetched_at=_at(10) + number * MILLISECOND) for number in range(3)
     ],
     "stripped encodings": _between(
         _page(10, HTML, headers={"Content-Encoding": "br", "Transfer-Encoding": "chunked", "Content-Length": "17"})
     ),
-    "the length of another body": _between(_page(10, status_code=200, headers={"Content-Length": "17"})),
+    "the length of another body": _between(_page(10, status=200, headers={"Content-Length": "17"})),
     "repeated headers": _between(
         _page(10, HTML, headers=[("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Vary", "x"), ("VARY", "y")])
     ),
@@ -211,20 +209,20 @@ KINDS: dict[str, list[Page]] = {
         )
     ),
     "a header that is no text": _between(_page(10, HTML, headers={"X-Surrogate": "a\udc80b"})),
-    **{f"status {status}": _between(_page(10, b"s%d" % status, status_code=status)) for status in _STATUSES},
-    **{f"status {status} without a body": _between(_page(10, status_code=status)) for status in _STATUSES},
+    **{f"status {status}": _between(_page(10, b"s%d" % status, status=status)) for status in _STATUSES},
+    **{f"status {status} without a body": _between(_page(10, status=status)) for status in _STATUSES},
     "before 1990": [
         replace(_page(0, b"a"), fetched_at=datetime(1970, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC)),
-        replace(_page(0, status_code=404), fetched_at=datetime(1989, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+        replace(_page(0, status=404), fetched_at=datetime(1989, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
         replace(_page(0, b"b"), fetched_at=datetime(1996, 2, 29, 1, 2, 3, 45_000, tzinfo=UTC)),
     ],
     "a date in another zone": _between(
         replace(_page(10, b"z"), fetched_at=_at(10).astimezone(tz=None).replace(microsecond=999_999))
     ),
-    "deleted and fetched again": [_first(), _page(10, b"deleted"), _last(), _page(30, status_code=404)],
+    "deleted and fetched again": [_first(), _page(10, b"deleted"), _last(), _page(30, status=404)],
     "deleted": [_first(), _page(10, b"gone")],
     **{
-        f"at {url}": [replace(one, url=url) for one in _between(_page(10, HTML), _page(15, status_code=404))]
+        f"at {url}": [replace(one, url=url) for one in _between(_page(10, HTML), _page(15, status=404))]
         for url in (
             "https://kinds.example:8443/port",
             "http://kinds.example/plain",
@@ -251,7 +249,7 @@ def captures_of(kind: str) -> list[Page]:
     url = KINDS[kind][0].url or url_of(kind)
     # Else all pages would be duplicates of one another.
     named = {body: body + url.encode() for body in (_FIRST, _LAST)}
-    own = [replace(one, url=url, html=named.get(one.html, one.html)) for one in KINDS[kind]]
+    own = [replace(one, url=url, body=named.get(one.body, one.body)) for one in KINDS[kind]]
     return [replace(one, same_as=url) if one.same_as == "self" else one for one in own]
 
 
@@ -289,14 +287,14 @@ def fields_of(page: Page | None, without: set[str] = frozenset()) -> dict[str, o
 
 def _content_of(page: Page | None) -> tuple[object, ...] | None:
     # Which capture stands for a content is a matter of where that lies.
-    return None if page is None else (page.digest, page.size, page.status_code, page.redirect_to, page.title)
+    return None if page is None else (page.digest, page.size, page.status, page.redirect_to, page.title)
 
 
 def answers(
     table: webtable.WebTable, url: str, moments: list[datetime], without: set[str] = frozenset()
 ) -> dict[str, object]:
     """Return what *table* answers about the page at *url*, at all *moments*."""
-    columns = ["html", "outlinks"]
+    columns = ["body", "outlinks"]
     told: dict[str, object] = {
         f"as of {moment}": fields_of(table.get(url, as_of=moment, columns=columns), without) for moment in moments
     }

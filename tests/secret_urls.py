@@ -56,11 +56,11 @@ def with_secrets(texts: Iterable[str]) -> list[str]:
 def pages() -> list[webtable.Page]:
     links = b"<title>home</title><a href=/old>o</a><a href=/x>x</a>"
     made = [
-        webtable.Page(url=f"{HOME}{path}", html=b"%s%d" % (links, days), fetched_at=NOW - timedelta(days=days))
+        webtable.Page(url=f"{HOME}{path}", body=b"%s%d" % (links, days), fetched_at=NOW - timedelta(days=days))
         for path, days in (("", 40), ("", 3), ("a", 2), ("b", 1))
     ]
     redirect = {"Location": HOME}
-    return [*made, webtable.Page(url=f"{HOME}old", status_code=301, headers=redirect, fetched_at=NOW)]
+    return [*made, webtable.Page(url=f"{HOME}old", status=301, headers=redirect, fetched_at=NOW)]
 
 
 @contextmanager

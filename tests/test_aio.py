@@ -30,7 +30,7 @@ OF_THE_LIBRARY = {"after_fork", "check_process", "held", "send_batch"}
 
 
 def page(path: str, **fields: object) -> Page:
-    return Page(url=f"https://a.example/{path}", html=f"<title>{path}</title>".encode(), fetched_at=NOW, **fields)
+    return Page(url=f"https://a.example/{path}", body=f"<title>{path}</title>".encode(), fetched_at=NOW, **fields)
 
 
 def public(owner: type) -> dict[str, object]:
@@ -127,7 +127,7 @@ def test_pages_go_in_and_come_out(url):
 
     one, listed, batch, rest, many, count = asyncio.run(main())
 
-    assert one.html == b"<title>0007</title>"
+    assert one.body == b"<title>0007</title>"
     assert listed == [f"{number:04}" for number in range(1_500)]
     assert [found.title for found in [*batch, *rest]] == ["0000", "0001", "0002", "0003", "0004"]
     assert many == ["0007", None]
@@ -197,7 +197,7 @@ async def main() -> None:
             hit: Hit = found
         host: Host | None = await table.hosts().first()
         async with table.writer(max_age=1) as writer:
-            receipt: aio.Receipt = await writer.put(Page(url="https://a.example/", html=b""))
+            receipt: aio.Receipt = await writer.put(Page(url="https://a.example/", body=b""))
         await table.get(7)  # error: arg-type
         await table.get("https://a.example/", no=7)  # error: call-arg
         table.errors(limit="7")  # error: arg-type

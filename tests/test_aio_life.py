@@ -23,7 +23,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def page(path: str) -> Page:
-    return Page(url=f"https://a.example/{path}", html=f"<title>{path}</title>".encode(), fetched_at=NOW)
+    return Page(url=f"https://a.example/{path}", body=f"<title>{path}</title>".encode(), fetched_at=NOW)
 
 
 class Gate:
@@ -437,7 +437,7 @@ from webtable import Page, aio
 from webtable.errors import OtherProcess
 
 def page(number):
-    return Page(url=f"https://a.example/{number}", html=b"x")
+    return Page(url=f"https://a.example/{number}", body=b"x")
 """
 
 

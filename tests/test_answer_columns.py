@@ -28,7 +28,7 @@ from webtable.repository.answers.tabular import Tabular
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
 HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a>"
-READ = ["html", "outlinks", "link_counts"]
+READ = ["body", "outlinks", "link_counts"]
 
 ANSWERS = {
     "pages": lambda table: table.pages("example.com"),
@@ -70,11 +70,11 @@ ANSWERS = {
 def table(tmp_path_factory):
     with webtable.open(tmp_path_factory.mktemp("answers") / "crawl.db", create=True) as table:
         for age, html in ((5, b"<title>Old</title>"), (1, HTML)):
-            table.put(Page(url=HOME, html=html, headers={"ETag": '"7"'}, fetched_at=NOW - timedelta(days=age)))
+            table.put(Page(url=HOME, body=html, headers={"ETag": '"7"'}, fetched_at=NOW - timedelta(days=age)))
         for url, status in ((GONE, 404), (f"{GONE}2", 404)):
-            table.put(Page(url=url, html=b"n\xf6", charset="latin-1", status_code=status, fetched_at=NOW))
-        table.put(Page(url=f"{HOME}long", html=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
-        table.put(Page(url=MOVED, status_code=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
+            table.put(Page(url=url, body=b"n\xf6", charset="latin-1", status=status, fetched_at=NOW))
+        table.put(Page(url=f"{HOME}long", body=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
+        table.put(Page(url=MOVED, status=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
         table.refresh_links()
         yield table
 
@@ -246,7 +246,7 @@ def from_json_value(kind, value, name=""):
 
 def as_in_json(item):
     name, value = item
-    return "html_base64" if name == "html" and value is not None and b"\xf6" in value else name
+    return "body_base64" if name == "body" and value is not None and b"\xf6" in value else name
 
 
 def csv_of(*records):

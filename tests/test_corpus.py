@@ -81,7 +81,7 @@ def of_host(records: dict[str, Record], host: str, path: str = "/") -> dict[str,
 
 
 def as_recorded(page: Page) -> Record:
-    return Record(page.status_code, page.html or b"", page.fetched_at, page.last_modified, page.etag)
+    return Record(page.status, page.body or b"", page.fetched_at, page.last_modified, page.etag)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def hosts(records: dict[str, Record]) -> list[str]:
 def test_every_page_of_a_host_comes_out_byte_for_byte(table: WebTable, records: dict[str, Record], hosts: list[str]):
     assert len(hosts) >= 2
     for host in hosts if NIGHTLY else hosts[:2]:
-        found = list(table.pages(host, columns=["html"]))
+        found = list(table.pages(host, columns=["body"]))
 
         assert [page.url for page in found] == sorted((page.url for page in found), key=table.key.encode)
         assert {page.url: as_recorded(page) for page in found} == of_host(records, host)
@@ -104,17 +104,17 @@ def test_directories_hold_their_pages_and_no_others(table: WebTable, records: di
     for directory in sorted(directories):
         _, _, host, path = directory.split("/", 3)
 
-        found = list(table.pages(host, path=f"/{path}", columns=["html"]))
+        found = list(table.pages(host, path=f"/{path}", columns=["body"]))
 
         assert len(found) == len({page.url for page in found})
         assert {page.url: as_recorded(page) for page in found} == of_host(records, host, f"/{path}")
 
 
 def test_titles_and_links_are_those_of_the_pages(table: WebTable, records: dict[str, Record], hosts: list[str]):
-    pages = [page for host in hosts for page in table.pages(host, columns=["html", "outlinks"])]
+    pages = [page for host in hosts for page in table.pages(host, columns=["body", "outlinks"])]
 
     assert [page.url for page in pages if page.title is None] == [
-        page.url for page in pages if not re.search(rb"<title>\s*[^<\s]", page.html or b"")
+        page.url for page in pages if not re.search(rb"<title>\s*[^<\s]", page.body or b"")
     ]
     assert all(page.outlink_count == len(page.outlinks or ()) for page in pages)
     # The corpus has a record of its own for each link that leads nowhere.
@@ -129,7 +129,7 @@ def test_a_listing_leaves_the_bodies_out(table: WebTable, records: dict[str, Rec
         found = list(table.pages(host))
 
         assert {page.url for page in found} == set(of_host(records, host))
-        assert all(page.html is None and page.outlinks is None for page in found)
+        assert all(page.body is None and page.outlinks is None for page in found)
         assert {page.url: page.size for page in found} == {
             url: len(record.body) for url, record in of_host(records, host).items()
         }
@@ -158,11 +158,11 @@ def test_every_url_is_found_by_itself(table: WebTable, records: dict[str, Record
 
 
 def test_a_second_ingest_changes_nothing(table: WebTable, warc_files: list[Path], hosts: list[str]):
-    before = [list(table.pages(host, columns=["html", "outlinks"])) for host in hosts]
+    before = [list(table.pages(host, columns=["body", "outlinks"])) for host in hosts]
 
     with table.writer() as writer:
         for page in read_pages(min(warc_files, key=lambda file: file.stat().st_size)):
             writer.put(page)
 
-    assert [list(table.pages(host, columns=["html", "outlinks"])) for host in hosts] == before
+    assert [list(table.pages(host, columns=["body", "outlinks"])) for host in hosts] == before
     assert all(page.fetched_at < datetime.now(UTC) for pages in before for page in pages)

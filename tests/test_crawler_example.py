@@ -106,7 +106,7 @@ def test_it_waits_as_long_as_it_is_asked_to(run, site, status):
 
     stored = run()
 
-    assert (stored[url].status_code, stored[url].title) == (200, "1")
+    assert (stored[url].status, stored[url].title) == (200, "1")
     assert [one.status for one in site.asked if one.url == url] == [status, 200]
 
 

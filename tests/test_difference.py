@@ -19,7 +19,7 @@ TUESDAY = MONDAY + timedelta(days=1)
 
 def page(html: str | bytes | None = "<p>x", fetched_at: datetime = MONDAY, **fields: object) -> Page:
     body = html.encode() if isinstance(html, str) else html
-    return Page(**{"url": URL, "html": body, "fetched_at": fetched_at, "content_type": "text/html", **fields})
+    return Page(**{"url": URL, "body": body, "fetched_at": fetched_at, "content_type": "text/html", **fields})
 
 
 def between(old: object, new: object, **fields: object) -> Difference:
@@ -57,10 +57,10 @@ def test_a_change_of_nothing_but_markup_is_no_difference():
 
 
 def test_title_and_status_are_pairs_of_the_old_and_the_new():
-    found = difference(page(title="A", status_code=200), page(title=None, html=None, status_code=404))
+    found = difference(page(title="A", status=200), page(title=None, body=None, status=404))
 
     assert found.title == ("A", None)
-    assert found.status_code == (200, 404)
+    assert found.status == (200, 404)
 
 
 def test_a_title_that_was_not_given_is_that_of_the_body():
@@ -216,9 +216,9 @@ def test_a_body_that_is_no_html_has_no_links():
 
 
 def test_a_difference_is_shown_in_words():
-    old = page("<p>a<a href=b>B</a><a href=c>C</a>", title="A", status_code=200, headers={"etag": "1", "x": "y"})
+    old = page("<p>a<a href=b>B</a><a href=c>C</a>", title="A", status=200, headers={"etag": "1", "x": "y"})
     new = page(
-        "<p>b<a href=c>CC</a><a href=d rel=nofollow>D</a>", TUESDAY, title="B", status_code=203, headers={"etag": "2"}
+        "<p>b<a href=c>CC</a><a href=d rel=nofollow>D</a>", TUESDAY, title="B", status=203, headers={"etag": "2"}
     )
 
     assert str(difference(old, new)).splitlines() == [
@@ -250,7 +250,7 @@ def test_what_a_difference_says_commands_no_terminal():
     pages = [
         Page(
             url="https://example.com/",
-            html=f"<title>{evil}{n}</title><p>{evil}{n}".encode(),
+            body=f"<title>{evil}{n}</title><p>{evil}{n}".encode(),
             headers={"X-A": f"{evil}{n}"},
             outlinks=(Link("https://example.com/a", f"{evil}{n}"),),
         )

@@ -30,7 +30,7 @@ FORMATS = ["warc", "parquet", "jsonl"]
 def pages(count=300):
     media = "application/octet-stream"
     return [
-        Page(url=f"{URL}/{number:04}", html=os.urandom(2_000), content_type=media, fetched_at=START)
+        Page(url=f"{URL}/{number:04}", body=os.urandom(2_000), content_type=media, fetched_at=START)
         for number in range(count)
     ]
 
@@ -80,18 +80,18 @@ def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path, form):
 def test_a_body_over_the_limits_of_other_readers_comes_back(tmp_path, form, make):
     body = make()
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
-        table.put(Page(url=URL, html=body, content_type="application/pdf", fetched_at=START))
+        table.put(Page(url=URL, body=body, content_type="application/pdf", fetched_at=START))
         write_export(table, tmp_path / "out", format=form, full_scan=True)
 
     assert verify_export(tmp_path / "out").problems == []
     [page] = read_export(tmp_path / "out")
-    assert page.html == body
+    assert page.body == body
 
 
 def test_the_backup_of_a_stranger_can_be_read_with_lower_limits(tmp_path):
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
         for number in (1, 2):
-            table.put(Page(url=f"{URL}/{number}", html=b"x" * number * 2_000, fetched_at=START))
+            table.put(Page(url=f"{URL}/{number}", body=b"x" * number * 2_000, fetched_at=START))
         write_export(table, tmp_path / "out", full_scan=True)
     report = ReadReport()
 
@@ -104,12 +104,12 @@ def test_the_backup_of_a_stranger_can_be_read_with_lower_limits(tmp_path):
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
 def test_links_and_a_title_that_are_not_in_the_body_come_back(tmp_path, form):
     links = (Link("https://other.example/", "elsewhere", "nofollow"),)
-    table = stored(new_table(), [Page(url=URL, html=b"%PDF", title="T", outlinks=links, fetched_at=START)])
+    table = stored(new_table(), [Page(url=URL, body=b"%PDF", title="T", outlinks=links, fetched_at=START)])
 
     again = out_and_in(table, tmp_path / "out", form)
 
-    page = again.get(URL, columns=["html", "outlinks"])
-    assert (page.title, page.outlinks, page.html) == ("T", links, b"%PDF")
+    page = again.get(URL, columns=["body", "outlinks"])
+    assert (page.title, page.outlinks, page.body) == ("T", links, b"%PDF")
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -132,7 +132,7 @@ def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file
 
 
 def test_the_manifest_says_what_there_is_of_which_table(tmp_path):
-    table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", html=b"y", fetched_at=START + timedelta(days=1))])
+    table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", body=b"y", fetched_at=START + timedelta(days=1))])
 
     write_export(table, tmp_path / "out", "example.com", path="/page/")
 
@@ -196,8 +196,8 @@ def test_a_table_that_has_changed_meanwhile_is_told(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_export(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
     now = datetime.now(UTC)
-    stored(table, [Page(url=f"{URL}/{number:04}", html=b"new", fetched_at=now) for number in (1, 2, 499)])
-    stored(table, [Page(url=f"{URL}/0000a", html=b"older", fetched_at=START)])
+    stored(table, [Page(url=f"{URL}/{number:04}", body=b"new", fetched_at=now) for number in (1, 2, 499)])
+    stored(table, [Page(url=f"{URL}/0000a", body=b"older", fetched_at=START)])
     for number in (3, 4, 5):
         table.delete(f"{URL}/{number:04}")
 
@@ -271,8 +271,8 @@ def test_a_directory_with_files_in_it_is_left_alone(tmp_path):
 def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, form):
     from webtable.store import NewCell, Put
 
-    table = stored(new_table(), [Page(url=f"{URL}/{n}", html=b"x" * 99, fetched_at=START) for n in range(3)])
-    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.html
+    table = stored(new_table(), [Page(url=f"{URL}/{n}", body=b"x" * 99, fetched_at=START) for n in range(3)])
+    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.body
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 
@@ -471,7 +471,7 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_
     with webtable.open(tmp_path / "large.db", create=True, compression="none", ttl=None, versions=20) as table:
         for number in range(60):
             at = START + number * timedelta(seconds=1)
-            stored(table, [Page(url=f"{URL}/{number % 4}", html=body + b"%d" % number, fetched_at=at)])
+            stored(table, [Page(url=f"{URL}/{number % 4}", body=body + b"%d" % number, fetched_at=at)])
         tracemalloc.start()
         try:
             done = write_export(table, tmp_path / "out", format=form, full_scan=True)

@@ -91,13 +91,13 @@ def test_a_record_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
 @pytest.mark.parametrize(
     ("bad", "limit", "value"),
     [
-        (line(b',"html":"' + b"x" * 100_000 + b'"'), "record", 50_000),
+        (line(b',"body":"' + b"x" * 100_000 + b'"'), "record", 50_000),
         (line(b',"title":"' + b"x" * 1_000 + b'"'), "head", 500),
         (line(b',"headers":{"a":"b","c":"d"}'), "fields", 1),
     ],
 )
 def test_a_line_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
-    pages, report = read(bad + line(b',"html":"<title>T"'), **{limit: value})
+    pages, report = read(bad + line(b',"body":"<title>T"'), **{limit: value})
 
     assert [page.title for page in pages] == ["T"]
     assert report.skipped == {limit: 1}
@@ -109,7 +109,7 @@ def test_a_page_over_a_limit_of_parsing_is_passed_on_without_title_and_links():
 
     [unparsed, parsed], report = read(page(html) + GOOD, parsed=1_000)
 
-    assert (unparsed.html, unparsed.title, unparsed.outlinks) == (html, None, ())
+    assert (unparsed.body, unparsed.title, unparsed.outlinks) == (html, None, ())
     assert parsed.title == "T"
     assert (report.unparsed, report.skipped, report.damaged_count) == ({"parsed": 1}, {}, 0)
 

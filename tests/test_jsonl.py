@@ -22,9 +22,9 @@ counts = st.integers(0, 2**53)
 pages = st.builds(
     Page,
     url=st.from_regex(r"https?://[a-z]{1,8}\.example/[a-z0-9?]{0,9}", fullmatch=True),
-    html=st.none() | st.binary() | st.text().map(str.encode),
+    body=st.none() | st.binary() | st.text().map(str.encode),
     title=st.none() | st.text(),
-    status_code=st.integers(100, 599),
+    status=st.integers(100, 599),
     content_type=st.none() | st.sampled_from(["text/html", "text/plain", "image/png"]),
     charset=st.none() | st.text(),
     headers=st.dictionaries(st.text(), st.text()),
@@ -65,7 +65,7 @@ def test_pages_come_back_as_they_were_written(written):
 def test_a_line_is_readable_json():
     page = Page(
         url="https://example.com/",
-        html="<p>né".encode(),
+        body="<p>né".encode(),
         outlinks=(Link("https://a.example/", "A"),),
         fetched_at=FETCHED,
     )
@@ -74,18 +74,18 @@ def test_a_line_is_readable_json():
 
     assert line == {
         "url": "https://example.com/",
-        "html": "<p>né",
+        "body": "<p>né",
         "fetched_at": "2026-03-01T10:20:30.123000Z",
         "outlinks": [["https://a.example/", "A", ""]],
     }
 
 
 def test_chosen_fields_are_all_there_and_no_others():
-    page = Page(url="https://example.com/", html=b"\xff", fetched_at=FETCHED)
+    page = Page(url="https://example.com/", body=b"\xff", fetched_at=FETCHED)
 
-    line = json.loads(page_to_json(page, ["html", "title", "url"]))
+    line = json.loads(page_to_json(page, ["body", "title", "url"]))
 
-    assert list(line.items()) == [("html_base64", "/w=="), ("title", None), ("url", "https://example.com/")]
+    assert list(line.items()) == [("body_base64", "/w=="), ("title", None), ("url", "https://example.com/")]
 
 
 def test_a_field_that_a_page_does_not_have_is_refused_before_anything_is_written():
@@ -99,17 +99,17 @@ def test_a_field_that_a_page_does_not_have_is_refused_before_anything_is_written
     ("line", "reason"),
     [
         (b"not json", "malformed"),
-        (b'{"html": "x"}', "url"),
+        (b'{"body": "x"}', "url"),
         (b'{"url": "no url"}', "no URL"),
-        (b'{"url": "https://example.com/", "status_code": "200"}', "status_code"),
+        (b'{"url": "https://example.com/", "status": "200"}', "status"),
         (b'{"url": "https://example.com/", "fetched_at": "2026-01-01T00:00:00"}', "time zone"),
-        (b'{"url": "https://example.com/", "html_base64": "?"}', "html_base64"),
+        (b'{"url": "https://example.com/", "body_base64": "?"}', "body_base64"),
         (b'{"url": "https://example.com/", "title": "\xff"}', ""),
         (b"[]", "object"),
     ],
 )
 def test_a_bad_line_is_named_by_its_number_and_skipped(line, reason):
-    good = b'{"url": "https://example.com/", "html": "<title>T</title>"}'
+    good = b'{"url": "https://example.com/", "body": "<title>T</title>"}'
 
     found, report = read(b"\n".join([good, b"", line, good]))
 
@@ -129,7 +129,7 @@ def test_unknown_fields_are_ignored_and_counted():
 
 
 def test_title_and_links_are_filled_in_where_they_are_missing():
-    body = '"html": "<title>Found</title><a href=/x>x</a>"'
+    body = '"body": "<title>Found</title><a href=/x>x</a>"'
     data = f'{{"url": "https://example.com/", {body}}}\n{{"url": "https://example.com/", "title": "Given", {body}}}'
 
     found, _ = read(data.encode())
@@ -172,7 +172,7 @@ def test_a_damaged_first_line_does_not_make_a_jsonl_file_a_warc(tmp_path):
 
 def test_a_damaged_member_costs_the_lines_that_are_in_it():
     bodies = [hashlib.sha512(b"%d" % n).hexdigest().encode() for n in range(30)]
-    lines = [b'{"url":"https://example.com/%d","html":"%s"}\n' % (n, body * 3) for n, body in enumerate(bodies)]
+    lines = [b'{"url":"https://example.com/%d","body":"%s"}\n' % (n, body * 3) for n, body in enumerate(bodies)]
     text = b"".join(lines)
     members = [bytearray(gzip.compress(text[at : at + 2_000])) for at in range(0, len(text), 2_000)]
     members[1][300:304] = bytes(4)

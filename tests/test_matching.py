@@ -32,7 +32,7 @@ queries = st.text(alphabet=LETTERS).filter(is_query)
 
 
 def html_page(body: str | None, title: str | None = None, content_type: str | None = "text/html") -> Page:
-    return Page(url=URL, html=body if body is None else body.encode(), title=title, content_type=content_type)
+    return Page(url=URL, body=body if body is None else body.encode(), title=title, content_type=content_type)
 
 
 def lower(text: str) -> str:
@@ -320,7 +320,7 @@ def test_plain_text_is_searched_with_its_angle_brackets():
 
 def test_the_announced_charset_is_used_where_a_page_does_not_bring_one():
     headers = {"content-type": "text/plain; Charset='KOI8-R'"}
-    page = Page(url=URL, html="мир".encode("koi8-r"), content_type="text/plain", headers=headers)
+    page = Page(url=URL, body="мир".encode("koi8-r"), content_type="text/plain", headers=headers)
 
     assert Matcher(Words.of("МИР")).hit(page) is not None
 

@@ -90,7 +90,7 @@ def fetched(request, server):
 def test_a_response_of_any_client_is_a_page(fetched, server):
     page = fetched("/page")
 
-    assert (page.url, page.status_code, page.html) == (f"{server}/page", 200, BODY)
+    assert (page.url, page.status, page.body) == (f"{server}/page", 200, BODY)
     assert (page.content_type, page.charset) == ("text/html", "koi8-r")
     assert (page.etag, page.last_modified, page.redirect_to) == ('"abc"', MODIFIED, None)
     assert page.headers["set-cookie"] == "a=1, b=2"
@@ -101,19 +101,19 @@ def test_a_response_of_any_client_is_a_page(fetched, server):
 def test_a_redirect_that_was_not_followed_says_where_it_leads(fetched, server):
     page = fetched("/moved", follow=False)
 
-    assert (page.url, page.status_code, page.redirect_to) == (f"{server}/moved", 302, f"{server}/page")
+    assert (page.url, page.status, page.redirect_to) == (f"{server}/moved", 302, f"{server}/page")
 
 
 def test_a_redirect_that_was_followed_is_the_page_at_its_end(fetched, server):
     page = fetched("/moved")
 
-    assert (page.url, page.status_code, page.redirect_to) == (f"{server}/page", 200, None)
+    assert (page.url, page.status, page.redirect_to) == (f"{server}/page", 200, None)
 
 
 def test_a_304_repeats_what_is_stored_of_its_url(fetched, server):
     page = fetched("/same")
 
-    assert (page.status_code, page.html, page.same_as) == (304, None, f"{server}/same")
+    assert (page.status, page.body, page.same_as) == (304, None, f"{server}/same")
 
 
 def test_the_hops_of_a_response_are_pages_of_their_own(server):
@@ -166,13 +166,13 @@ def test_a_content_type_that_is_given_as_in_a_header_is_taken_apart():
 
 
 def test_a_location_leads_nowhere_unless_the_status_is_a_redirect():
-    page = with_facts(Page(url="https://example.com/", status_code=201, headers={"Location": "/new"}))
+    page = with_facts(Page(url="https://example.com/", status=201, headers={"Location": "/new"}))
 
     assert page.redirect_to is None
 
 
 def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
-    page = with_facts(Page(url="https://example.com/", status_code=301, redirect_to="mailto:a@example.com"))
+    page = with_facts(Page(url="https://example.com/", status=301, redirect_to="mailto:a@example.com"))
 
     assert page.redirect_to == "mailto:a@example.com"
 
@@ -190,6 +190,6 @@ def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
     ],
 )
 def test_the_text_of_a_page_is_its_body_as_a_browser_would_read_it(html, charset, headers, text):
-    page = Page(url="https://example.com/", html=html, charset=charset, headers=headers)
+    page = Page(url="https://example.com/", body=html, charset=charset, headers=headers)
 
     assert page.text == text

@@ -26,18 +26,18 @@ def test_the_rows_of_a_file_are_pages(tmp_path):
     path = parquet(
         tmp_path,
         url=["https://example.com/", "https://example.com/b"],
-        html=[b"<title>Home</title>", None],
+        body=[b"<title>Home</title>", None],
         fetch_time=[WHEN, WHEN],
-        status_code=pa.array([None, 404], pa.int16()),
+        status=pa.array([None, 404], pa.int16()),
         headers=[[("X-A", "1")], None],
     )
     report = ReadReport()
 
     first, second = read_pages(path, types=None, report=report)
 
-    assert (first.url, first.title, first.fetched_at, first.status_code) == ("https://example.com/", "Home", WHEN, 200)
+    assert (first.url, first.title, first.fetched_at, first.status) == ("https://example.com/", "Home", WHEN, 200)
     assert dict(first.headers) == {"X-A": "1"}
-    assert (second.status_code, second.html) == (404, None)
+    assert (second.status, second.body) == (404, None)
     assert (report.records, report.pages, report.damaged_count) == (2, 2, 0)
 
 
@@ -45,7 +45,7 @@ def test_a_row_that_is_no_page_is_reported_and_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr("webtable.formats.parquet.ROWS_AT_ONCE", 1)
     urls = ["https://example.com/", "no url", None, "https://example.com/pdf", "https://example.com/long"]
     path = parquet(
-        tmp_path, url=urls, content_type=[None, None, None, "application/pdf", None], html=[""] * 4 + ["x" * 9_000]
+        tmp_path, url=urls, content_type=[None, None, None, "application/pdf", None], body=[""] * 4 + ["x" * 9_000]
     )
     report = ReadReport()
 
@@ -93,19 +93,17 @@ def test_a_pipe_cannot_be_read_from_its_end(tmp_path):
 
 
 def test_what_a_table_has_written_comes_back(tmp_path):
-    made = webtable.Page(
-        url="https://example.com/", html=b"<p>hi", fetched_at=WHEN, headers={"X": "y"}, status_code=404
-    )
+    made = webtable.Page(url="https://example.com/", body=b"<p>hi", fetched_at=WHEN, headers={"X": "y"}, status=404)
     with webtable.open(tmp_path / "a.db", create=True) as table:
         table.put(made)
-        answer = table.pages("example.com", columns=["html", "outlinks"])
+        answer = table.pages("example.com", columns=["body", "outlinks"])
         answer.to_parquet(tmp_path / "a.parquet", [*answer.to_dicts()[0], "headers", "host"])
 
     (page,) = read_pages(tmp_path / "a.parquet", types=None)
 
-    assert (page.url, page.html, page.fetched_at, dict(page.headers), page.status_code) == (
+    assert (page.url, page.body, page.fetched_at, dict(page.headers), page.status) == (
         made.url,
-        made.html,
+        made.body,
         WHEN,
         {"X": "y"},
         404,
@@ -115,7 +113,7 @@ def test_what_a_table_has_written_comes_back(tmp_path):
 def test_a_damaged_row_group_is_reported_with_its_bytes_and_the_others_are_read(tmp_path):
     path = tmp_path / "pages.parquet"
     urls = [f"https://example.com/{number}" for number in range(30)]
-    pq.write_table(pa.table({"url": urls, "html": [f"<p>{url}" * 20 for url in urls]}), path, row_group_size=10)
+    pq.write_table(pa.table({"url": urls, "body": [f"<p>{url}" * 20 for url in urls]}), path, row_group_size=10)
     chunks = [pq.ParquetFile(path).metadata.row_group(1).column(number) for number in range(2)]
     data = bytearray(path.read_bytes())
     at = chunks[1].dictionary_page_offset or chunks[1].data_page_offset

@@ -43,8 +43,8 @@ def crawl(table):
         for n in range(40):
             page = Page(
                 url=f"https://{'abcd'[n % 4]}.example/{n}",
-                html=b"x" * (n * n) if n % 5 else None,
-                status_code=(200, 200, 301, 404, 503)[n % 5],
+                body=b"x" * (n * n) if n % 5 else None,
+                status=(200, 200, 301, 404, 503)[n % 5],
                 content_type=("text/html", "text/plain")[n % 2],
                 fetched_at=NOW - timedelta(days=n % 7),
             )
@@ -170,7 +170,7 @@ def test_regions_are_bars_of_shares_and_hot_ones_are_marked():
 
 def test_regions_without_pages_are_drawn_too():
     with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, regions=4) as table:
-        table.put(Page(url="https://a.example/", html=b"x", fetched_at=NOW))
+        table.put(Page(url="https://a.example/", body=b"x", fetched_at=NOW))
         table.refresh_links()
 
         ax = drawn(table.stats(full_scan=True, by="region").plot())
@@ -239,7 +239,7 @@ def test_days_that_are_far_apart_are_no_more_years_than_others():
 def test_a_history_is_drawn_by_time_and_size_with_changes_of_the_status(table):
     url = "https://a.example/$x$"
     for n, status in enumerate((200, 200, 404, 200)):
-        table.put(Page(url=url, html=b"x" * 100 * (n + 1), status_code=status, fetched_at=NOW + timedelta(days=n)))
+        table.put(Page(url=url, body=b"x" * 100 * (n + 1), status=status, fetched_at=NOW + timedelta(days=n)))
 
     ax = drawn(table.history(url).plot())
 
@@ -255,7 +255,7 @@ def test_a_history_is_drawn_by_time_and_size_with_changes_of_the_status(table):
 def test_the_words_around_a_history_do_not_touch(table):
     url = f"https://a.example/{'long/' * 40}"
     for n, status in enumerate((200, 301, 404, 503)):
-        table.put(Page(url=url, html=b"x" * (n + 1), status_code=status, fetched_at=NOW + timedelta(days=n)))
+        table.put(Page(url=url, body=b"x" * (n + 1), status=status, fetched_at=NOW + timedelta(days=n)))
 
     ax = drawn(table.history(url).plot())
 
@@ -268,7 +268,7 @@ def test_the_words_around_a_history_do_not_touch(table):
 
 
 def test_a_history_without_a_body_or_of_one_version_is_drawn_too(table):
-    table.put(Page(url="https://a.example/", status_code=301, fetched_at=NOW))
+    table.put(Page(url="https://a.example/", status=301, fetched_at=NOW))
 
     ax = drawn(table.history("https://a.example/").plot())
 
@@ -279,7 +279,7 @@ def test_a_history_without_a_body_or_of_one_version_is_drawn_too(table):
 @pytest.mark.parametrize("first", [datetime(1970, 1, 2, tzinfo=UTC), NOW - timedelta(milliseconds=1)])
 def test_a_history_may_be_as_old_as_dates_are_or_a_moment_long(table, first):
     for n, fetched_at in enumerate((first, NOW)):
-        table.put(Page(url="https://a.example/", html=b"x" * (n + 1), fetched_at=fetched_at))
+        table.put(Page(url="https://a.example/", body=b"x" * (n + 1), fetched_at=fetched_at))
 
     ax = drawn(table.history("https://a.example/").plot())
 
@@ -350,7 +350,7 @@ def linked(table):
     targets = [f"{hub}a", "https://other.example/", f"{hub}gone", f"{hub}never", f"{hub}a", hub]
     table.put(Page(url=hub, outlinks=tuple(Link(url, SCRIPT, "") for url in targets), fetched_at=NOW))
     for url, status in ((f"{hub}a", 200), ("https://other.example/", 200), (f"{hub}gone", 410)):
-        table.put(Page(url=url, status_code=status, outlinks=(Link(hub, "home", ""),), fetched_at=NOW))
+        table.put(Page(url=url, status=status, outlinks=(Link(hub, "home", ""),), fetched_at=NOW))
     return table
 
 
@@ -362,7 +362,7 @@ def test_neighbours_are_the_pages_around_one_each_once_and_never_itself(linked):
         "https://hub.example/gone",
         "https://other.example/",
     ]
-    assert [(one.url, one.status_code) for one in around.linked] == [
+    assert [(one.url, one.status) for one in around.linked] == [
         ("https://hub.example/a", 200),
         ("https://other.example/", 200),
         ("https://hub.example/gone", 410),
@@ -470,7 +470,7 @@ def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use(run_piece, tmp_path)
 
 @pytest.mark.parametrize(("name", "question"), [("matplotlib", "stats('a.example')"), ("squarify", "hosts()")])
 def test_a_missing_extra_is_named(run_piece, tmp_path, name, question):
-    store = "table.put(webtable.Page(url='https://a.example/', html=b'x', fetched_at=webtable._clock.clock.now()));"
+    store = "table.put(webtable.Page(url='https://a.example/', body=b'x', fetched_at=webtable._clock.clock.now()));"
 
     code = f"{OPEN} {store} table.refresh_links(); sys.modules[{name!r}] = None; table.{question}.plot()"
     exit_code, wrote = run_piece(code, tmp_path)

@@ -128,7 +128,7 @@ def test_a_question_that_fails_takes_the_bar_away(notebook):
 
 def test_questions_take_a_bar_as_it_is(notebook):
     with webtable.open("memory:progress", create=True) as table:
-        table.put(webtable.Page(url="https://a.example/", html=b"x", fetched_at=_now()))
+        table.put(webtable.Page(url="https://a.example/", body=b"x", fetched_at=_now()))
 
         table.stats("a.example", on_progress=webtable.progress_bar("stats"))
         table.verify("a.example", on_progress=webtable.progress_bar("verify"))

@@ -63,7 +63,7 @@ def pages_below(first, stop, count, size=1):
     urls = (f"https://a.example/{number}" for number in range(100_000))
     chosen = (url for url in urls if first <= key.encode(url)[:2] < stop)
     return [
-        webtable.Page(url=url, html=b"x" * size, fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
+        webtable.Page(url=url, body=b"x" * size, fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
         for url, _ in zip(chosen, range(count), strict=False)
     ]
 

@@ -24,7 +24,7 @@ HOME = "https://example.com/"
 def page(path: str, html: str = "", *, days: float = 1, host: str = "example.com", **fields) -> Page:
     return Page(
         url=f"https://{host}{path}",
-        html=html.encode(),
+        body=html.encode(),
         content_type="text/html",
         fetched_at=NOW - timedelta(days=days),
         **fields,
@@ -48,8 +48,8 @@ SITE = (
     page("/", f"<title>Home</title><meta name=description content=d><h1>Home</h1>{LINKS}"),
     page("/a", "<title>A</title><h1>A</h1><link rel=canonical href=/>" + "x" * 5_000),
     page("/b", "<meta name=robots content='NoIndex, follow'><title>B</title><a href=/gone>G</a>", days=3),
-    page("/gone", "gone", status_code=404),
-    page("/moved", "", status_code=301, redirect_to=HOME),
+    page("/gone", "gone", status=404),
+    page("/moved", "", status=301, redirect_to=HOME),
     page("/other", "<title>Other</title><a href=https://example.com/gone>G</a>", host="other.example"),
 )
 
@@ -102,13 +102,13 @@ def test_an_audit_finds_redirects_that_lead_astray_and_no_others(table):
     put(
         table,
         page("/"),
-        page("/1", status_code=301, redirect_to=HOME),
-        page("/2", status_code=301, redirect_to="https://example.com/1"),
-        page("/err", status_code=500),
-        page("/loop", status_code=302, redirect_to="https://example.com/loop"),
-        page("/to-err", status_code=302, redirect_to="https://example.com/err"),
-        page("/to-nothing", status_code=302, redirect_to="https://example.com/nothing"),
-        page("/well", status_code=302, redirect_to=HOME),
+        page("/1", status=301, redirect_to=HOME),
+        page("/2", status=301, redirect_to="https://example.com/1"),
+        page("/err", status=500),
+        page("/loop", status=302, redirect_to="https://example.com/loop"),
+        page("/to-err", status=302, redirect_to="https://example.com/err"),
+        page("/to-nothing", status=302, redirect_to="https://example.com/nothing"),
+        page("/well", status=302, redirect_to=HOME),
     )
 
     found = sections(audit(table, "example.com"))["redirect-chains"]
@@ -144,9 +144,9 @@ def test_an_audit_finds_pages_with_one_body_or_one_title_and_titles_that_are_mis
 
 
 def test_what_is_no_html_needs_no_description_and_html_without_a_type_does(table):
-    untyped = Page(url="https://example.com/untyped", html=b"<title>T</title>", fetched_at=NOW)
-    text = Page(url="https://example.com/text", html=b"text", content_type="text/plain", fetched_at=NOW)
-    put(table, untyped, text, Page(url="https://example.com/data", html=b"\x00\x01", fetched_at=NOW))
+    untyped = Page(url="https://example.com/untyped", body=b"<title>T</title>", fetched_at=NOW)
+    text = Page(url="https://example.com/text", body=b"text", content_type="text/plain", fetched_at=NOW)
+    put(table, untyped, text, Page(url="https://example.com/data", body=b"\x00\x01", fetched_at=NOW))
 
     found = sections(audit(table, "example.com"))
 
@@ -166,7 +166,7 @@ def test_a_page_that_names_itself_is_not_canonical_elsewhere(table):
 
 
 def test_a_list_has_its_first_findings_their_number_and_the_command_that_lists_all(table):
-    put(table, *(page(f"/{number:02d}", status_code=500) for number in range(20)))
+    put(table, *(page(f"/{number:02d}", status=500) for number in range(20)))
 
     found = sections(audit(table, "example.com", most=5, program="webtable -s crawl.db"))["errors"]
 
@@ -212,7 +212,7 @@ CRAWLS = (
     page("/a", "<title>Old</title>", days=9),
     page("/a", "<title>New, and longer</title>", days=2),
     page("/gone", "<title>Here</title>", days=9),
-    page("/gone", "", days=2, status_code=404),
+    page("/gone", "", days=2, status=404),
     page("/new", "<title>First</title>", days=2),
     page("/same", "<title>Same</title>", days=9),
 )
@@ -263,7 +263,7 @@ def hostile_pages(table):
         canonical="javascript:alert(1)",
         headers={"Content-Type": HOSTILE.replace("\x00", "").replace("\ud800", "")},
     )
-    put(table, old, new, page("/err", "", status_code=404, title="<b>not bold</b>"))
+    put(table, old, new, page("/err", "", status=404, title="<b>not bold</b>"))
     return [audit(table, "example.com").html(), compare(table, "example.com", since="7d").html()]
 
 

@@ -27,7 +27,7 @@ def warc_record(number):
 
 def json_line(number):
     blank = b"\n" if number % 4 == 0 else b""
-    return json.dumps({"url": f"https://example.com/{number}", "html": "x" * number}).encode() + b"\n" + blank
+    return json.dumps({"url": f"https://example.com/{number}", "body": "x" * number}).encode() + b"\n" + blank
 
 
 def zstd(data):

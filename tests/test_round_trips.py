@@ -188,14 +188,14 @@ def differing(answered, again):
 def test_a_page_whose_content_has_expired_has_no_body_and_not_an_older_one(tmp_path, form, order):
     url, bodies = "https://expired.example/", [b"<p>old", b"<p>lost", b"<p>lost"]
     captures = [
-        Page(url=url, html=body, content_type="text/html", fetched_at=START + timedelta(minutes=minute))
+        Page(url=url, body=body, content_type="text/html", fetched_at=START + timedelta(minutes=minute))
         for minute, body in enumerate(bodies)
     ]
     with new_table() as table, new_table() as again:
         into(table, captures)
         names = table._frame.codec.columns
         row, at = table.key.encode(url), milliseconds(captures[1].fetched_at)
-        table.store.write(table.table, [Delete(row, at, (names.capture, names.html, names.urls), exact=True)])
+        table.store.write(table.table, [Delete(row, at, (names.capture, names.body, names.urls), exact=True)])
         table.alter(ttl=10**9)  # for how long it was kept before, nobody knows
 
         pages = out(table, tmp_path / "out", form)
@@ -203,8 +203,8 @@ def test_a_page_whose_content_has_expired_has_no_body_and_not_an_older_one(tmp_p
 
         found, was = (fields_of(one.get(url), {"content_at", "has_body", "outlink_count"}) for one in (again, table))
         assert found == was
-        assert (found["html"], found["digest"], again.get(url).has_body) == (None, digest_of(b"<p>lost"), False)
-        assert again.get(url, as_of=captures[0].fetched_at).html == b"<p>old"
+        assert (found["body"], found["digest"], again.get(url).has_body) == (None, digest_of(b"<p>lost"), False)
+        assert again.get(url, as_of=captures[0].fetched_at).body == b"<p>old"
 
 
 BODIES = st.sampled_from([None, b"", b"<title>a</title>", b"<title>b</title><a href=/x>x</a>", b"\x00pdf"])
@@ -212,8 +212,8 @@ CAPTURES = st.lists(
     st.builds(
         lambda minute, body, status, digest, headers, repeats: Page(
             url="https://any.example/",
-            html=None if repeats else body,
-            status_code=status,
+            body=None if repeats else body,
+            status=status,
             digest=digest if body is None and not repeats else None,
             headers=headers,
             same_as="https://any.example/" if repeats else None,

@@ -87,7 +87,7 @@ def test_short_names_are_short_everywhere():
     short = web_columns("short")
 
     assert [family.name for family in web_table_schema("crawl", names="short").families] == ["c", "m", "o", "i"]
-    assert (short.html, short.page, short.plain["title"]) == (b"c:h", b"m:p", b"m:t")
+    assert (short.body, short.page, short.plain["title"]) == (b"c:h", b"m:p", b"m:t")
     with pytest.raises(InvalidArgument, match="names='long'"):
         web_columns("long")
 

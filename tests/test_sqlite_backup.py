@@ -191,7 +191,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_that_looks_like_a_back
 
 
 def test_a_web_table_is_backed_up_and_the_file_is_it_again(tmp_path):
-    pages = [Page(url=f"https://example.com/{number}", html=b"%d" % number, fetched_at=AT) for number in range(9)]
+    pages = [Page(url=f"https://example.com/{number}", body=b"%d" % number, fetched_at=AT) for number in range(9)]
     with webtable.open(tmp_path / "crawl.db", create=True) as table:
         with table.writer() as writer:
             writer.put_many(pages)
@@ -199,7 +199,7 @@ def test_a_web_table_is_backed_up_and_the_file_is_it_again(tmp_path):
         table.delete(pages[3].url)
 
     with webtable.open(tmp_path / "b.db") as again:
-        assert [page.html for page in again.pages("example.com", columns=["html"])] == [page.html for page in pages]
+        assert [page.body for page in again.pages("example.com", columns=["body"])] == [page.body for page in pages]
         assert again.verify(full_scan=True).is_sound
 
 

@@ -23,7 +23,7 @@ def path(tmp_path):
     path = tmp_path / "crawl.db"
     with webtable.open(path, create=True) as table, table.writer() as writer:
         for number in range(200):
-            writer.put(webtable.Page(url=f"https://example.com/{number}", html=os.urandom(3_000)))
+            writer.put(webtable.Page(url=f"https://example.com/{number}", body=os.urandom(3_000)))
     return path
 
 
@@ -91,7 +91,7 @@ def test_a_log_that_nobody_copies_back_is_a_warning(path, monkeypatch):
     monkeypatch.setattr(upkeep, "LARGE_LOG", 1_000)
     with SQLiteStore(path) as store:
         with webtable.open(path) as table:
-            table.put(webtable.Page(url="https://example.com/new", html=b"x"))
+            table.put(webtable.Page(url="https://example.com/new", body=b"x"))
 
         (log,) = [one for one in store.health("pages") if one.check == "log"]
 

@@ -77,7 +77,7 @@ def test_a_user_has_a_fresh_table_in_each_test(pytester):
         @pytest.mark.parametrize("time", [1, 2])
         def test_it(table, tmp_path, time):
             assert table.get("https://example.com/") is None
-            table.put(webtable.Page(url="https://example.com/", html=b"<title>Hello</title>"))
+            table.put(webtable.Page(url="https://example.com/", body=b"<title>Hello</title>"))
             with webtable.open(tmp_path / "crawl.db") as again:
                 assert again.get("https://example.com/").title == "Hello"
         """
@@ -99,7 +99,7 @@ def test_a_user_reads_a_warc_file_of_sample_pages(pytester):
             two = make_warc([("https://example.org/", 404, {}, b"")], name="two.warc.gz")
             assert {one.parent, two.parent} == {tmp_path}
             assert len(list(read_pages(one, types=None))) == len(sample_pages)
-            assert [page.status_code for page in read_pages(two)] == [404]
+            assert [page.status for page in read_pages(two)] == [404]
         """
     )
 

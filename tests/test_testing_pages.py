@@ -38,7 +38,7 @@ def test_sample_pages_are_read_from_a_warc_file_as_they_were_written(path):
 
     found = read(write_warc(path, pages))
 
-    told = ("url", "status_code", "html", "headers", "content_type", "charset", "fetched_at")
+    told = ("url", "status", "body", "headers", "content_type", "charset", "fetched_at")
     told += ("etag", "last_modified", "redirect_to", "truncated", "same_as")
     expected = [{name: getattr(page, name) for name in told} for page in pages]
     assert [{name: getattr(page, name) for name in told} for page in found] == expected
@@ -52,10 +52,10 @@ def test_sample_pages_can_be_stored_and_the_304_keeps_the_content_of_the_first(t
             writer.put_many(pages)
         home = table.get(URL)
         russian = table.get("https://example.com/privet")
-        statuses = sorted(page.status_code for page in table.pages("example.com"))
+        statuses = sorted(page.status for page in table.pages("example.com"))
         cut = table.get("https://example.com/long")
 
-    assert home.html == pages[0].html
+    assert home.body == pages[0].body
     assert home.fetched_at == pages[-1].fetched_at
     assert len(home.outlinks) == 5
     assert russian.title == "Привет"
@@ -95,7 +95,7 @@ def test_warcio_reads_the_records_and_their_digests(path):
             found.append((record.rec_type, int(status), record.digest_checker.passed))
 
     *responses, last = found
-    assert responses == [("response", page.status_code, True) for page in sample_pages()[:-1]]
+    assert responses == [("response", page.status, True) for page in sample_pages()[:-1]]
     assert last[:2] == ("revisit", 304)
     assert last[2] is not False  # of a record without a body warcio checks nothing
 
@@ -106,7 +106,7 @@ def test_a_tuple_is_written_as_it_is(path):
 
     (found,) = read(write_warc(path, [(URL, 203, headers, body)]))
 
-    assert (found.status_code, found.title, found.headers["vary"]) == (203, "Packed", "a, b")
+    assert (found.status, found.title, found.headers["vary"]) == (203, "Packed", "a, b")
     assert body in gzip.decompress(path.read_bytes())
 
 
@@ -114,7 +114,7 @@ def test_a_tuple_can_be_a_damaged_response(path):
     report = ReadReport()
     write_warc(path, [(URL, 200, HTML | {"Content-Encoding": "gzip"}, b"no gzip"), (f"{URL}a", 999, HTML, b"<p>")])
 
-    found = [page.status_code for page in read_pages(path, report=report)]
+    found = [page.status for page in read_pages(path, report=report)]
 
     assert found == [999]
     assert report.damaged_count == 1
@@ -123,16 +123,16 @@ def test_a_tuple_can_be_a_damaged_response(path):
 def test_a_page_of_an_encoded_response_is_written_without_the_encoding(path):
     headers = {"Content-Type": "application/pdf", "content-encoding": "gzip", "Content-Length": "7", "Server": "x"}
 
-    (found,) = read(write_warc(path, [Page(url=URL, headers=headers, html=b"%PDF-1.4")]))
+    (found,) = read(write_warc(path, [Page(url=URL, headers=headers, body=b"%PDF-1.4")]))
 
-    assert found.html == b"%PDF-1.4"
+    assert found.body == b"%PDF-1.4"
     assert found.headers == {"Content-Type": "application/pdf", "Server": "x"}
 
 
 def test_what_only_the_fields_of_a_page_tell_is_in_its_headers(path):
     modified = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    page = Page(url=URL, content_type="text/html", charset="koi8-r", etag='"7"', last_modified=modified, html=b"<p>")
-    moved = Page(url=f"{URL}old", status_code=308, redirect_to=URL)
+    page = Page(url=URL, content_type="text/html", charset="koi8-r", etag='"7"', last_modified=modified, body=b"<p>")
+    moved = Page(url=f"{URL}old", status=308, redirect_to=URL)
 
     found, leads = read(write_warc(path, [page, moved]))
 
@@ -150,11 +150,11 @@ def test_a_page_that_repeats_another_one_is_a_revisit(path):
 
     (found,) = read(write_warc(path, [page]))
 
-    assert (found.status_code, found.same_as, found.html) == (200, URL, None)
+    assert (found.status, found.same_as, found.body) == (200, URL, None)
 
 
 def test_a_page_whose_body_was_not_asked_for_is_refused_and_no_file_is_made(path):
-    page = msgspec.structs.replace(sample_pages()[0], html=None, has_body=True)
+    page = msgspec.structs.replace(sample_pages()[0], body=None, has_body=True)
 
     with pytest.raises(InvalidArgument, match="asked for"):
         write_warc(path, [page])

@@ -134,7 +134,7 @@ def test_a_caller_s_deadline_holds_behind_a_wrapper_and_in_its_threads(store, ro
 
 
 def test_a_crawler_is_told_which_pages_a_failing_store_did_not_take(tmp_path):
-    page = Page(url="https://example.com/", fetched_at=datetime.now(UTC), html=b"<p>hello")
+    page = Page(url="https://example.com/", fetched_at=datetime.now(UTC), body=b"<p>hello")
     with webtable.open(tmp_path / "crawl.db", create=True) as table:
         failing = FailingStore(
             table.store, StoreUnavailable("gone"), at=lambda call: (call.name, call.table) == ("write", table.table)
@@ -155,24 +155,24 @@ def crawled(path, **fields):
 
 def test_a_web_table_in_memory_is_asked_as_any_other(memory_url):
     with webtable.open(memory_url, create=True) as table:
-        table.put(crawled("/", html=b"<title>Home</title><a href='/b'>to b</a>"))
-        table.put(crawled("/b", html=b"<title>B, of keys</title>", status_code=200))
-        table.put(crawled("/gone", status_code=404))
+        table.put(crawled("/", body=b"<title>Home</title><a href='/b'>to b</a>"))
+        table.put(crawled("/b", body=b"<title>B, of keys</title>", status=200))
+        table.put(crawled("/gone", status=404))
         table.refresh_links()
 
         assert [page.url[len("https://a.example") :] for page in table.pages("a.example")] == ["/", "/b", "/gone"]
         assert [link.source for link in table.linking_to("https://a.example/b")] == ["https://a.example/"]
         assert [hit.page.title for hit in table.search("keys", in_="title", domain="a.example")] == ["B, of keys"]
-        assert [page.status_code for page in table.errors()] == [404]
+        assert [page.status for page in table.errors()] == [404]
         assert all(drift.is_empty for drift in (table.verify_index("time"), table.verify_index("link")))
 
 
 def test_stores_of_one_name_have_the_same_tables_until_they_are_forgotten(memory_url):
     webtable.create(f"{memory_url}?table=crawl")
     with webtable.open(f"{memory_url}?table=crawl") as table, webtable.open(f"{memory_url}?table=crawl") as other:
-        table.put(crawled("/", html=b"x"))
+        table.put(crawled("/", body=b"x"))
 
-        assert other.get("https://a.example/").html == b"x"
+        assert other.get("https://a.example/").body == b"x"
 
     MemoryStore.forget(memory_url.partition(":")[2])
     with pytest.raises(TableNotFound, match="create=True"):
@@ -188,7 +188,7 @@ def test_stores_without_a_name_have_nothing_in_common():
 
 def test_a_child_has_a_copy_of_what_was_in_memory(memory_url):
     with webtable.open(memory_url, create=True, indexes=[]) as table:
-        table.put(crawled("/", html=b"x"))
+        table.put(crawled("/", body=b"x"))
         child = os.fork()
         if not child:
             with warnings.catch_warnings(), suppress(BaseException):
@@ -197,7 +197,7 @@ def test_a_child_has_a_copy_of_what_was_in_memory(memory_url):
             os._exit(1)
 
         assert os.waitpid(child, 0)[1] == 0
-        assert table.get("https://a.example/").html == b"x"
+        assert table.get("https://a.example/").body == b"x"
 
 
 @pytest.mark.parametrize("url", ["memory:", "memory:?table=x", "memory:x?timeout=3"])

@@ -129,9 +129,9 @@ def test_each_line_of_a_wacz_index_leads_to_its_record_in_the_zip(sample, tmp_pa
 
 def test_the_pages_of_a_wacz_file_are_those_that_a_reader_would_open(tmp_path):
     pages = [
-        Page(url=URL, html=b"<title>A page</title>", title="A page", content_type="text/html", fetched_at=START),
-        Page(url=f"{URL}/gone", html=b"", status_code=404, fetched_at=START),
-        Page(url=f"{URL}/image", html=b"x", content_type="image/png", fetched_at=START),
+        Page(url=URL, body=b"<title>A page</title>", title="A page", content_type="text/html", fetched_at=START),
+        Page(url=f"{URL}/gone", body=b"", status=404, fetched_at=START),
+        Page(url=f"{URL}/image", body=b"x", content_type="image/png", fetched_at=START),
     ]
 
     write_wacz(stored(new_table(), pages), tmp_path / "a.wacz", full_scan=True)
@@ -163,7 +163,7 @@ def test_a_checkout_without_metadata_writes_archives_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(importlib.metadata, "version", unknown)
 
-    write_wacz(stored(new_table(), [Page(url=URL, html=b"x", fetched_at=START)]), tmp_path / "a.wacz", full_scan=True)
+    write_wacz(stored(new_table(), [Page(url=URL, body=b"x", fetched_at=START)]), tmp_path / "a.wacz", full_scan=True)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         assert json.loads(package.read("datapackage.json"))["software"] == "webtable"

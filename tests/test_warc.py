@@ -95,7 +95,7 @@ def test_a_response_becomes_a_page_with_its_headers_times_title_and_links():
 
     [page], report = read(record(block))
 
-    assert (page.url, page.status_code, page.html, page.title) == (URL, 200, HTML, "A page")
+    assert (page.url, page.status, page.body, page.title) == (URL, 200, HTML, "A page")
     assert (page.content_type, page.charset, page.etag) == ("text/html", "cp1252", '"x"')
     assert page.headers["vary"] == "a, b"
     assert page.fetched_at == datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
@@ -119,7 +119,7 @@ def test_what_warcio_writes_is_read():
 
     pages, report = read(out.getvalue(), verify_digests=True)
 
-    assert [page.html for page in pages] == [HTML]
+    assert [page.body for page in pages] == [HTML]
     assert report.left_out == {"warcinfo": 1, "dns": 1}
     assert report.bytes_read == len(out.getvalue())
 
@@ -132,7 +132,7 @@ def test_encodings_are_taken_off_the_body(name, transfer):
 
     [page], _ = read(record(block))
 
-    assert page.html == HTML
+    assert page.body == HTML
 
 
 def test_raw_deflate_several_encodings_and_chunk_extensions_are_taken_off():
@@ -147,7 +147,7 @@ def test_raw_deflate_several_encodings_and_chunk_extensions_are_taken_off():
 
     pages, _ = read(data)
 
-    assert [page.html for page in pages] == [HTML] * 4
+    assert [page.body for page in pages] == [HTML] * 4
 
 
 def test_a_body_that_was_stored_decoded_is_taken_as_it_is():
@@ -155,7 +155,7 @@ def test_a_body_that_was_stored_decoded_is_taken_as_it_is():
 
     [page], _ = read(record(block))
 
-    assert page.html == HTML
+    assert page.body == HTML
 
 
 @pytest.mark.parametrize("name", ENCODED)
@@ -165,7 +165,7 @@ def test_a_body_whose_encoding_is_broken_is_a_damaged_record(name):
 
     pages, report = read(whole + b"".join(cuts) + whole)
 
-    assert [page.html for page in pages] == [HTML, HTML]
+    assert [page.body for page in pages] == [HTML, HTML]
     assert report.damaged_count == len(cuts)
     assert report.damaged[0].url == URL
     assert report.damaged[0].offset == len(whole)
@@ -192,8 +192,8 @@ def test_a_body_shorter_than_announced_is_a_damaged_record_unless_the_crawler_sa
     )
 
     assert [page.truncated for page in pages] == [True, True]
-    assert pages[0].html == HTML[:100]
-    assert HTML.startswith(pages[1].html)
+    assert pages[0].body == HTML[:100]
+    assert HTML.startswith(pages[1].body)
     assert "100 bytes where Content-Length announced" in report.damaged[0].reason
 
 
@@ -203,7 +203,7 @@ def test_a_redirect_knows_where_it_leads():
 
     pages, _ = read(found + lost)
 
-    assert [(page.status_code, page.redirect_to) for page in pages] == [(301, "https://example.com/b%20c"), (302, None)]
+    assert [(page.status, page.redirect_to) for page in pages] == [(301, "https://example.com/b%20c"), (302, None)]
 
 
 def test_types_decide_what_passes_and_the_rest_is_counted():
@@ -225,11 +225,11 @@ def test_types_decide_what_passes_and_the_rest_is_counted():
     everything, _ = read(data, types=None)
     images, _ = read(data, types={"image/png"})
 
-    assert [page.status_code for page in default] == [200, 200, 410, 404, 200]
+    assert [page.status for page in default] == [200, 200, 410, 404, 200]
     assert report.left_out == {"image/png": 2, "unknown": 1, "metadata": 1}
     assert default[-1].content_type == "text/html"
     assert len(everything) == 8
-    assert [page.status_code for page in images] == [200, 404, 404]
+    assert [page.status for page in images] == [200, 404, 404]
 
 
 def test_types_given_as_one_string_are_refused():
@@ -253,15 +253,15 @@ def test_revisits_and_304s_say_whose_content_they_repeat():
 
     pages, report = read(data)
 
-    assert [(page.status_code, page.same_as) for page in pages] == [(200, other), (200, URL), (304, URL), (304, URL)]
-    assert {(page.html, page.outlinks) for page in pages} == {(None, None)}
+    assert [(page.status, page.same_as) for page in pages] == [(200, other), (200, URL), (304, URL), (304, URL)]
+    assert {(page.body, page.outlinks) for page in pages} == {(None, None)}
     assert report.left_out == {"image/png": 1}
 
 
 def test_a_resource_record_is_a_page():
     [page], report = read(record(HTML, kind="resource", media="text/html") + record(b"x", kind="resource", media="a/b"))
 
-    assert (page.status_code, page.html, page.title) == (200, HTML, "A page")
+    assert (page.status, page.body, page.title) == (200, HTML, "A page")
     assert report.left_out == {"a/b": 1}
 
 
@@ -289,15 +289,15 @@ def test_a_file_cut_anywhere_gives_its_whole_pages_and_then_an_error(encode):
     members = [encode(record(response(HTML[: 60 + 40 * n]), url=f"{URL}/{n}")) for n in range(3)]
     data = b"".join(members)
     borders = [sum(map(len, members[:n])) for n in range(4)]
-    whole = [page.html for page in read(data)[0]]
+    whole = [page.body for page in read(data)[0]]
 
     for size in range(len(data) + 1):
         complete = sum(size >= border for border in borders) - 1
         if size in borders:
-            assert [page.html for page in read(data[:size])[0]] == whole[:complete]
+            assert [page.body for page in read(data[:size])[0]] == whole[:complete]
             continue
         pages, message = read_until_damaged(data[:size])
-        bodies = [page.html for page in pages]
+        bodies = [page.body for page in pages]
         # A plain record is whole four bytes before its border, which only closes it.
         assert bodies in (whole[:complete], whole[: complete + 1] if encode is bytes else None)
         assert f"after {len(bodies)} good records" in message
@@ -305,11 +305,11 @@ def test_a_file_cut_anywhere_gives_its_whole_pages_and_then_an_error(encode):
 
 def test_a_cut_is_noticed_when_all_records_share_one_gzip_member():
     data = gzip.compress(b"".join(record(response(HTML + bytes([n])), url=f"{URL}/{n}") for n in range(5)))
-    whole = [page.html for page in read(data)[0]]
+    whole = [page.body for page in read(data)[0]]
 
     for size in range(1, len(data)):
         pages, _ = read_until_damaged(data[:size])
-        bodies = [page.html for page in pages]
+        bodies = [page.body for page in pages]
         assert bodies == whole[: len(bodies)]
 
 
@@ -328,7 +328,7 @@ def test_a_flipped_byte_in_a_member_costs_its_page_alone_and_never_gives_a_wrong
         data[at] ^= 0x55
         pages, report = read(bytes(data))
 
-        assert [(page.url, page.html) for page in pages] == right
+        assert [(page.url, page.body) for page in pages] == right
         assert (report.records, report.damaged_count, report.bytes_skipped) == (3, 1, len(members[1]))
         assert (report.damaged[0].offset, f"{len(members[1]):,} bytes skipped" in report.damaged[0].reason) == (
             start,
@@ -398,7 +398,7 @@ def test_standard_input_is_read_by_its_first_bytes(monkeypatch):
 
     [page] = read_pages("-")
 
-    assert page.html == HTML
+    assert page.body == HTML
     assert not stdin.buffer.closed
 
 
@@ -411,7 +411,7 @@ def test_lz4_is_read_and_a_cut_noticed(tmp_path):
     found, _ = read(packed)
     _, message = read_until_damaged(packed[:-9])
 
-    assert [page.html for page in found] == [HTML, HTML + b"end"]
+    assert [page.body for page in found] == [HTML, HTML + b"end"]
     assert "LZ4 data is damaged" in message
 
 
@@ -425,7 +425,7 @@ def test_zstd_with_a_dictionary_is_read():
 
     found, _ = read(packed)
 
-    assert [page.html for page in found] == [HTML, HTML + b"end"]
+    assert [page.body for page in found] == [HTML, HTML + b"end"]
 
 
 def test_a_large_record_that_is_left_out_is_not_held_in_memory():
@@ -437,7 +437,7 @@ def test_a_large_record_that_is_left_out_is_not_held_in_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert page.html == HTML
+    assert page.body == HTML
     assert report.left_out == {"video/mp4": 1}
     assert peak < 16 << 20
 

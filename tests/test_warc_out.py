@@ -44,13 +44,13 @@ def stored(table, pages):
 def content(table):
     """Return all that a table tells of its pages and their versions."""
     columns = [name for name in PAGE_COLUMNS if name not in NOT_KEPT]
-    everything = table.pages(full_scan=True, columns=["html", "outlinks"])
+    everything = table.pages(full_scan=True, columns=["body", "outlinks"])
     return {
         page.url: (
             {name: getattr(page, name) for name in columns},
             [
                 {name: getattr(version, name) for name in columns}
-                for version in table.history(page.url, columns=["html", "outlinks"])
+                for version in table.history(page.url, columns=["body", "outlinks"])
             ],
         )
         for page in everything
@@ -107,7 +107,7 @@ def test_versions_repeats_redirects_errors_and_304s_come_back_as_they_were(tmp_p
     again = out_and_in(table, tmp_path / "out")
 
     assert content(again) == content(table)
-    assert [page.status_code for page in table.history(url)] == [200, 404, 200, 200]
+    assert [page.status for page in table.history(url)] == [200, 404, 200, 200]
     assert checked_by_warcio(tmp_path / "out") == [
         ("warcinfo", None),
         *[("response", url)] * 4,
@@ -241,7 +241,7 @@ def records_of(folder):
 
 def test_a_header_cannot_begin_another_one_and_comes_back_as_it_was(tmp_path):
     headers = {"A": "b\r\nSet-Cookie: c\r\n\r\nd"}
-    table = stored(new_table(), [Page(url=URL, html=b"x", headers=headers, fetched_at=START)])
+    table = stored(new_table(), [Page(url=URL, body=b"x", headers=headers, fetched_at=START)])
 
     again = out_and_in(table, tmp_path / "out")
 
@@ -253,17 +253,17 @@ def test_a_header_cannot_begin_another_one_and_comes_back_as_it_was(tmp_path):
 def test_a_version_without_a_body_is_no_repeat_of_the_one_before_it(tmp_path):
     digest = "blake3:" + "ab" * 32
     pages = [
-        Page(url=URL, html=b"<p>old", headers={"Content-Type": "text/html"}, fetched_at=START),
-        Page(url=URL, status_code=404, headers={"X-A": "1"}, fetched_at=START + SECOND),
+        Page(url=URL, body=b"<p>old", headers={"Content-Type": "text/html"}, fetched_at=START),
+        Page(url=URL, status=404, headers={"X-A": "1"}, fetched_at=START + SECOND),
         Page(url=URL, digest=digest, size=7, fetched_at=START + 2 * SECOND),
-        Page(url=URL, html=b"<p>new", headers={"Content-Type": "text/html"}, fetched_at=START + 3 * SECOND),
+        Page(url=URL, body=b"<p>new", headers={"Content-Type": "text/html"}, fetched_at=START + 3 * SECOND),
         Page(url=URL, same_as=URL, fetched_at=START + 4 * SECOND),
     ]
     table = stored(new_table(), pages)
 
     again = out_and_in(table, tmp_path / "out")
 
-    assert [again.get(URL, as_of=page.fetched_at).html for page in pages] == [b"<p>old", None, None, *[b"<p>new"] * 2]
+    assert [again.get(URL, as_of=page.fetched_at).body for page in pages] == [b"<p>old", None, None, *[b"<p>new"] * 2]
     _, missing, known, new, repeat = records_of(tmp_path / "out")
     assert (missing[0]["WARC-Type"], missing[0]["WARC-Truncated"]) == ("response", "unspecified")
     assert (missing[1], missing[2], missing[3]) == (404, {"X-A": "1"}, b"")
@@ -276,7 +276,7 @@ def test_a_version_without_a_body_is_no_repeat_of_the_one_before_it(tmp_path):
 
 def test_what_is_not_in_a_body_or_its_headers_comes_back(tmp_path):
     links = (Link("https://other.example/", "elsewhere", "nofollow"),)
-    pdf = Page(url=URL, html=b"%PDF", content_type="application/pdf", title="Tïtle", outlinks=links, fetched_at=START)
+    pdf = Page(url=URL, body=b"%PDF", content_type="application/pdf", title="Tïtle", outlinks=links, fetched_at=START)
     table = stored(new_table(), [pdf])
 
     again = out_and_in(table, tmp_path / "out")
@@ -289,7 +289,7 @@ def test_an_ordinary_record_has_no_field_of_webtable(tmp_path):
     html = b'<html lang=en><title>T</title><a href="/x">x</a>'
     headers = {"Content-Type": "text/html; charset=utf-8", "Location": "/y", "ETag": '"1"', "Content-Length": "48"}
     pages = [
-        Page(url=f"{URL}/{status}", html=body, status_code=status, headers=headers, fetched_at=START)
+        Page(url=f"{URL}/{status}", body=body, status=status, headers=headers, fetched_at=START)
         for status, body in ((200, html), (404, html), (301, html))
     ]
 
@@ -301,8 +301,8 @@ def test_an_ordinary_record_has_no_field_of_webtable(tmp_path):
 def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
     links = tuple(Link(f"https://other.example/{'x' * 400}/{n}") for n in range(1_000))
     pages = [
-        Page(url=URL, html=b"%PDF", content_type="application/pdf", title="T", outlinks=links, fetched_at=START),
-        Page(url=f"{URL}/2", html=b"%PDF", content_type="application/pdf", outlinks=links[:9], fetched_at=START),
+        Page(url=URL, body=b"%PDF", content_type="application/pdf", title="T", outlinks=links, fetched_at=START),
+        Page(url=f"{URL}/2", body=b"%PDF", content_type="application/pdf", outlinks=links[:9], fetched_at=START),
     ]
     table = stored(new_table(), pages)
 
@@ -310,7 +310,7 @@ def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
     again = stored(new_table(), read_pages(tmp_path / "out" / archived.files[0], types=None))
 
     assert (archived.records, archived.incomplete) == (2, 1)
-    assert (again.get(URL).title, again.get(URL).html, again.get(URL).outlinks) == ("T", b"%PDF", None)
+    assert (again.get(URL).title, again.get(URL).body, again.get(URL).outlinks) == ("T", b"%PDF", None)
     assert again.get(f"{URL}/2").outlinks == links[:9]
 
 
@@ -321,7 +321,7 @@ def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
         "{",
         "[]",
         "1",
-        '{"status_code": 7}',
+        '{"status": 7}',
         '{"outlinks": [1]}',
         '{"content_at": "2026-01-01T00:00:00"}',
         "[" * 9_999,
@@ -340,12 +340,12 @@ def test_a_page_without_a_body_stays_one(tmp_path):
 
     again = out_and_in(table, tmp_path / "out")
 
-    assert (again.get(URL).has_body, again.get(URL).html) == (False, None)
+    assert (again.get(URL).has_body, again.get(URL).body) == (False, None)
 
 
 def test_the_pages_are_chosen_as_in_a_listing(tmp_path):
     urls = ["https://example.com/a/1", "https://example.com/b", "https://sub.example.com/a/2", "https://other.example/"]
-    table = stored(new_table(), [Page(url=url, html=b"x", fetched_at=START) for url in urls])
+    table = stored(new_table(), [Page(url=url, body=b"x", fetched_at=START) for url in urls])
 
     write_warc(table, tmp_path / "domain", "example.com")
     write_warc(table, tmp_path / "path", "example.com", path="/a/")
@@ -360,7 +360,7 @@ def test_the_pages_are_chosen_as_in_a_listing(tmp_path):
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 @pytest.mark.parametrize("is_there", [True, False])
 def test_what_is_broken_off_leaves_nothing(tmp_path, error, is_there):
-    table = stored(new_table(), [Page(url=f"{URL}/{n}", html=b"x", fetched_at=START) for n in range(300)])
+    table = stored(new_table(), [Page(url=f"{URL}/{n}", body=b"x", fetched_at=START) for n in range(300)])
     folder = tmp_path / "out"
     if is_there:
         folder.mkdir()
@@ -388,8 +388,8 @@ def test_a_folder_with_files_in_it_is_left_alone(tmp_path):
 def test_a_damaged_version_is_left_out_and_told(tmp_path):
     from webtable.store import NewCell, Put
 
-    table = stored(new_table(), [Page(url=f"{URL}/{n}", html=b"x" * 99, fetched_at=START) for n in range(3)])
-    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.html
+    table = stored(new_table(), [Page(url=f"{URL}/{n}", body=b"x" * 99, fetched_at=START) for n in range(3)])
+    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.body
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 
@@ -404,7 +404,7 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written(tmp_path):
     with webtable.open(tmp_path / "large.db", create=True, compression="none", ttl=None, versions=20) as table:
         for number in range(60):
             stored(
-                table, [Page(url=f"{URL}/{number % 4}", html=body + b"%d" % number, fetched_at=START + number * SECOND)]
+                table, [Page(url=f"{URL}/{number % 4}", body=body + b"%d" % number, fetched_at=START + number * SECOND)]
             )
         tracemalloc.start()
         try:
@@ -418,7 +418,7 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written(tmp_path):
 
 
 def test_a_type_that_only_the_crawler_knew_comes_back(tmp_path):
-    table = stored(new_table(), [Page(url=URL, html=b"%PDF", content_type="application/pdf", fetched_at=START)])
+    table = stored(new_table(), [Page(url=URL, body=b"%PDF", content_type="application/pdf", fetched_at=START)])
 
     again = out_and_in(table, tmp_path / "out")
 

@@ -110,7 +110,7 @@ COMMANDS = [
 
 def page(url: str, html: bytes | None = None, days: float = 1, **fields: object) -> webtable.Page:
     body = f"<title>Page {url}</title>".encode() if html is None else html
-    return webtable.Page(url=url, html=body, content_type="text/html", fetched_at=NOW - timedelta(days=days), **fields)
+    return webtable.Page(url=url, body=body, content_type="text/html", fetched_at=NOW - timedelta(days=days), **fields)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def stored() -> str:
         writer.put(page("https://example.com/", days=3))
         writer.put(page("https://example.com/", b"<title>Home &amp; more</title>", days=1, etag='"7"'))
         writer.put(page("https://example.com/docs/a", b"<title>A</title><a href=/docs/b>next [b]</a>"))
-        writer.put(page("https://example.com/docs/b", b"<title>B</title>", status_code=404))
+        writer.put(page("https://example.com/docs/b", b"<title>B</title>", status=404))
         writer.put(page("https://www.example.com/x", "<title>tab\there \x1b[31m \u202e [red]é</title>".encode()))
         writer.put(page("https://examples.com/"))
         writer.put(page("https://example-shop.com/"))
@@ -283,14 +283,14 @@ def test_ingest_reads_standard_input(run: Run, warc: Path) -> None:
 
 def test_ingest_reads_what_pages_has_written_as_json_lines(run: Run, warc: Path) -> None:
     run("ingest", warc)
-    lines = run("pages", "example.com", "--format", "jsonl", "--html").raw
+    lines = run("pages", "example.com", "--format", "jsonl", "--body").raw
 
     result = run("-s", "copy.db", "ingest", "-", stdin=lines)
 
     assert result.code == 0
-    copied = run("-s", "copy.db", "pages", "example.com", "--format", "jsonl", "--html").raw
-    assert [json.loads(line)["html"] for line in copied.splitlines()] == [
-        json.loads(line)["html"] for line in lines.splitlines()
+    copied = run("-s", "copy.db", "pages", "example.com", "--format", "jsonl", "--body").raw
+    assert [json.loads(line)["body"] for line in copied.splitlines()] == [
+        json.loads(line)["body"] for line in lines.splitlines()
     ]
 
 
@@ -310,7 +310,7 @@ def test_a_status_that_no_response_has_is_reported_and_the_other_pages_are_store
     run: Run, tmp_path: Path, form: str
 ) -> None:
     file = tmp_path / f"pages.{form}"
-    records = [{"url": f"https://example.com/{code}", "html": "x", "status_code": code} for code in (200, 2**40, 404)]
+    records = [{"url": f"https://example.com/{code}", "body": "x", "status": code} for code in (200, 2**40, 404)]
     match form:
         case "jsonl":
             file.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -318,7 +318,7 @@ def test_a_status_that_no_response_has_is_reported_and_the_other_pages_are_store
             pq.write_table(pa.Table.from_pylist(records), file)
         case _:
             file.write_bytes(
-                b"".join(hostile.record(b"HTTP/1.1 %d\r\n\r\nx" % one["status_code"], one["url"]) for one in records)
+                b"".join(hostile.record(b"HTTP/1.1 %d\r\n\r\nx" % one["status"], one["url"]) for one in records)
             )
 
     result = run("ingest", file, "--types", "all")
@@ -343,7 +343,7 @@ def test_types_says_what_is_stored(run: Run, tmp_path: Path) -> None:
 def test_a_body_over_max_body_is_cut(run: Run, warc: Path) -> None:
     run("ingest", warc, "--max-body", "20B")
 
-    assert len(run("get", "https://example.com/9", "--html").raw) == 20
+    assert len(run("get", "https://example.com/9", "--body").raw) == 20
     assert json.loads(run("get", "https://example.com/9", "--format", "jsonl").out)["truncated"] is True
 
 
@@ -372,7 +372,7 @@ def test_a_new_file_keeps_old_captures(run: Run, tmp_path: Path) -> None:
     assert run("ingest", old).code == 0
 
     assert "layout.ttl\tnone" in run("info").lines
-    assert run("get", "https://example.com/", "--html").raw == b"<p>old"
+    assert run("get", "https://example.com/", "--body").raw == b"<p>old"
 
 
 def test_pages_that_cannot_be_stored_are_counted_by_kind(run: Run, tmp_path: Path, warc: Path) -> None:
@@ -416,7 +416,7 @@ def test_a_file_that_is_no_warc_makes_no_store(run: Run, tmp_path: Path) -> None
 
 
 def test_damaged_records_are_named_and_capped(run: Run, tmp_path: Path) -> None:
-    good = '{"url": "https://example.com/", "html": "<p>"}\n'
+    good = '{"url": "https://example.com/", "body": "<p>"}\n'
     (tmp_path / "pages.jsonl").write_text(good + "{]\n" * 30 + good.replace(".com/", ".com/last"))
 
     result = run("ingest", tmp_path / "pages.jsonl")
@@ -494,15 +494,15 @@ def test_json_lines_have_all_fields_or_the_columns(run: Run, stored: str) -> Non
     some = [json.loads(line) for line in run("pages", "example.com", "--format", "jsonl", "--columns", "title").lines]
 
     assert {"url", "title", "digest", "fetched_at"} <= whole[0].keys()
-    assert "html" not in whole[0]
+    assert "body" not in whole[0]
     assert [one["title"] for one in some] == [one["title"] for one in whole]
     assert some[0].keys() == {"title"}
 
 
 def test_bodies_come_with_html(run: Run, stored: str) -> None:
-    lines = run("pages", "example.com", "--path", "/docs/", "--format", "jsonl", "--html").lines
+    lines = run("pages", "example.com", "--path", "/docs/", "--format", "jsonl", "--body").lines
 
-    assert [json.loads(line)["html"] for line in lines] == [
+    assert [json.loads(line)["body"] for line in lines] == [
         "<title>A</title><a href=/docs/b>next [b]</a>",
         "<title>B</title>",
     ]
@@ -511,7 +511,7 @@ def test_bodies_come_with_html(run: Run, stored: str) -> None:
 def test_csv_has_a_header_and_keeps_values_whole(run: Run, stored: str) -> None:
     rows = list(csv.reader(io.StringIO(run("pages", "example.com", "--format", "csv").out)))
 
-    assert rows[0] == ["url", "status_code", "size", "fetched_at", "title"]
+    assert rows[0] == ["url", "status", "size", "fetched_at", "title"]
     assert len(rows) == 5
 
 
@@ -567,7 +567,7 @@ def test_a_table_in_a_pipe_wraps_nothing(run: Run) -> None:
 
 def test_a_domain_without_pages_is_an_empty_answer(run: Run, stored: str) -> None:
     assert (run("pages", "nowhere.example").code, run("pages", "nowhere.example").out) == (0, "")
-    assert run("pages", "nowhere.example", "--format", "csv").lines == ["url,status_code,size,fetched_at,title"]
+    assert run("pages", "nowhere.example", "--format", "csv").lines == ["url,status,size,fetched_at,title"]
 
 
 def test_on_a_terminal_an_empty_answer_is_said(run: Run, stored: str, on_terminal: None) -> None:
@@ -597,7 +597,7 @@ def test_get_shows_what_is_stored_line_by_line(run: Run, stored: str) -> None:
     assert fields["title"] == "Home & more"
     assert fields["etag"] == '"7"'
     assert fields["change_count"] == "1"
-    assert "html" not in fields
+    assert "body" not in fields
 
 
 def test_get_html_writes_the_body_byte_for_byte(run: Run) -> None:
@@ -605,14 +605,14 @@ def test_get_html_writes_the_body_byte_for_byte(run: Run) -> None:
     with webtable.open("webtable.db", create=True) as table:
         table.put(page("https://example.com/", body))
 
-    assert run("get", "https://example.com/", "--html").raw == body
+    assert run("get", "https://example.com/", "--body").raw == body
 
 
 def test_get_html_on_a_terminal_is_text_that_cannot_command_it(run: Run, on_terminal: None) -> None:
     with webtable.open("webtable.db", create=True) as table:
         table.put(page("https://example.com/", "<p>é\x1b]0;owned\x07</p>\n<b>".encode()))
 
-    assert run("get", "https://example.com/", "--html").out == "<p>é\\x1b]0;owned\\x07</p>\n<b>\n"
+    assert run("get", "https://example.com/", "--body").out == "<p>é\\x1b]0;owned\\x07</p>\n<b>\n"
 
 
 def test_get_shows_the_columns_it_is_asked_for(run: Run, stored: str) -> None:
@@ -865,7 +865,7 @@ BAD_INPUT = {
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_is_one_line_and_changes_nothing(run: Run, stored: str, case: str) -> None:
     code, arguments, named = BAD_INPUT[case]
-    Path("pages.jsonl").write_text('{"url": "https://new.example/", "html": "<p>"}\n')
+    Path("pages.jsonl").write_text('{"url": "https://new.example/", "body": "<p>"}\n')
     Path("noise.db").write_bytes(b"no database at all " * 100)
     sqlite3.connect("other.db").execute("CREATE TABLE t (x)").connection.close()
     before = {path.name: path.read_bytes() for path in Path().iterdir() if path.suffix == ".db"}

@@ -69,7 +69,7 @@ def warc(urls: list[str]) -> bytes:
 
 def jsonl(urls: list[str]) -> bytes:
     return b"".join(
-        b'{"url": "%s", "fetched_at": "2026-01-01T00:00:00Z", "html": "x"}\n' % url.encode() for url in urls
+        b'{"url": "%s", "fetched_at": "2026-01-01T00:00:00Z", "body": "x"}\n' % url.encode() for url in urls
     )
 
 
@@ -131,7 +131,7 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     name = store or "./webtable.db"
     with webtable.open(name, create=True, regions=4) as table, table.writer() as writer:
         for number, url in enumerate(URLS):
-            writer.put(webtable.Page(url=url, html=b"x", fetched_at=NOW - timedelta(hours=1, seconds=-number)))
+            writer.put(webtable.Page(url=url, body=b"x", fetched_at=NOW - timedelta(hours=1, seconds=-number)))
 
     result = run("--format", "json", store=store)
 

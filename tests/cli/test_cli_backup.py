@@ -28,7 +28,7 @@ def crawl(empty_directory):
     with webtable.open("webtable.db", create=True, **options) as table, table.writer() as writer:
         for number in range(COUNT):
             url = f"https://example.com/{number:03}"
-            writer.put(webtable.Page(url=url, html=os.urandom(2_000), content_type="a/b", fetched_at=AT))
+            writer.put(webtable.Page(url=url, body=os.urandom(2_000), content_type="a/b", fetched_at=AT))
 
 
 def made_of(path):
@@ -37,7 +37,7 @@ def made_of(path):
 
 
 def listed(run, store):
-    done = run("-s", store, "pages", "--full-scan", "--html", "--format", "jsonl")
+    done = run("-s", store, "pages", "--full-scan", "--body", "--format", "jsonl")
     assert done.code == 0
     return done.out
 
@@ -65,7 +65,7 @@ def test_a_backup_that_is_damaged_is_told(run):
     with webtable.open("b.db") as table:
         from webtable.store import NewCell, Put
 
-        key, column = table.key.encode("https://example.com/001"), table._frame.codec.columns.html
+        key, column = table.key.encode("https://example.com/001"), table._frame.codec.columns.body
         (cell,) = table.store.read(table.table, [key])[0].cells[column]
         table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 

@@ -25,7 +25,7 @@ def path(tmp_path):
 
 
 def page(number, body=b"x" * 20_000):
-    return Page(url=f"https://a.example/{number}", fetched_at=datetime.now(UTC), html=body)
+    return Page(url=f"https://a.example/{number}", fetched_at=datetime.now(UTC), body=body)
 
 
 def markers(path):

@@ -32,7 +32,7 @@ def made_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for age in (2, 1):
                 body = b"%d days ago" % age
                 url = f"https://copy.example/{number}"
-                writer.put(Page(url=url, html=body, fetched_at=NOW - timedelta(days=age)))
+                writer.put(Page(url=url, body=body, fetched_at=NOW - timedelta(days=age)))
     return path
 
 
@@ -116,11 +116,11 @@ def test_a_copy_that_follows_has_what_was_written_meanwhile(run: Run, source: st
         wait_for(COUNT)
         with webtable.open(source) as table:
             for number in range(5):
-                table.put(Page(url=f"https://copy.example/late/{number}", html=b"x"))
+                table.put(Page(url=f"https://copy.example/late/{number}", body=b"x"))
             table.delete("https://copy.example/0")
         wait_for(COUNT + 4)
         with webtable.open(source) as table:
-            table.put(Page(url="https://copy.example/last", html=b"x"))
+            table.put(Page(url="https://copy.example/last", body=b"x"))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
 

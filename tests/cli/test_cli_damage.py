@@ -23,7 +23,7 @@ def site(empty_directory: Path) -> None:
     with webtable.open("webtable.db", create=True) as table:
         with table.writer() as writer:
             for url in URLS:
-                writer.put(webtable.Page(url=url, html=BODY + url.encode(), fetched_at=now))
+                writer.put(webtable.Page(url=url, body=BODY + url.encode(), fetched_at=now))
         damage(table, URLS[2], b"metadata:page")
         damage(table, URLS[5], b"content:html")
 

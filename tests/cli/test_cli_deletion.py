@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 OLD = datetime.now(UTC) - timedelta(days=500)
 PAGES = {
-    "https://a.example/": Page(url="https://a.example/", html=b"<title>A</title>"),
-    "https://a.example/gone": Page(url="https://a.example/gone", html=b"", status_code=404),
-    "https://www.a.example/old": Page(url="https://www.a.example/old", html=b"old", fetched_at=OLD),
-    "https://b.example/": Page(url="https://b.example/", html=b"B", outlinks=(Link("https://a.example/", "to A"),)),
+    "https://a.example/": Page(url="https://a.example/", body=b"<title>A</title>"),
+    "https://a.example/gone": Page(url="https://a.example/gone", body=b"", status=404),
+    "https://www.a.example/old": Page(url="https://www.a.example/old", body=b"old", fetched_at=OLD),
+    "https://b.example/": Page(url="https://b.example/", body=b"B", outlinks=(Link("https://a.example/", "to A"),)),
 }
 
 

@@ -16,7 +16,7 @@ import webtable
 @pytest.fixture
 def stored() -> str:
     with webtable.open("webtable.db", create=True, indexes=["link"]) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"abc"))
+        table.put(webtable.Page(url="https://example.com/", body=b"abc"))
     return "webtable.db"
 
 

@@ -44,15 +44,15 @@ def pages() -> list[webtable.Page]:
     links = b"<a href=/old>o</a><a href=/products>p</a><a href=/nowhere>n</a>"
     days = {"/": 9, "/products": 40, "/new": 3, "/a": 2, "/b": 1}
     made = [
-        webtable.Page(url=f"https://example.com{path}", html=b"<title>salt</title>" + links, fetched_at=ago(number))
+        webtable.Page(url=f"https://example.com{path}", body=b"<title>salt</title>" + links, fetched_at=ago(number))
         for path, number in days.items()
     ]
     redirect = {"Location": "https://example.com/new"}
-    made.append(webtable.Page(url="https://example.com/old", status_code=301, headers=redirect, fetched_at=ago(1)))
-    made.append(webtable.Page(url="https://docs.example.com/guide/", html=links, fetched_at=ago(1)))
+    made.append(webtable.Page(url="https://example.com/old", status=301, headers=redirect, fetched_at=ago(1)))
+    made.append(webtable.Page(url="https://docs.example.com/guide/", body=links, fetched_at=ago(1)))
     return [
         *made,
-        webtable.Page(url=PRODUCTS, html=b"<title>Products</title>", headers={"ETag": '"2"'}, fetched_at=ago(1)),
+        webtable.Page(url=PRODUCTS, body=b"<title>Products</title>", headers={"ETag": '"2"'}, fetched_at=ago(1)),
     ]
 
 
@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file = made / f"{name}.warc.gz"
         file.parent.mkdir(parents=True, exist_ok=True)
         write_warc(file, pages())
-    (made / "pages.jsonl").write_text('{"url": "https://example.com/", "html": "<p>"}\n')
+    (made / "pages.jsonl").write_text('{"url": "https://example.com/", "body": "<p>"}\n')
     row = '{"values": {"device": 7, "time": "2026-11-20T10:00:00Z"}, "cells": {"d:celsius": "21.5"}}\n'
     (made / "rows.jsonl").write_text(row)
     (made / "rows.jsonl.gz").write_bytes(gzip.compress(row.encode()))

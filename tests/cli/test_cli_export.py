@@ -18,7 +18,7 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 def crawl(empty_directory):
     with webtable.open("webtable.db", create=True) as table, table.writer() as writer:
         for url in ("https://example.com/", "https://example.com/docs/a", "https://other.example/"):
-            writer.put(webtable.Page(url=url, html=b"<title>T</title>", content_type="text/html", fetched_at=AT))
+            writer.put(webtable.Page(url=url, body=b"<title>T</title>", content_type="text/html", fetched_at=AT))
 
 
 def names(folder="out"):
@@ -69,7 +69,7 @@ def test_a_directory_with_files_in_it_is_refused(run):
 def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_so(run, form):
     links = tuple(webtable.Link(f"https://other.example/{'x' * 400}/{number}") for number in range(1_000))
     with webtable.open("webtable.db") as table:
-        table.put(webtable.Page(url="https://example.com/a.pdf", html=b"%PDF", content_type="x/y", outlinks=links))
+        table.put(webtable.Page(url="https://example.com/a.pdf", body=b"%PDF", content_type="x/y", outlinks=links))
 
     done = run("export", "out", "--full-scan", "--format", form)
 

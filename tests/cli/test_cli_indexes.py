@@ -43,7 +43,7 @@ def own_index(empty_directory: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def page(number: int, **fields: object) -> webtable.Page:
     return webtable.Page(
-        url=f"https://example.com/{number}", html=b"x" * number, fetched_at=NOW - timedelta(days=1), **fields
+        url=f"https://example.com/{number}", body=b"x" * number, fetched_at=NOW - timedelta(days=1), **fields
     )
 
 
@@ -60,7 +60,7 @@ def lines_of_json(*pages: dict[str, object]) -> Path:
     return path
 
 
-LINKING = {"url": "https://example.com/", "html": "<a href=/a>a</a><a href=/b>b</a>"}
+LINKING = {"url": "https://example.com/", "body": "<a href=/a>a</a><a href=/b>b</a>"}
 
 
 # index list, add, drop, rebuild
@@ -421,7 +421,7 @@ def test_info_on_a_terminal_shows_the_indexes(run: Run, on_terminal: None) -> No
 
 
 def test_ingest_counts_links_at_its_end(run: Run) -> None:
-    result = run("ingest", lines_of_json(LINKING, {"url": "https://example.com/a", "html": "<p>"}))
+    result = run("ingest", lines_of_json(LINKING, {"url": "https://example.com/a", "body": "<p>"}))
 
     assert (result.code, result.err) == (0, "")
     assert result.out.endswith("; links to 2 pages counted\n")

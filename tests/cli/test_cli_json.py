@@ -14,7 +14,7 @@ import webtable
 @pytest.fixture(autouse=True)
 def store() -> None:
     with webtable.open("webtable.db", create=True, ttl=86_400, indexes=["time"]) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"abc"))
+        table.put(webtable.Page(url="https://example.com/", body=b"abc"))
 
 
 def test_info_has_the_fields_of_its_help(run: Run):

@@ -33,7 +33,7 @@ def stored(path: str, *urls: str, **options) -> str:
     moment = datetime.now(UTC) - timedelta(days=1)
     with webtable.open(path, create=True, **options) as table, table.writer() as writer:
         for url in urls:
-            writer.put(webtable.Page(url=url, html=b"x", fetched_at=moment))
+            writer.put(webtable.Page(url=url, body=b"x", fetched_at=moment))
     return path
 
 

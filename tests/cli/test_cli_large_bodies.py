@@ -27,7 +27,7 @@ def crawl() -> str:
     """A store of three pages in a file, two of them over the limit of HBase."""
     with webtable.open("crawl.db", create=True) as table, table.writer() as writer:
         for name, size in BODIES.items():
-            writer.put(Page(url=URLS[name], html=os.urandom(size), content_type=PDF, fetched_at=NOW))
+            writer.put(Page(url=URLS[name], body=os.urandom(size), content_type=PDF, fetched_at=NOW))
     return "crawl.db"
 
 

@@ -43,7 +43,7 @@ def test_what_is_over_a_limit_is_named_and_the_rest_is_stored(file):
     assert "over a limit: 1 page stored with the first links only (links 1)" in done.stderr
     with webtable.open(file.with_suffix(".db")) as table:
         assert len(table.get("https://example.com/links").outlinks) == 2
-        assert len(table.get("https://example.com/large").html) == 5_020
+        assert len(table.get("https://example.com/large").body) == 5_020
 
 
 def test_pages_within_the_limits_are_stored_without_a_word_of_them(file):

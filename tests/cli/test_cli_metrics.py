@@ -22,7 +22,7 @@ DASHBOARD = json.loads((ROOT / "docs" / "grafana.json").read_text())
 @pytest.fixture
 def stored() -> str:
     with webtable.open("webtable.db", create=True, indexes=["link", "time"]) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"abc" * 100, outlinks=(LINK,)))
+        table.put(webtable.Page(url="https://example.com/", body=b"abc" * 100, outlinks=(LINK,)))
     return "webtable.db"
 
 
@@ -76,7 +76,7 @@ def test_a_program_gives_what_it_has_done_with_a_table(stored: str):
         registry.register(TableCollector(table))
         table.get("https://example.com/")
         with table.writer() as writer:
-            writer.put(webtable.Page(url="https://example.com/2", html=b"x"))
+            writer.put(webtable.Page(url="https://example.com/2", body=b"x"))
             found = samples(generate_latest(registry).decode())
         metrics = table.metrics
 

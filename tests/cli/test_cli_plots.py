@@ -18,8 +18,8 @@ SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 @pytest.fixture
 def site() -> None:
     with webtable.open("webtable.db", create=True) as table:
-        table.put(webtable.Page(url=HOME, html=b"<a href=/b>b</a>", fetched_at=datetime.now(UTC)))
-        table.put(webtable.Page(url=f"{HOME}b", html=b"b", fetched_at=datetime.now(UTC)))
+        table.put(webtable.Page(url=HOME, body=b"<a href=/b>b</a>", fetched_at=datetime.now(UTC)))
+        table.put(webtable.Page(url=f"{HOME}b", body=b"b", fetched_at=datetime.now(UTC)))
         table.refresh_links()
 
 

@@ -200,7 +200,7 @@ def store_of_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("many") / "webtable.db"
     with webtable.open(path, create=True) as table, table.writer() as writer:
         for number in range(1_500):
-            writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"<title>T</title>" + b"x" * number))
+            writer.put(webtable.Page(url=f"https://example.com/{number}", body=b"<title>T</title>" + b"x" * number))
     return path
 
 
@@ -237,7 +237,7 @@ def test_a_help_that_nobody_reads_ends_without_a_word(tmp_path: Path, environmen
 
 def test_titles_are_utf_8_in_a_pipe_whatever_the_locale(tmp_path: Path, environment: dict[str, str]) -> None:
     with webtable.open(tmp_path / "webtable.db", create=True) as table:
-        table.put(webtable.Page(url="https://example.com/", html="<title>größer 中文</title>".encode()))
+        table.put(webtable.Page(url="https://example.com/", body="<title>größer 中文</title>".encode()))
 
     environment = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     result = run("pages", "example.com", cwd=tmp_path, environment=environment)

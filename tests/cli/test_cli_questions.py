@@ -26,7 +26,7 @@ ABOUT_HTML = b"<title>About salt</title><p>A salt in front of a <b>row key</b>.<
 
 
 def page(url: str, html: bytes, days: float, **fields: object) -> webtable.Page:
-    return webtable.Page(url=url, html=html, content_type="text/html", fetched_at=NOW - timedelta(days=days), **fields)
+    return webtable.Page(url=url, body=html, content_type="text/html", fetched_at=NOW - timedelta(days=days), **fields)
 
 
 HOME_HTML = (
@@ -38,8 +38,8 @@ SITE = [
     page(HOME, HOME_HTML, 1),
     page(ABOUT, ABOUT_HTML, 5, etag='"7"', last_modified=NOW - timedelta(days=40)),
     page(COPY, ABOUT_HTML, 4),
-    page(GONE, b"<title>Not here</title>", 2, status_code=404),
-    page(OLD, b"moved", 3, status_code=301, redirect_to=ABOUT),
+    page(GONE, b"<title>Not here</title>", 2, status=404),
+    page(OLD, b"moved", 3, status=301, redirect_to=ABOUT),
     page(BIG, b"<title>Big</title>" + b"x" * 20_000, 20),
     page(OTHER, b"<title>Other</title><a href=https://example.com/about>see there</a>", 6),
 ]
@@ -202,10 +202,10 @@ def test_an_order_that_a_question_does_not_have_is_refused(run: Run, site: None,
 def test_results_that_are_no_pages_have_columns_of_their_own(run: Run, site: None) -> None:
     assert run("hosts", "example.com", "--columns", "name,pages,bytes").cells == [
         ["docs.example.com", "1", "20018"],
-        ["example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
+        ["example.com", "5", str(sum(len(one.body) for one in SITE[1:6]))],
     ]
     assert run("links-of", HOME, "--columns", "url,anchor,rel").cells[1] == [GONE, "Gone [1]", "nofollow"]
-    assert run("broken-links", "--columns", "target,status_code,source,anchor,rel").cells == [
+    assert run("broken-links", "--columns", "target,status,source,anchor,rel").cells == [
         [GONE, "404", HOME, "Gone [1]", "nofollow"]
     ]
     assert run("linking-to", ABOUT, "--columns", "source,anchor,is_current,title").cells == [
@@ -223,7 +223,7 @@ def test_crawls_are_listed_with_their_pauses(run: Run, site: None) -> None:
         return (NOW - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     sizes = {
-        days: str(sum(len(one.html) for one in SITE[1:] if one.fetched_at == NOW - timedelta(days=days)))
+        days: str(sum(len(one.body) for one in SITE[1:] if one.fetched_at == NOW - timedelta(days=days)))
         for days in range(21)
     }
     (newest, *_, oldest) = run("crawls", "--full-scan").cells
@@ -272,9 +272,9 @@ def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(
 
 
 def test_bodies_come_with_html(run: Run, site: None) -> None:
-    (line,) = run("errors", "--html", "--format", "jsonl", "--columns", "url").lines
+    (line,) = run("errors", "--body", "--format", "jsonl", "--columns", "url").lines
 
-    assert json.loads(line) == {"url": GONE, "html": "<title>Not here</title>"}
+    assert json.loads(line) == {"url": GONE, "body": "<title>Not here</title>"}
 
 
 def test_a_table_leaves_out_columns_without_a_value_unless_they_are_asked_for(run: Run, site: None) -> None:
@@ -287,7 +287,7 @@ def test_a_table_of_two_urls_fits_its_terminal(run: Run, on_terminal: None) -> N
     source, target = "https://example.com/" + "s" * 60, "https://example.com/" + "t" * 60
     with webtable.open("webtable.db", create=True) as table:
         table.put(page(source, f"<a href={target}>{'words ' * 30}</a>".encode(), 1))
-        table.put(page(target, b"", 1, status_code=500))
+        table.put(page(target, b"", 1, status=500))
 
     lines = run("broken-links").lines
 
@@ -312,7 +312,7 @@ def test_hits_in_json_have_what_they_have_in_frames(run: Run, site: None) -> Non
         "matches": 1,
         "title": "About salt",
         "excerpts": "A salt in front of a [row] key.home",
-        "status_code": 200,
+        "status": 200,
         "fetched_at": (NOW - timedelta(days=5)).isoformat().replace("+00:00", "Z"),
     }
 
@@ -335,11 +335,11 @@ def test_words_cannot_command_a_terminal(run: Run, on_terminal: None) -> None:
 
 def test_stats_count_by_what_is_asked_for(run: Run, site: None) -> None:
     assert run("stats", "example.com", "--by", "status,host").cells[1:] == [
-        ["status", "200", "4", str(sum(len(one.html) for one in (*SITE[1:4], SITE[6])))],
+        ["status", "200", "4", str(sum(len(one.body) for one in (*SITE[1:4], SITE[6])))],
         ["status", "301", "1", "5"],
         ["status", "404", "1", "23"],
         ["host", "docs.example.com", "1", "20018"],
-        ["host", "example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
+        ["host", "example.com", "5", str(sum(len(one.body) for one in SITE[1:6]))],
     ]
     assert run("stats", "--full-scan", "--by", "host", "--no-bytes", "--format", "csv").lines[:2] == [
         "by,group,pages",
@@ -436,8 +436,8 @@ def test_not_modified_renews_a_page(run: Run, site: None) -> None:
     result = run("not-modified", ABOUT, "--fetched-at", moment)
 
     assert (result.code, result.out) == (0, f"not modified\t{ABOUT}\n")
-    assert run("get", ABOUT, "--columns", "status_code,fetched_at").lines == [
-        "status_code\t200",
+    assert run("get", ABOUT, "--columns", "status,fetched_at").lines == [
+        "status\t200",
         f"fetched_at\t{moment[:19]}.000Z",
     ]
 
@@ -451,7 +451,7 @@ def test_what_is_not_stored_cannot_be_unmodified(run: Run, site: None) -> None:
 
 def test_a_handle_leads_to_its_page(run: Run, site: None) -> None:
     assert run("by-handle", "182ccedb33a9e03f", "--columns", "url").out == f"url\t{HOME}\n"
-    assert run("by-handle", "182ccedb33a9e03f", "--html").out == HOME_HTML.decode()
+    assert run("by-handle", "182ccedb33a9e03f", "--body").out == HOME_HTML.decode()
     assert run("by-handle", "0" * 16).err == f"webtable: {'0' * 16}: not stored\n"
     assert run("by-handle", "0" * 16).code == 1
     assert run("by-handle", "example").code == 2
@@ -464,9 +464,9 @@ def test_resolve_lists_the_way_to_the_end(run: Run, site: None) -> None:
 
 def test_resolve_without_an_end_is_exit_code_1(run: Run, site: None) -> None:
     with webtable.open("webtable.db") as table:
-        table.put(page(COPY, b"", 0, status_code=302, redirect_to=GONE + "2"))
-        table.put(page(GONE, b"", 0, status_code=302, redirect_to=GONE + "/"))
-        table.put(page(GONE + "/", b"", 0, status_code=302, redirect_to=GONE))
+        table.put(page(COPY, b"", 0, status=302, redirect_to=GONE + "2"))
+        table.put(page(GONE, b"", 0, status=302, redirect_to=GONE + "/"))
+        table.put(page(GONE + "/", b"", 0, status=302, redirect_to=GONE))
 
     lost, loop = run("resolve", COPY), run("resolve", GONE)
 

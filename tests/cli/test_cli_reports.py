@@ -18,14 +18,14 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 def page(path: str, html: str = "", *, days: float = 1, **fields: object) -> Page:
     fetched = NOW - timedelta(days=days)
-    return Page(url=f"https://example.com{path}", html=html.encode(), fetched_at=fetched, **fields)
+    return Page(url=f"https://example.com{path}", body=html.encode(), fetched_at=fetched, **fields)
 
 
 SITE = (
     page("/", "<title>Old</title>", days=9),
     page("/", "<title>Home</title><a href=/gone>Gone</a>"),
     page("/gone", "<title>Here</title>", days=9),
-    page("/gone", "", status_code=404),
+    page("/gone", "", status=404),
     page("/same", "<title>Same</title>", days=9),
 )
 

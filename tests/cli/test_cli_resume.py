@@ -23,7 +23,7 @@ URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]
 
 
 def written(path: Path, urls: list[str], **fields: object) -> Path:
-    lines = [json.dumps({"url": url, "html": f"<title>{url}</title>", **fields}) for url in urls]
+    lines = [json.dumps({"url": url, "body": f"<title>{url}</title>", **fields}) for url in urls]
     path.write_text("\n".join(lines) + "\n")
     return path
 

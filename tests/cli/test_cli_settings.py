@@ -18,7 +18,7 @@ def stores() -> None:
     """Two stores, of a page each that is named like its file."""
     for name in ("here", "there"):
         with webtable.open(f"{name}.db", create=True) as table:
-            table.put(webtable.Page(url=f"https://{name}.example/", html=b"x"))
+            table.put(webtable.Page(url=f"https://{name}.example/", body=b"x"))
     OWN.parent.mkdir(parents=True)
 
 

@@ -48,7 +48,7 @@ def modules_of(*command: str, program: str = _RUN) -> set[str]:
 def url() -> str:
     """The URL of a page in the store of the directory."""
     with webtable.open("webtable.db", create=True) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"<title>Home</title>"))
+        table.put(webtable.Page(url="https://example.com/", body=b"<title>Home</title>"))
     return "https://example.com/"
 
 

@@ -22,7 +22,7 @@ def store() -> None:
             "https://www.example.com/",
             "http://192.0.2.10/",
         ):
-            table.put(webtable.Page(url=url, html=b"<title>Some page</title>"))
+            table.put(webtable.Page(url=url, body=b"<title>Some page</title>"))
 
 
 @pytest.mark.parametrize("command", ["get", "history", "linking-to"])

@@ -22,7 +22,7 @@ LONG = "https://example.com/a/very/long/directory/with/much/in/it/and/a/page-nam
 def printed(*pages: Page, width: int = 80) -> str:
     out = io.StringIO()
     target = Console(file=out, width=width, force_terminal=True, color_system="standard", markup=False)
-    columns = PAGES.chosen(["url", "status_code", "size", "title"])
+    columns = PAGES.chosen(["url", "status", "size", "title"])
     print_table(target, pages, columns, asked_for=False, to_width=True)
     return out.getvalue()
 
@@ -73,7 +73,7 @@ def in_a_terminal(*arguments: str, pager: str) -> str:
 def two_pages() -> None:
     with webtable.open("webtable.db", create=True) as table:
         for url in (LONG, "https://example.com/"):
-            table.put(Page(url=url, html=b"<title>Some page</title>"))
+            table.put(Page(url=url, body=b"<title>Some page</title>"))
 
 
 @pytest.mark.usefixtures("two_pages")

@@ -32,7 +32,7 @@ def walk(request, monkeypatch, empty_directory):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:
         for number in range(10):
-            writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"x" * number))
+            writer.put(webtable.Page(url=f"https://example.com/{number}", body=b"x" * number))
     return request.param
 
 

@@ -20,7 +20,7 @@ from webtable.repository.questions import holdings
 def store() -> None:
     """A store of one page."""
     with webtable.open("webtable.db", create=True) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"<title>Home</title>"))
+        table.put(webtable.Page(url="https://example.com/", body=b"<title>Home</title>"))
 
 
 WRONG = {
@@ -88,7 +88,7 @@ def test_a_missing_store_is_created_by_the_command_that_is_told(run: Run):
 )
 def test_a_command_in_a_message_is_for_the_store_that_was_named(run: Run, words: list[str], told: str):
     run("-s", "a.db", "create", "--versions", "1", "--ttl", "90")
-    page = '{{"url": "https://example.com/", "html": "{0}", "fetched_at": "{1}"}}\n'
+    page = '{{"url": "https://example.com/", "body": "{0}", "fetched_at": "{1}"}}\n'
     today = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     Path("old.jsonl").write_text(page.format("a", today) + page.format("a", "2001-01-01T00:00:00Z"))
     Path("first.jsonl").write_text(page.format("b", today))
@@ -101,9 +101,9 @@ def test_a_command_in_a_message_is_for_the_store_that_was_named(run: Run, words:
 def test_info_names_the_command_for_the_store_that_was_named(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(holdings, "SAMPLE", 1)
     with webtable.open("a.db", create=True) as table:
-        table.put(webtable.Page(url="https://example.com/", html=b"a"))
+        table.put(webtable.Page(url="https://example.com/", body=b"a"))
         table.refresh_links()
-        table.put(webtable.Page(url="https://example.com/b", html=b"b"))
+        table.put(webtable.Page(url="https://example.com/b", body=b"b"))
 
     assert "run `webtable -s a.db links refresh`" in run("-s", "a.db", "info").err
 

@@ -24,7 +24,7 @@ def table(tmp_path):
 
 
 def chunk(number: int, *paths: str) -> Chunk:
-    pages = [Page(url=f"https://example.com{path}", html=b"x", fetched_at=NOW) for path in paths]
+    pages = [Page(url=f"https://example.com{path}", body=b"x", fetched_at=NOW) for path in paths]
     return Chunk(number, Place(number), number, pages, [], LoadCounts())
 
 
@@ -48,7 +48,7 @@ def test_chunks_are_told_in_their_order_with_what_became_of_their_pages(table):
 def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
     told: list[Chunk] = []
     storing = ChunkWriter(table, told.append, batch=2, max_body=None)
-    future = Page(url="https://example.com/", html=b"x", fetched_at=NOW + timedelta(days=9))
+    future = Page(url="https://example.com/", body=b"x", fetched_at=NOW + timedelta(days=9))
 
     storing.put(Chunk(1, Place(), 2, [Page(url="no URL", fetched_at=NOW), future], [], LoadCounts()))
     storing.put(chunk(2, "/a"))

@@ -53,7 +53,7 @@ def crawl(folder: Path, files: int = 4, links_each: int = 20) -> list[str]:
 
 def pages_of(store: str) -> list[Page]:
     with webtable.open(store) as table:
-        return sorted(table.pages(full_scan=True, columns=["html", "outlinks"]), key=lambda page: page.url)
+        return sorted(table.pages(full_scan=True, columns=["body", "outlinks"]), key=lambda page: page.url)
 
 
 def count(store: str) -> int:
@@ -67,7 +67,7 @@ def as_of_each_capture(table: WebTable, moments: list[datetime]) -> dict[str, li
     found = {}
     for url in [page.url for page in table.pages(full_scan=True)]:
         seen = [table.get(url, as_of=moment) for moment in moments]
-        found[url] = [(None if page is None else (page.status_code, page.html, page.title)) for page in seen]
+        found[url] = [(None if page is None else (page.status, page.body, page.title)) for page in seen]
     return found
 
 

@@ -29,9 +29,9 @@ def page_of(number: int, content: int, fetched_at: datetime) -> Page:
     status = (200, 200, 404, 301, 200)[(number + content) % 5]
     return Page(
         url=url_of(number),
-        html=f"<title>page {number} {content}</title><p>{'x' * (content * 11)}".encode(),
+        body=f"<title>page {number} {content}</title><p>{'x' * (content * 11)}".encode(),
         fetched_at=fetched_at,
-        status_code=status,
+        status=status,
         redirect_to=url_of(number + 1) if status == 301 else None,
         content_type="text/html",
         headers={"x-content": str(content)},
@@ -40,7 +40,7 @@ def page_of(number: int, content: int, fetched_at: datetime) -> Page:
 
 
 def unmodified(number: int, fetched_at: datetime) -> Page:
-    return Page(url=url_of(number), status_code=304, same_as=url_of(number), fetched_at=fetched_at)
+    return Page(url=url_of(number), status=304, same_as=url_of(number), fetched_at=fetched_at)
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Ledger:
             return None
         newest = max(tried)
         page = tried[newest].page
-        return page if newest in self.stays(number, since) and page.status_code != 304 else None
+        return page if newest in self.stays(number, since) and page.status != 304 else None
 
     def wrong_in(self, page: Page) -> str | None:
         """Return what of *page* was never put, None where all of it was."""
@@ -112,20 +112,20 @@ class Ledger:
         tried = self.captures[number].get(page.fetched_at)
         if tried is None:
             return f"{page.url} of {page.fetched_at} was never put"
-        if tried.page.status_code != 304:
+        if tried.page.status != 304:
             sources = [tried.page]
         else:
             every = self.captures[number].items()
-            sources = [one.page for date, one in every if date <= page.fetched_at and one.page.status_code != 304]
-            if page.html is None and page.status_code == 304:
+            sources = [one.page for date, one in every if date <= page.fetched_at and one.page.status != 304]
+            if page.body is None and page.status == 304:
                 return None
         # A delete that was cut short, or is under way, takes the page cell by cell; it may take a body that a repeat,
         # which it leaves, refers to.
-        is_repeat = tried.page.status_code == 304 and self.deletes[number]
-        if page.html is None and (is_repeat or any(one.ended >= tried.puts[0].began for one in self.deletes[number])):
+        is_repeat = tried.page.status == 304 and self.deletes[number]
+        if page.body is None and (is_repeat or any(one.ended >= tried.puts[0].began for one in self.deletes[number])):
             return None
-        found = (page.html, page.status_code, page.redirect_to)
-        if all(found != (one.html, one.status_code, one.redirect_to) for one in sources):
+        found = (page.body, page.status, page.redirect_to)
+        if all(found != (one.body, one.status, one.redirect_to) for one in sources):
             return f"{page.url} of {page.fetched_at} has {found}"
         return None
 

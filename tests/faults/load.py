@@ -48,9 +48,9 @@ def page_of(number: int, version: int) -> Page:
     links = [Link(url_of(chance.randrange(10 * (number + 1))), f"to {n}") for n in range(number % 5)]
     return Page(
         url=url_of(number),
-        html=f"<title>page {number} {version}</title><p>{text}".encode(),
+        body=f"<title>page {number} {version}</title><p>{text}".encode(),
         fetched_at=BEGAN + timedelta(seconds=version),
-        status_code=(200, 404, 500)[number % 3],
+        status=(200, 404, 500)[number % 3],
         content_type="text/html",
         headers={"x-number": str(number), "x-version": str(version)},
         outlinks=links,
@@ -176,7 +176,7 @@ class Load:
             name, ask = chance.choice(
                 [
                     ("get", lambda: self._check([self.table.get(url_of(number))])),  # noqa: B023
-                    ("pages", lambda: self._each(self.table.pages(host, columns=["html"], limit=60))),  # noqa: B023
+                    ("pages", lambda: self._each(self.table.pages(host, columns=["body"], limit=60))),  # noqa: B023
                     ("history", lambda: self._check(self.table.history(url_of(number)))),  # noqa: B023
                     *(self._by_index(url_of(number)) if self._indexed else ()),
                 ]
@@ -186,7 +186,7 @@ class Load:
     def _by_index(self, url: str) -> list[tuple[str, Callable[[], None]]]:
         return [
             ("fetched", lambda: self._each(self.table.fetched(limit=40))),
-            ("errors", lambda: self._each(self.table.errors(limit=40, columns=["html"]))),
+            ("errors", lambda: self._each(self.table.errors(limit=40, columns=["body"]))),
             ("linking_to", lambda: self._inlinks(url)),
         ]
 
@@ -235,10 +235,10 @@ def wrong_in(page: Page) -> str | None:
     told = f"{page.url} version {version}"
     if page.title != f"page {number} {version}" or page.headers.get("x-version") != str(version):
         return f"{told} has the title {page.title!r} and the headers {dict(page.headers)}"
-    if page.html is not None and page.html != made.html:
-        return f"{told} has the body {page.html[:60]!r}"
-    if page.status_code != made.status_code or page.size != len(made.html or b""):
-        return f"{told} has the status {page.status_code} and {page.size} bytes"
+    if page.body is not None and page.body != made.body:
+        return f"{told} has the body {page.body[:60]!r}"
+    if page.status != made.status or page.size != len(made.body or b""):
+        return f"{told} has the status {page.status} and {page.size} bytes"
     return None
 
 
@@ -256,7 +256,7 @@ def settled(table: WebTable, ledger: Ledger, findings: Findings) -> Findings:
             findings.lost.append(f"{page.url} has version {version_of(page)}; acknowledged was {max(versions)}")
         if version_of(page) not in tried[number]:
             findings.wrong.append(f"{page.url} has version {version_of(page)}, which nobody has put")
-    for page in table.pages(full_scan=True, columns=["html"]):
+    for page in table.pages(full_scan=True, columns=["body"]):
         if what := wrong_in(page):
             findings.wrong.append(what)
         if number_of(page.url) not in tried:

@@ -63,9 +63,9 @@ class Ring:
             links = [Link(self.target(writer, turn, place), f"from {turn} {place}")]
         return Page(
             url=url,
-            html=f"<title>{writer} {turn} {place}</title><p>{'ring ' * (place % 40)}".encode(),
+            body=f"<title>{writer} {turn} {place}</title><p>{'ring ' * (place % 40)}".encode(),
             fetched_at=BEGAN + timedelta(seconds=turn, milliseconds=place),
-            status_code=(200, 200, 404)[place % 3],
+            status=(200, 200, 404)[place % 3],
             content_type="text/html",
             outlinks=links,
         )

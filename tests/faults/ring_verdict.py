@@ -54,7 +54,7 @@ def verdict(table: WebTable, url: str, ring: Ring) -> Verdict:
     found = Verdict()
     expected = ring.expected()
     table.refresh_links(also_unfinished=True)  # their writers are dead
-    asked = list(table.pages(full_scan=True, columns=["html", "outlinks", "link_counts"], order="storage"))
+    asked = list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"], order="storage"))
     pages = {page.url: page for page in asked}
     found.pages = len(asked)
     found.check("told twice", [f"{len(asked) - len(pages)} pages"] if len(asked) > len(pages) else [])
@@ -73,7 +73,7 @@ def verdict(table: WebTable, url: str, ring: Ring) -> Verdict:
 
 
 def _changed(pages: Mapping[str, Page], expected: Mapping[str, Page]) -> Iterable[str]:
-    names = ("html", "fetched_at", "status_code", "outlinks")
+    names = ("body", "fetched_at", "status", "outlinks")
     for url in pages.keys() & expected.keys():
         for name in names:
             there, put = getattr(pages[url], name), getattr(expected[url], name)

@@ -19,13 +19,13 @@ def _get(table: WebTable, ledger: Ledger, number: int, world: World) -> str | No
 
 
 def _history(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
-    found = table.history(url_of(number), columns=["html"])
+    found = table.history(url_of(number), columns=["body"])
     return next(filter(None, map(ledger.wrong_in, found)), None)
 
 
 def _pages(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since = world.step
-    found = list(table.pages(columns=["html"], full_scan=True))
+    found = list(table.pages(columns=["body"], full_scan=True))
     return _all_there(ledger, found, since, lambda _: True) or _no_wrong(ledger, found)
 
 
@@ -41,10 +41,10 @@ def _fetched(table: WebTable, ledger: Ledger, number: int, world: World) -> str 
 
 def _errors(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since = world.step
-    found = list(table.errors(columns=["html"]))
-    if any(page.status_code < 400 for page in found):
+    found = list(table.errors(columns=["body"]))
+    if any(page.status < 400 for page in found):
         return f"no errors: {found}"
-    return _all_there(ledger, found, since, lambda page: page.status_code >= 400) or _no_wrong(ledger, found)
+    return _all_there(ledger, found, since, lambda page: page.status >= 400) or _no_wrong(ledger, found)
 
 
 def _redirects(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
@@ -107,7 +107,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def _no_wrong(ledger: Ledger, found: Iterable[Page], *, html: bool = True) -> str | None:
-    """Return what was never put, or stands twice in *found*; of a listing without bodies, *html* is False."""
+    """Return what was never put, or stands twice in *found*; of a listing without bodies, *body* is False."""
     again = twice((page.url, page.fetched_at) for page in found)
     if again:
         return f"twice: {again}"

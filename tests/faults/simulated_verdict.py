@@ -44,9 +44,9 @@ def _pages(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
         page = table.get(url_of(number), verify=True)
         yield ledger.lost(number, page, by=1 << 59)
         yield page and ledger.wrong_in(page)
-        for version in table.history(url_of(number), columns=["html"]):
+        for version in table.history(url_of(number), columns=["body"]):
             yield ledger.wrong_in(version)
-    for page in table.pages(full_scan=True, columns=["html"]):
+    for page in table.pages(full_scan=True, columns=["body"]):
         yield ledger.wrong_in(page)
 
 
@@ -57,14 +57,14 @@ def _histories(table: WebTable, ledger: Ledger, *, settled: bool = False) -> Ite
     A 304 without content may stand above an error.
     """
     for number in list(ledger.captures):
-        page, history = table.get(url_of(number)), table.history(url_of(number), columns=["html"])
-        if page is None or ledger.deletes[number] or (page.status_code == 304 and page.html is None):
+        page, history = table.get(url_of(number)), table.history(url_of(number), columns=["body"])
+        if page is None or ledger.deletes[number] or (page.status == 304 and page.body is None):
             continue
         if settled and not ledger.is_settled(number):
             continue
-        found = [(one.html, one.status_code, one.redirect_to) for one in history[:1]]
-        is_so = found in ([], [(page.html, page.status_code, page.redirect_to)])
-        yield None if is_so else f"{page.url} of {page.fetched_at} is {page.status_code}; its history begins {found}"
+        found = [(one.body, one.status, one.redirect_to) for one in history[:1]]
+        is_so = found in ([], [(page.body, page.status, page.redirect_to)])
+        yield None if is_so else f"{page.url} of {page.fetched_at} is {page.status}; its history begins {found}"
 
 
 def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:

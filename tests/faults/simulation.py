@@ -122,7 +122,7 @@ class Crawl:
             with writer:
                 for _ in range(self.chance.randrange(1, 12)):
                     page = self._capture()
-                    self.world.says(f"puts {page.url} of {page.fetched_at}: {dict(page.headers) or page.status_code}")
+                    self.world.says(f"puts {page.url} of {page.fetched_at}: {dict(page.headers) or page.status}")
                     puts.setdefault((page.url, page.fetched_at), []).append(self.ledger.put(page, self.world.step))
                     writer.put(page)
         finally:

@@ -59,11 +59,11 @@ def asked(path) -> Found:
     """Scan the file at *path*, and have doctor and verify look at it."""
     try:
         with webtable.open(str(path)) as table:
-            pages = list(table.pages(full_scan=True, columns=["html", "outlinks"]))
+            pages = list(table.pages(full_scan=True, columns=["body", "outlinks"]))
             reported = table.metrics.damaged
     except WebTableError:
         return Found("error")
-    wrong = [what for page in pages if (what := wrong_in(page) or (page.html is None and f"{page.url} has no body"))]
+    wrong = [what for page in pages if (what := wrong_in(page) or (page.body is None and f"{page.url} has no body"))]
     missing = PAGES - len({page.url for page in pages} & {url_of(number) for number in range(PAGES)})
     found = Found("right" if not missing else "reported" if missing <= reported else "silent", wrong=wrong)
     found.verify, found.false_alarm = verified(path, missing)

@@ -80,7 +80,7 @@ def content(table):
     """Put a later capture of a page with another body."""
     page = table.get(VICTIM)
     later = page.fetched_at + timedelta(seconds=1)
-    table.put(Page(url=VICTIM, html=b"another", fetched_at=later, status_code=page.status_code, outlinks=page.outlinks))
+    table.put(Page(url=VICTIM, body=b"another", fetched_at=later, status=page.status, outlinks=page.outlinks))
 
 
 @pytest.mark.usefixtures("manual_clock")

@@ -124,7 +124,7 @@ def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_are_told_a
     try:
         with webtable.open(url) as table, table.writer() as writer:
             for number in range(50):
-                writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"x"))
+                writer.put(webtable.Page(url=f"https://example.com/{number}", body=b"x"))
 
         checks = {one.check: one for one in webtable.doctor(url, deep=True)}
         with webtable.open(url) as table:

@@ -69,13 +69,13 @@ def without_thrift2(url: str) -> str:
 
 @pytest.mark.parametrize("way", ["http_url", "https_url", "proxied_url"])
 def test_pages_are_stored_and_read_by_both_services_and_by_thrift1_alone(request, sample_pages, way):
-    server, with_body = request.getfixturevalue(way), [page for page in sample_pages if page.html is not None]
+    server, with_body = request.getfixturevalue(way), [page for page in sample_pages if page.body is not None]
     for url in (server, without_thrift2(server)):
         with new_table(url) as table:
             for page in with_body:
                 table.put(page)
 
-            assert [table.get(page.url).html for page in with_body] == [page.html for page in with_body]
+            assert [table.get(page.url).body for page in with_body] == [page.body for page in with_body]
             assert table.store.name.startswith(urlsplit(server).scheme)
 
 

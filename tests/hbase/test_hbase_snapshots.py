@@ -54,7 +54,7 @@ def url(hbase_url):
                 for age in (2, 1):
                     body = b"<title>%d</title>%d days ago" % (number, age)
                     at = NOW - timedelta(days=age)
-                    writer.put(Page(url=f"https://{DOMAIN}/{number}", html=body, outlinks=links, fetched_at=at))
+                    writer.put(Page(url=f"https://{DOMAIN}/{number}", body=body, outlinks=links, fetched_at=at))
         table.refresh_links()
     yield f"{base.rstrip('/')}/{name}?{query}"
     with webtable.store.open_store(hbase_url)[0] as store:
@@ -79,8 +79,8 @@ def answers(url):
     """Return what a table says to one question of each kind."""
     with webtable.open(url) as table:
         return {
-            "pages": list(table.pages(full_scan=True, columns=["html", "outlinks", "link_counts"])),
-            "history": [page.html for page in table.history(f"https://{DOMAIN}/3", columns=["html"])],
+            "pages": list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"])),
+            "history": [page.body for page in table.history(f"https://{DOMAIN}/3", columns=["body"])],
             "inlinks": list(table.linking_to("https://other.example/")),
             "fetched": [page.url for page in table.fetched(since=NOW - timedelta(days=1.5))],
             "linked": [page.url for page in table.most_linked()],
@@ -103,7 +103,7 @@ def harm(url):
             table.delete(f"https://{DOMAIN}/{number}")
         with table.writer() as writer:
             for number in range(7, 30):
-                writer.put(Page(url=f"https://{DOMAIN}/{number}", html=b"changed", fetched_at=NOW))
+                writer.put(Page(url=f"https://{DOMAIN}/{number}", body=b"changed", fetched_at=NOW))
         table.refresh_links()
 
 

@@ -64,8 +64,8 @@ class ItemSpider(SiteSpider):
     def parse(self, response):
         yield {"title": response.css("title::text").get(), "url": response.url}
         yield response
-        yield Page(url=f"{response.url}page", html=response.body)
-        yield {"url": f"{response.url}dict", "html": response.text, "status_code": 203, "price": 3}
+        yield Page(url=f"{response.url}page", body=response.body)
+        yield {"url": f"{response.url}dict", "body": response.text, "status": 203, "price": 3}
 
 
 class FailingSpider(SiteSpider):

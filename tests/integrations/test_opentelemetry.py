@@ -74,7 +74,7 @@ def pages(tmp_path: Path) -> Iterator[webtable.WebTable]:
     with webtable.open(tmp_path / "crawl.db", create=True) as table:
         with table.writer() as writer:
             for url in URLS:
-                writer.put(webtable.Page(url=url, html=b"x"))
+                writer.put(webtable.Page(url=url, body=b"x"))
         yield table
 
 
@@ -82,7 +82,7 @@ def test_each_call_of_the_store_is_a_span(pages, telemetry):
     telemetry.instrument(pages)
 
     pages.get(URLS[0])
-    pages.put(webtable.Page(url=URLS[1], html=b"y"))
+    pages.put(webtable.Page(url=URLS[1], body=b"y"))
 
     read = telemetry.spans("read")[0]
     write = next(span for span in telemetry.spans("write") if span.attributes["db.collection.name"] == "pages")
@@ -104,7 +104,7 @@ def test_no_key_and_no_url_gets_into_a_span(pages, telemetry):
 
     pages.get(URLS[0])
     list(pages.pages("secret-host.example"))
-    pages.put(webtable.Page(url=URLS[1], html=b"y"))
+    pages.put(webtable.Page(url=URLS[1], body=b"y"))
 
     assert len(telemetry.spans()) > 2
     assert [span.to_json() for span in telemetry.spans() if "secret" in span.to_json()] == []
@@ -116,7 +116,7 @@ def test_a_call_belongs_to_the_span_of_whoever_makes_it_also_from_another_thread
     with telemetry.tracers.get_tracer("test").start_as_current_span("crawl", attributes={"db.operation.name": ""}):
         pages.get(URLS[0])
         with pages.writer() as writer:
-            writer.put(webtable.Page(url=URLS[1], html=b"y"))
+            writer.put(webtable.Page(url=URLS[1], body=b"y"))
 
     *calls, crawl = telemetry.spans()
     assert {span.attributes["db.operation.name"] for span in calls} >= {"read", "write"}
@@ -276,7 +276,7 @@ def test_nobody_who_does_not_ask_imports_opentelemetry(tmp_path):
     script = (
         "import sys, webtable\n"
         f"with webtable.open({str(tmp_path / 'crawl.db')!r}, create=True) as table:\n"
-        "    table.put(webtable.Page(url='https://example.com/', html=b'x'))\n"
+        "    table.put(webtable.Page(url='https://example.com/', body=b'x'))\n"
         "print([name for name in sys.modules if 'opentelemetry' in name])\n"
     )
 

@@ -39,12 +39,12 @@ def test_items_that_are_pages_are_stored_and_all_items_pass(small, crawls, react
     crawl = crawls.run(small, "items", [HOME], PIPELINE | REACTORS[reactor])
 
     with webtable.open(crawls.url) as table:
-        found = {page.url: page for page in table.pages("example.com", columns=["html"])}
+        found = {page.url: page for page in table.pages("example.com", columns=["body"])}
     assert (crawl.code, crawl.counts("stored", "failed")) == (0, [3, 0]), crawl.log
     assert list(found) == [HOME, f"{HOME}dict", f"{HOME}page"]
     assert found[HOME].etag == '"1"'
-    assert {page.html for page in found.values()} == {b"<title>A</title>"}
-    assert found[f"{HOME}dict"].status_code == 203
+    assert {page.body for page in found.values()} == {b"<title>A</title>"}
+    assert found[f"{HOME}dict"].status == 203
     assert [item.get("price") for item in crawl.items] == [None, 3]
     assert crawl.stats["item_scraped_count"] == 4
 
@@ -60,12 +60,12 @@ def test_every_response_is_stored_with_redirects_and_errors(site, crawls, reacto
 
     asked = {one.url: one.status for one in site.asked}
     with webtable.open(crawls.url) as table:
-        found = {page.url: page for page in table.pages("example.com", columns=["html"]) if page.url in asked}
+        found = {page.url: page for page in table.pages("example.com", columns=["body"]) if page.url in asked}
     assert crawl.code == 0, crawl.log
-    assert {url: page.status_code for url, page in found.items()} == asked
+    assert {url: page.status for url, page in found.items()} == asked
     assert {301, 404, 500, 200} <= set(asked.values())
     assert len(found) > 150
-    assert {url: page.html for url, page in found.items() if page.status_code == 200} == {
+    assert {url: page.body for url, page in found.items() if page.status == 200} == {
         url: site.answers[url].body for url, status in asked.items() if status == 200
     }
     assert crawl.stats["webtable/stored"] == len(site.asked)
@@ -113,7 +113,7 @@ def test_a_body_over_the_limit_is_cut(small, crawls):
 
     with webtable.open(crawls.url) as table:
         page = table.get(large)
-    assert (len(page.html), page.size, page.truncated) == (1_000, 1_000_020, True)
+    assert (len(page.body), page.size, page.truncated) == (1_000, 1_000_020, True)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_stored_page_that_has_expired_for_the_cache_is_fetched_again(small, cr
         old = table.get(HOME)
         table.delete(HOME)
         table.forget_deletes()
-        table.put(Page(url=HOME, html=old.html, fetched_at=datetime.now(UTC) - timedelta(hours=1)))
+        table.put(Page(url=HOME, body=old.body, fetched_at=datetime.now(UTC) - timedelta(hours=1)))
 
     crawls.run(small, "quiet", [HOME], DUMMY | {"HTTPCACHE_EXPIRATION_SECS": 60})
 
@@ -135,7 +135,7 @@ def test_a_redirect_takes_no_validators_along(crawls):
 def test_a_page_without_a_body_is_asked_for_as_a_whole(crawls):
     with served({HOME: Answer(headers=TAGGED, body=b"<title>A</title>")}) as site:
         with webtable.open(crawls.url, create=True) as table:
-            table.put(Page(url=HOME, html=b"<title>A</title>" + b"x" * 999, headers=TAGGED, truncated=True))
+            table.put(Page(url=HOME, body=b"<title>A</title>" + b"x" * 999, headers=TAGGED, truncated=True))
 
         crawl = crawls.run(site, "quiet", [HOME], CONDITIONAL)
 
@@ -165,8 +165,8 @@ def linked_from(url, unless_stored=None):
 def test_a_spider_begins_with_old_pages_where_it_says_how_old(crawls):
     with served({f"{HOME}{name}": Answer(body=name.encode()) for name in ("new", "old")}) as site:
         with webtable.open(crawls.url, create=True) as table:
-            table.put(Page(url=f"{HOME}new", html=b"new"))
-            table.put(Page(url=f"{HOME}old", html=b"old", fetched_at=datetime.now(UTC) - timedelta(days=8)))
+            table.put(Page(url=f"{HOME}new", body=b"new"))
+            table.put(Page(url=f"{HOME}old", body=b"old", fetched_at=datetime.now(UTC) - timedelta(days=8)))
 
         crawl = crawls.run(site, "start", [], RESPONSES, days=7)
 

@@ -15,7 +15,7 @@ from webtable import Page, WriteFailed
 from webtable.integrations.scrapy import WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.crawl_table import CrawlTable
 
-PAGE = Page(url="https://example.com/", html=b"<title>A</title>")
+PAGE = Page(url="https://example.com/", body=b"<title>A</title>")
 
 
 class Stats(dict):

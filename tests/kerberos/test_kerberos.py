@@ -117,13 +117,13 @@ def ticket_for_another_service(_host: str) -> dict[str, str]:
 def test_pages_are_stored_and_read_with_a_ticket(realm, monkeypatch, sample_pages, services):
     as_alice(realm, monkeypatch)
     url = realm.url if services == "both" else realm.url.split("?")[0] + "?timeout=20"
-    with_body = [page for page in sample_pages if page.html is not None]
+    with_body = [page for page in sample_pages if page.body is not None]
     with fresh_table(f"{url}&auth=negotiate") as table:
         for page in with_body:
             table.put(page)
 
         assert with_body
-        assert [table.get(page.url).html for page in with_body] == [page.html for page in with_body]
+        assert [table.get(page.url).body for page in with_body] == [page.body for page in with_body]
 
 
 def test_who_shows_no_ticket_is_refused(realm):

@@ -54,9 +54,9 @@ class Expected:
 
     def answers(self) -> dict[str, Any]:
         broken = [
-            (self.by_url[target].status_code, self.key(target), source, target)
+            (self.by_url[target].status, self.key(target), source, target)
             for target in self.targets()
-            if target in self.by_url and self.by_url[target].status_code >= 400
+            if target in self.by_url and self.by_url[target].status >= 400
             for source in self.sources(target)
         ]
         same: dict[str | None, list[str]] = defaultdict(list)
@@ -68,10 +68,10 @@ class Expected:
             "modified": self.urls(_modified, chosen=_modified, backwards=True),
             "outdated": self.urls(_fetched),
             "largest": self.urls(lambda page: -page.size, chosen=lambda page: page.size is not None),
-            "errors": self.urls(_status, chosen=lambda page: page.status_code >= 400),
-            "redirects": self.urls(_status, chosen=lambda page: page.status_code in _REDIRECTS),
+            "errors": self.urls(_status, chosen=lambda page: page.status >= 400),
+            "redirects": self.urls(_status, chosen=lambda page: page.status in _REDIRECTS),
             "with_status": {
-                status: self.urls(chosen=lambda page, status=status: page.status_code == status)
+                status: self.urls(chosen=lambda page, status=status: page.status == status)
                 for status in _statuses(self.pages)
             },
             "by_handle": {page.url: page.url for page in self.pages},
@@ -130,7 +130,7 @@ def given(expected: Expected) -> dict[str, Any]:
             target: {link.source: (link.anchor, link.rel) for link in table.linking_to(target, domain=domain)}
             for target in expected.targets()
         },
-        "broken_links": [(link.source, link.target, link.status_code) for link in table.broken_links(domain=domain)],
+        "broken_links": [(link.source, link.target, link.status) for link in table.broken_links(domain=domain)],
         "discovered": list(table.discovered(domain)),
     }
 
@@ -177,11 +177,11 @@ _REDIRECTS = set(range(300, 400)) - {304}
 
 
 def _status(page: Page) -> int:
-    return page.status_code
+    return page.status
 
 
 def _statuses(pages: list[Page]) -> list[int]:
-    return sorted({page.status_code for page in pages} | {418})
+    return sorted({page.status for page in pages} | {418})
 
 
 def _url(page: Page | None) -> str | None:

@@ -93,7 +93,7 @@ def batches(number: int = 5) -> tuple[list[Page], list[Page]]:
     began = datetime.now(UTC) - timedelta(days=2)
     urls = [f"https://example.com/{index}" for index in range(number)]
     new, again = (
-        [Page(url=url, html=url.encode(), fetched_at=began + timedelta(days=day)) for url in urls] for day in (0, 1)
+        [Page(url=url, body=url.encode(), fetched_at=began + timedelta(days=day)) for url in urls] for day in (0, 1)
     )
     return new, again
 

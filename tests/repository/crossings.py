@@ -32,10 +32,10 @@ class Crossing:
     def page(self, day: float, content: str, links: str = "", **fields: Any) -> Page:
         """Return the capture of a day: a body, or one of the `content` that stands for what has none."""
         given: dict[str, Any] = {
-            "502": {"status_code": 502, "html": b"bad gateway"},
-            "304": {"status_code": 304, "same_as": self.url},
-            "301": {"status_code": 301, "redirect_to": f"{self.site}/a"},
-        }.get(content, {"html": content.encode()})
+            "502": {"status": 502, "body": b"bad gateway"},
+            "304": {"status": 304, "same_as": self.url},
+            "301": {"status": 301, "redirect_to": f"{self.site}/a"},
+        }.get(content, {"body": content.encode()})
         if "same_as" not in given:
             given["outlinks"] = tuple(Link(f"{self.site}/{name}") for name in links)
         return Page(**{"url": self.url, "fetched_at": BEGAN + timedelta(days=day), **given, **fields})
@@ -64,9 +64,9 @@ class Crossing:
         days = sorted({one.fetched_at for one in table.history(self.url)} | ({page.fetched_at} if page else set()))
         change = table.diff(self.url)
         return {
-            "page": page and (_day(page), page.status_code, page.html, [one.url[-2:] for one in page.outlinks or ()]),
+            "page": page and (_day(page), page.status, page.body, [one.url[-2:] for one in page.outlinks or ()]),
             "first_seen": page and page.first_seen and (page.first_seen - BEGAN).days,
-            "history": [(_day(one), *_told(one)) for one in table.history(self.url, columns=["html"])],
+            "history": [(_day(one), *_told(one)) for one in table.history(self.url, columns=["body"])],
             "as_of": [_told(found) for day in days if (found := table.get(self.url, as_of=day))],
             "diff": change and (_day(change.old), _told(change.old), _day(change.new), _told(change.new)),
             "changed": page and page.changed_at and (page.changed_at - BEGAN).days,
@@ -115,4 +115,4 @@ def _day(page: Page) -> int:
 
 
 def _told(page: Page) -> tuple[int, bytes | None]:
-    return page.status_code, page.html
+    return page.status, page.body

@@ -53,10 +53,10 @@ class Web:
         self.url = self.site.url
         links = tuple(Link(self.url(path), path) for path in ("/a", "/b", "/gone", "/new"))
         self.pages = [
-            self.site.page("/", html=b"<p>home, sweet home</p>" * 9, outlinks=links),
-            self.site.page("/a", html=b"<p>the word salt</p>" * 9, outlinks=(Link(self.url("/b"), "b"),)),
-            self.site.page("/b", html=b"<p>the word salt too</p>" * 9),
-            self.site.page("/gone", html=b"gone", status_code=404),
+            self.site.page("/", body=b"<p>home, sweet home</p>" * 9, outlinks=links),
+            self.site.page("/a", body=b"<p>the word salt</p>" * 9, outlinks=(Link(self.url("/b"), "b"),)),
+            self.site.page("/b", body=b"<p>the word salt too</p>" * 9),
+            self.site.page("/gone", body=b"gone", status=404),
         ]
         self.site.store(*self.pages)
 

@@ -118,12 +118,12 @@ class Town:
         """Store seven pages as of some *days* ago."""
         home, twin = ("/a", "/b", "/gone", "/"), self.now - timedelta(days=400)
         self.store(
-            self.page("/", days=days, html=b"home", outlinks=self.links(*home)),
-            self.page("/a", days=days, html=b"a" * 1_000, outlinks=self.links("/", "/b", "/never")),
-            self.page("/b", days=days, html=b"b" * 20),
-            self.page("/twin", days=days, html=b"b" * 20, last_modified=twin),
-            self.page("/gone", days=days, status_code=404, html=b"gone", outlinks=self.links("/")),
-            self.page("/old", days=days, status_code=301, redirect_to=self.url("/a"), outlinks=None),
-            self.page("/", days=days, host="shop", html=b"shop", outlinks=self.links("/", "/gone")),
+            self.page("/", days=days, body=b"home", outlinks=self.links(*home)),
+            self.page("/a", days=days, body=b"a" * 1_000, outlinks=self.links("/", "/b", "/never")),
+            self.page("/b", days=days, body=b"b" * 20),
+            self.page("/twin", days=days, body=b"b" * 20, last_modified=twin),
+            self.page("/gone", days=days, status=404, body=b"gone", outlinks=self.links("/")),
+            self.page("/old", days=days, status=301, redirect_to=self.url("/a"), outlinks=None),
+            self.page("/", days=days, host="shop", body=b"shop", outlinks=self.links("/", "/gone")),
         )
         return self

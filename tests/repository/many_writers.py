@@ -23,7 +23,7 @@ def capture(number: int, moment: int, begin: datetime) -> Page:
     links = [Link(url(target), f"at {moment}") for target in drawn.sample(range(PAGES), 4) if target != number]
     return Page(
         url=url(number),
-        html=f"<title>{number} at {moment}</title>".encode(),
+        body=f"<title>{number} at {moment}</title>".encode(),
         title=f"{number} at {moment}",
         outlinks=tuple(links),
         fetched_at=begin + timedelta(minutes=moment),

@@ -171,14 +171,14 @@ def test_opening_with_other_options_says_how_to_alter_them(url):
 def test_old_captures_are_taken_as_soon_as_more_is_kept(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other, other.writer() as writer:
         with pytest.raises(ExpiredCapture):
-            writer.put(site.page(html=b"old", age=400 * DAY))
+            writer.put(site.page(body=b"old", age=400 * DAY))
         aged(other)
 
         ours.alter(ttl=None)
 
-        writer.put(site.page(html=b"old", age=400 * DAY))
+        writer.put(site.page(body=b"old", age=400 * DAY))
         writer.flush()
-        assert ours.get(site.url()).html == b"old"
+        assert ours.get(site.url()).body == b"old"
 
 
 def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
@@ -188,8 +188,8 @@ def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
         webtable.open(url) as other,
         other.writer(on_outcome=outcomes.append, max_age=600) as writer,
     ):
-        writer.put(site.page("/old", html=b"old", age=60 * DAY))
-        writer.put(site.page("/new", html=b"new", age=2 * DAY))
+        writer.put(site.page("/old", body=b"old", age=60 * DAY))
+        writer.put(site.page("/new", body=b"new", age=2 * DAY))
 
         ours.alter(ttl=30 * DAY)
         writer.flush()
@@ -203,22 +203,22 @@ def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
 
 def test_a_page_whose_content_would_expire_earlier_now_is_written_anew(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other:
-        other.put(site.page(html=b"x", age=20 * DAY))
+        other.put(site.page(body=b"x", age=20 * DAY))
 
         ours.alter(ttl=30 * DAY)
-        other.put(site.page(html=b"x", age=0))
+        other.put(site.page(body=b"x", age=0))
 
         assert other.get(site.url()).content_at == site.now
 
 
 def test_content_that_is_kept_no_longer_is_gone_and_the_page_stays(url, site):
     with webtable.open(url) as table:
-        table.put(site.page("/old", html=b"x", age=60 * DAY))
-        table.put(site.page("/new", html=b"x", age=2 * DAY))
+        table.put(site.page("/old", body=b"x", age=60 * DAY))
+        table.put(site.page("/new", body=b"x", age=2 * DAY))
 
         table.alter(ttl=30 * DAY)
 
-        assert {page.url: page.html for page in table.pages(site.domain, columns=["html"])} == {
+        assert {page.url: page.body for page in table.pages(site.domain, columns=["body"])} == {
             site.url("/old"): None,
             site.url("/new"): b"x",
         }
@@ -230,7 +230,7 @@ def test_other_processes_see_as_many_versions_as_are_kept_now(url, site):
         aged(other)
         ours.alter(versions=5)
         for age in (5, 4, 3, 2, 1):
-            ours.put(site.page(html=b"%d" % age, age=age * DAY))
+            ours.put(site.page(body=b"%d" % age, age=age * DAY))
 
         assert len(other.history(site.url())) == 5
 
@@ -338,14 +338,14 @@ def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_l
 
 def test_what_is_kept_no_longer_is_swept_and_does_not_come_back(tmp_path, site):
     with webtable.open(tmp_path / "crawl.db", create=True, indexes=[]) as table:
-        table.put(site.page(html=b"old", age=400 * DAY))
+        table.put(site.page(body=b"old", age=400 * DAY))
         table.alter(ttl=30 * DAY)
         table.compact()
 
         table.alter(ttl=None)
 
         page = table.get(site.url())
-        assert (page.title, page.html) == ("title of /", None)
+        assert (page.title, page.body) == ("title of /", None)
 
 
 def test_an_alteration_of_a_file_is_done_as_a_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -12,12 +12,12 @@ def test_an_audit_finds_on_every_store_what_the_questions_find(site):
     home, moved, gone = site.url(), site.url("/moved"), site.url("/gone")
     site.store(
         site.page("/", outlinks=(Link(gone), Link(moved))),
-        site.page("/gone", status_code=404),
-        site.page("/moved", status_code=301, redirect_to=site.url("/on")),
-        site.page("/on", status_code=302, redirect_to=home),
-        site.page("/copy", html=b"<title>Same</title>same", title="Same"),
-        site.page("/copy", host="www", html=b"<title>Same</title>same", title="Same"),
-        site.page("/untitled", html=b"<p>none", title=None, content_type="text/html"),
+        site.page("/gone", status=404),
+        site.page("/moved", status=301, redirect_to=site.url("/on")),
+        site.page("/on", status=302, redirect_to=home),
+        site.page("/copy", body=b"<title>Same</title>same", title="Same"),
+        site.page("/copy", host="www", body=b"<title>Same</title>same", title="Same"),
+        site.page("/untitled", body=b"<p>none", title=None, content_type="text/html"),
     )
 
     found = audit(site.table, site.domain)

@@ -22,7 +22,7 @@ def town(new_url):
             town.page(f"/from/{number:02}", outlinks=town.links("/00", *(errors[number - step] for step in (0, 1, 2))))
             for number in range(ERRORS)
         ]
-        town.store(*pages, *(town.page(path, status_code=404, outlinks=()) for path in [*errors, "/unlinked"]))
+        town.store(*pages, *(town.page(path, status=404, outlinks=()) for path in [*errors, "/unlinked"]))
         table.refresh_links()
         yield town
 
@@ -84,7 +84,7 @@ def test_a_token_whose_error_page_is_well_again_goes_on_with_the_next_one(tmp_pa
         town.store(
             town.page("/", outlinks=town.links("/a", "/b")),
             town.page("/z", outlinks=town.links("/a", "/b")),
-            *(town.page(path, days=3, status_code=404, outlinks=()) for path in ("/a", "/b")),
+            *(town.page(path, days=3, status=404, outlinks=()) for path in ("/a", "/b")),
         )
         first = table.broken_links().page(1)
         town.store(town.page("/a", days=1, outlinks=()))

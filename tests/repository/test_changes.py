@@ -25,7 +25,7 @@ def ago(site, hours):
 
 def capture(site, path, hours, body: str | None = "x", **fields) -> Page:
     html = None if body is None else f"<title>{body}</title>".encode()
-    return site.page(path, age=hours * HOUR, html=html, title=body, **fields)
+    return site.page(path, age=hours * HOUR, body=html, title=body, **fields)
 
 
 def kinds(found):
@@ -39,15 +39,15 @@ def changed_site(site):
         capture(site, "/gone", 9),
         capture(site, "/moved", 9),
         capture(site, "/same", 9),
-        capture(site, "/still-gone", 9, status_code=404),
+        capture(site, "/still-gone", 9, status=404),
     )
     site.store(
         capture(site, "/changed", 2, "new"),
-        capture(site, "/gone", 2, "not found", status_code=404),
-        capture(site, "/moved", 2, None, status_code=301, redirect_to=site.url("/same")),
+        capture(site, "/gone", 2, "not found", status=404),
+        capture(site, "/moved", 2, None, status=301, redirect_to=site.url("/same")),
         capture(site, "/new", 2),
         capture(site, "/same", 2),
-        capture(site, "/still-gone", 2, status_code=404),
+        capture(site, "/still-gone", 2, status=404),
     )
 
 
@@ -60,7 +60,7 @@ def test_pages_are_new_gone_or_changed_since_a_moment_and_come_by_url(site):
     assert kinds(found) == [("changed", "changed"), ("gone", "gone"), ("changed", "moved"), ("new", "new")]
     changed, gone, moved, new = found
     assert (changed.before.title, changed.after.title) == ("old", "new")
-    assert (gone.before.status_code, gone.after.status_code) == (200, 404)
+    assert (gone.before.status, gone.after.status) == (200, 404)
     assert (moved.before.redirect_to, moved.after.redirect_to) == (None, site.url("/same"))
     assert new.before is None
     assert new.after == site.table.get(site.url("/new"), columns=[])
@@ -110,10 +110,10 @@ def test_captures_of_both_moments_count_in(site):
 
 def test_a_page_that_comes_back_is_changed_and_one_that_was_a_redirect_and_fails_is_gone(site):
     site.store(
-        capture(site, "/back", 9, status_code=500),
-        capture(site, "/moved", 9, None, status_code=301, redirect_to=site.url()),
+        capture(site, "/back", 9, status=500),
+        capture(site, "/moved", 9, None, status=301, redirect_to=site.url()),
     )
-    site.store(capture(site, "/back", 1), capture(site, "/moved", 1, None, status_code=410))
+    site.store(capture(site, "/back", 1), capture(site, "/moved", 1, None, status=410))
 
     assert kinds(site.table.changes(site.domain, since=ago(site, 5))) == [("changed", "back"), ("gone", "moved")]
 
@@ -223,7 +223,7 @@ captures = st.fixed_dictionaries(
         "path": st.sampled_from(["/a", "/b", "/c"]),
         "hours": st.integers(1, 20),
         "body": st.sampled_from([None, "x", "x", "y"]),
-        "status_code": st.sampled_from([200, 200, 301, 404, 500]),
+        "status": st.sampled_from([200, 200, 301, 404, 500]),
     }
 )
 
@@ -234,7 +234,7 @@ def model(captures, since, until):
     def at(path, moment):
         known = [one for one in captures if one["path"] == path and one["hours"] >= moment]
         newest = min(known, key=lambda one: one["hours"], default=None)
-        return newest and (newest["body"], newest["status_code"])
+        return newest and (newest["body"], newest["status"])
 
     told = {}
     for path in sorted({one["path"] for one in captures}):
@@ -260,7 +260,7 @@ def test_what_became_of_a_page_is_what_all_of_its_captures_say(deep_table, store
     since, until = sorted(moments, reverse=True)
     # In order: of captures that repeat what is stored only the newest is known, where a late one comes between.
     for one in sorted(stored, key=lambda one: -one["hours"]):
-        site.store(capture(site, one["path"], one["hours"], one["body"], status_code=one["status_code"]))
+        site.store(capture(site, one["path"], one["hours"], one["body"], status=one["status"]))
 
     found = site.table.changes(site.domain, since=ago(site, since), until=ago(site, until), kind=ALL)
 
@@ -276,7 +276,7 @@ def test_a_page_whose_version_is_not_kept_any_more_is_changed(site):
 
 
 def test_a_page_without_content_is_judged_by_its_first_capture(site):
-    site.store(*(Page(url=site.url("/a"), status_code=304, fetched_at=ago(site, hours)) for hours in (9, 7, 1)))
+    site.store(*(Page(url=site.url("/a"), status=304, fetched_at=ago(site, hours)) for hours in (9, 7, 1)))
 
     assert kinds(site.table.changes(site.domain, since=ago(site, 5), kind=ALL)) == [("unchanged", "a")]
     assert kinds(site.table.changes(site.domain, since=ago(site, 10), until=ago(site, 5))) == [("new", "a")]

@@ -37,12 +37,12 @@ def random_page(rng: random.Random, url: str, moment: datetime) -> Page:
     links = tuple(Link(rng.choice(URLS), rng.choice(("", "text")), "") for _ in range(rng.randrange(4)))
     kind = rng.randrange(10)
     if kind == 0:
-        return Page(url=url, fetched_at=moment, status_code=304, same_as=url)
+        return Page(url=url, fetched_at=moment, status=304, same_as=url)
     if kind == 1:
-        return Page(url=url, fetched_at=moment, status_code=301, redirect_to=rng.choice(URLS))
+        return Page(url=url, fetched_at=moment, status=301, redirect_to=rng.choice(URLS))
     status = 404 if kind == 2 else 200
     body = b"<title>%d</title>" % rng.randrange(4) * (1 + rng.randrange(30))
-    return Page(url=url, html=body, status_code=status, fetched_at=moment, outlinks=links, headers={"x": "y"})
+    return Page(url=url, body=body, status=status, fetched_at=moment, outlinks=links, headers={"x": "y"})
 
 
 def live(table: webtable.WebTable, rng: random.Random, steps: int, first: datetime) -> None:
@@ -71,10 +71,10 @@ def everything(table: webtable.WebTable) -> dict[str, object]:
         counts = page.link_counts
         return replace(page, link_counts=None if counts is None else replace(counts, counted_at=NOW))
 
-    pages = list(table.pages(full_scan=True, columns=["html", "outlinks", "link_counts"]))
+    pages = list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"]))
     answers = {
         "pages": [plain(page) for page in pages],
-        "versions": {url: list(table.history(url, columns=["html", "outlinks"])) for url in URLS},
+        "versions": {url: list(table.history(url, columns=["body", "outlinks"])) for url in URLS},
         "inlinks": {url: [(one.source, one.anchor, one.at) for one in table.linking_to(url)] for url in URLS},
         "past": {url: [(one.source, one.anchor) for one in table.linking_to(url, past=True)] for url in URLS},
         "hosts": [(host.name, host.pages, host.bytes) for host in table.hosts()],
@@ -149,7 +149,7 @@ def test_copying_again_changes_nothing(tables):
 def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_places_beside_them(plain_tables):
     source, make = plain_tables
     url = "https://copy.example/"
-    captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6, 5)]
+    captures = [Page(url=url, body=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6, 5)]
     for page in captures[:3]:
         source.put(page)
     with make(versions=5) as target:
@@ -160,8 +160,8 @@ def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_plac
         again = source.copy_to(target)
 
         assert (copied.pages, copied.merged) == (1, 1)
-        assert [version.html for version in target.history(url, columns=["html"])] == [b"5", b"6", b"7", b"8", b"9"]
-        assert target.get(url).html == b"5"
+        assert [version.body for version in target.history(url, columns=["body"])] == [b"5", b"6", b"7", b"8", b"9"]
+        assert target.get(url).body == b"5"
         assert target.get(url).first_seen == captures[0].fetched_at
         assert source.check_copy(target).own == 1
         assert (again.is_whole, again.pages, again.unchanged) == (True, 0, 1)
@@ -170,7 +170,7 @@ def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_plac
 def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(plain_tables):
     source, make = plain_tables
     url = "https://copy.example/"
-    captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6)]
+    captures = [Page(url=url, body=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6)]
     for page in captures[:2]:
         source.put(page)
     with make(versions=2) as target:
@@ -180,12 +180,12 @@ def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(pla
         copied = source.copy_to(target)
 
         assert (copied.is_whole, copied.pages, copied.unchanged) == (True, 0, 1)
-        assert [version.html for version in target.history(url, columns=["html"])] == [b"6", b"7"]
+        assert [version.body for version in target.history(url, columns=["body"])] == [b"6", b"7"]
 
 
 def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(plain_tables):
     source, make = plain_tables
-    source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW))
+    source.put(Page(url="https://copy.example/", body=b"x", fetched_at=NOW))
     with make() as target:
         source.copy_to(target)
         target.delete("https://copy.example/")
@@ -201,16 +201,16 @@ def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_co
     source, make = plain_tables
     url = "https://copy.example/"
     for age, body in ((2, b"older " * 50), (1, b"newer " * 50)):
-        source.put(Page(url=url, html=body, fetched_at=NOW - timedelta(days=age)))
-    source.put(Page(url=url + "sound", html=b"x", fetched_at=NOW))
+        source.put(Page(url=url, body=body, fetched_at=NOW - timedelta(days=age)))
+    source.put(Page(url=url + "sound", body=b"x", fetched_at=NOW))
     damage(source, url, HTML, None)
 
     with make(salt=Salt.none()) as target:
         copied = source.copy_to(target)
 
         assert (copied.pages, copied.damaged, copied.examples[0].url) == (2, 1, url)
-        assert [version.html for version in target.history(url, columns=["html"])] == [b"older " * 50]
-        assert target.get(url + "sound").html == b"x"
+        assert [version.body for version in target.history(url, columns=["body"])] == [b"older " * 50]
+        assert target.get(url + "sound").body == b"x"
         assert not source.check_copy(target).is_sound
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_co
 def test_a_row_that_cannot_be_read_stops_nothing(plain_tables, column):
     source, make = plain_tables
     for path in PATHS:
-        source.put(Page(url=f"https://copy.example{path}", html=b"x", fetched_at=NOW))
+        source.put(Page(url=f"https://copy.example{path}", body=b"x", fetched_at=NOW))
     damage(source, "https://copy.example/a", column)
 
     with make() as target:
@@ -232,7 +232,7 @@ def test_a_row_that_cannot_be_read_stops_nothing(plain_tables, column):
 def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(plain_tables):
     source, make = plain_tables
     url = "https://copy.example/"
-    source.put(Page(url=url, html=b"a body " * 50, fetched_at=NOW))
+    source.put(Page(url=url, body=b"a body " * 50, fetched_at=NOW))
     with make() as target:
         source.copy_to(target)
         damage(target, url, HTML, None)
@@ -249,10 +249,10 @@ def linked(new_url):
         webtable.copy_target(source, new_url()) as target,
     ):
         for day, body in ((4, b"old"), (3, b"new")):
-            source.put(Page(url=URLS[0], html=body, fetched_at=NOW - timedelta(days=day)))
+            source.put(Page(url=URLS[0], body=body, fetched_at=NOW - timedelta(days=day)))
         for day, there in ((2, URLS[1]), (1, URLS[0])):
             body = b"<a href=%s>text</a>" % there.encode()
-            source.put(Page(url=URLS[2], html=body, fetched_at=NOW - timedelta(days=day)))
+            source.put(Page(url=URLS[2], body=body, fetched_at=NOW - timedelta(days=day)))
         source.copy_to(target)
         yield source, target
 
@@ -299,7 +299,7 @@ def test_another_anchor_of_a_link_is_found_by_a_full_comparison(linked):
 
 def test_links_of_the_targets_own_are_no_difference(linked):
     source, target = linked
-    target.put(Page(url=URLS[2], html=b"<a href=/x>x</a>", fetched_at=NOW))
+    target.put(Page(url=URLS[2], body=b"<a href=/x>x</a>", fetched_at=NOW))
 
     assert source.check_copy(target, full=True).is_sound
 
@@ -309,9 +309,9 @@ def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypat
     monkeypatch.setattr("webtable.repository.copying.copy.NARROW", 2)
     monkeypatch.setattr("webtable.repository.copying.copy.PIECE", 2)
     for number in range(9):  # in front of all others, so that the pieces of both sides are apart
-        target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], html=b"x", fetched_at=NOW))
+        target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
     for number in range(5):
-        source.put(Page(url=f"https://b.example/{number}", outlinks=[Link(URLS[0])], html=b"x", fetched_at=NOW))
+        source.put(Page(url=f"https://b.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
     source.copy_to(target)
     whole = source.check_copy(target, full=True)
     row, column = target.key.encode(URLS[0]), b"inlinks:https://b.example/4"
@@ -342,7 +342,7 @@ def test_what_is_counted_of_a_page_is_compared(linked, changes):
 
 def test_content_that_the_target_would_drop_is_refused_before_anything_is_written(plain_tables, new_url):
     source, _ = plain_tables
-    source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW - timedelta(days=40)))
+    source.put(Page(url="https://copy.example/", body=b"x", fetched_at=NOW - timedelta(days=40)))
     url = new_url()
 
     with pytest.raises(ExpiredCapture, match=r"copy\.example.*30 days"):

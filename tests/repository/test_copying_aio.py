@@ -10,7 +10,7 @@ from webtable import Page, aio
 def test_a_table_is_copied_into_another_one_for_asyncio(tmp_path):
     async def copied():
         async with aio.open(tmp_path / "s.db", create=True) as source:
-            await source.put(Page(url="https://copy.example/", html=b"x"))
+            await source.put(Page(url="https://copy.example/", body=b"x"))
             async with aio.copy_target(source, tmp_path / "t.db", names="short") as target:
                 done = await source.copy_to(target)
                 return done, await source.check_copy(target, full=True), target.layout.names

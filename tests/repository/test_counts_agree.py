@@ -24,7 +24,7 @@ COUNT = 60
 def page(number, *, age=7_200, size=1, **fields):
     """Return a capture of the page *number*, on one of five hosts."""
     at = NOW - timedelta(seconds=age + number)
-    return Page(url=f"https://host{number % 5}.example/{number}", html=b"x" * size, fetched_at=at, **fields)
+    return Page(url=f"https://host{number % 5}.example/{number}", body=b"x" * size, fetched_at=at, **fields)
 
 
 def store(table, pages):
@@ -44,7 +44,7 @@ def filled(url):
     table = webtable.open(url, create=True, ttl=None)
     store(table, (page(number, size=10 + 7 * number) for number in range(COUNT)))
     store(table, (page(number, age=3_600, size=900 + number) for number in range(0, COUNT, 4)))
-    store(table, (page(number, age=1_800, size=3, status_code=404) for number in range(1, COUNT, 4)))
+    store(table, (page(number, age=1_800, size=3, status=404) for number in range(1, COUNT, 4)))
     table.refresh_links()
     return table
 
@@ -134,7 +134,7 @@ def test_a_sample_is_an_estimate_that_says_so_and_the_rest_is_exact(new_url, mon
 def test_hosts_without_counts_of_which_nothing_waits_leave_an_estimate(new_url, monkeypatch):
     monkeypatch.setattr(holdings, "SAMPLE", 20)
     with filled(new_url()) as table:
-        store(table, [Page(url="https://new.example/", html=b"x", fetched_at=NOW)])
+        store(table, [Page(url="https://new.example/", body=b"x", fetched_at=NOW)])
         queue = RecountQueue(table.store, table.table)
         known = estimated(table)
         queue.remove(list(queue.waiting()))  # as if its batch were lost

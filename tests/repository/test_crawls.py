@@ -27,9 +27,9 @@ def own(new_url, site):
 @pytest.fixture
 def crawled(own):
     """Three crawls of two, one and three pages: 30 hours, 20 hours and 1 hour ago."""
-    own.store(own.page("/a", age=31 * HOUR, html=b"12"), own.page("/b", age=30 * HOUR, html=b"345"))
+    own.store(own.page("/a", age=31 * HOUR, body=b"12"), own.page("/b", age=30 * HOUR, body=b"345"))
     own.store(own.page("/c", age=20 * HOUR))
-    own.store(*(own.page(f"/{n}", host=f"h{n % 2}", age=HOUR + n, html=b"x") for n in range(3)))
+    own.store(*(own.page(f"/{n}", host=f"h{n % 2}", age=HOUR + n, body=b"x") for n in range(3)))
     return own
 
 
@@ -64,8 +64,8 @@ def test_all_pages_are_read_when_told_so(crawled):
 
 
 def test_a_page_counts_in_each_crawl_of_which_a_capture_is_stored(crawled):
-    crawled.store(crawled.page("/a", age=20 * HOUR, html=b"changed"), crawled.page("/b", age=20 * HOUR, html=b"345"))
-    crawled.store(crawled.page("/a", age=10, html=b"changed"))
+    crawled.store(crawled.page("/a", age=20 * HOUR, body=b"changed"), crawled.page("/b", age=20 * HOUR, body=b"345"))
+    crawled.store(crawled.page("/a", age=10, body=b"changed"))
 
     found = list(crawled.table.crawls("example"))
 

@@ -45,7 +45,7 @@ def strict(table: WebTable) -> WebTable:
 LISTINGS = {
     "pages": lambda table, web: table.pages(domain_of(web)),
     "pages in storage order": lambda table, web: table.pages(domain_of(web), order="storage"),
-    "pages with bodies": lambda table, web: table.pages(domain_of(web), columns=["html", "outlinks"]),
+    "pages with bodies": lambda table, web: table.pages(domain_of(web), columns=["body", "outlinks"]),
     "pages with a filter": lambda table, web: table.pages(domain_of(web), status=200),
     "fetched": lambda table, web: table.fetched(domain=domain_of(web)),
     "largest": lambda table, web: table.largest(domain=domain_of(web)),
@@ -143,8 +143,8 @@ def test_get_many_raises_in_the_place_of_a_damaged_row_and_goes_on_behind_it(web
 
 def test_the_other_pages_of_a_batch_are_stored_where_the_row_of_one_is_damaged(web):
     damage(web.table, web.url("/a"))
-    older = web.site.page("/a", age=9_000, html=b"older")
-    others = [web.site.page(f"/more/{number}", html=b"x") for number in range(5)]
+    older = web.site.page("/a", age=9_000, body=b"older")
+    others = [web.site.page(f"/more/{number}", body=b"x") for number in range(5)]
 
     with pytest.raises(WriteFailed) as caught:
         web.site.store(*others, older)
@@ -159,11 +159,11 @@ def test_the_other_pages_of_a_batch_are_stored_where_the_row_of_one_is_damaged(w
 def test_a_capture_that_is_not_older_mends_a_damaged_row(web, age):
     damage(web.table, web.url("/a"))
 
-    web.site.store(web.site.page("/a", age=age, html=b"again", outlinks=(Link(web.url("/b"), "b"),)))
+    web.site.store(web.site.page("/a", age=age, body=b"again", outlinks=(Link(web.url("/b"), "b"),)))
 
     page = web.table.get(web.url("/a"))
     assert page is not None
-    assert (page.html, page.change_count) == (b"again", 0)
+    assert (page.body, page.change_count) == (b"again", 0)
     assert web.url("/a") in found(web.table.fetched(domain=domain_of(web)))
     assert [link.source for link in web.table.linking_to(web.url("/b"))] == web.urls("/", "/a")
 
@@ -205,32 +205,32 @@ def test_damaged_links_do_not_stop_a_newer_capture(web):
     damage(web.table, web.url("/"), URLS)
     links = (Link(web.url("/b"), "only b"),)
 
-    web.site.store(web.site.page("/", age=60, html=b"new home", outlinks=links))
+    web.site.store(web.site.page("/", age=60, body=b"new home", outlinks=links))
 
     page = web.table.get(web.url("/"))
     assert page is not None
-    assert (page.html, page.outlinks) == (b"new home", links)
+    assert (page.body, page.outlinks) == (b"new home", links)
     assert [link.source for link in web.table.linking_to(web.url("/gone"))] == []
 
 
 def test_a_damaged_version_is_left_out_of_the_history_and_stops_no_capture(web):
     url = web.url("/b")
-    web.site.store(web.site.page("/b", age=60, html=b"second"))
+    web.site.store(web.site.page("/b", age=60, body=b"second"))
     damage(web.table, url, CAPTURE)
     before = web.table.metrics.damaged
 
-    web.site.store(web.site.page("/b", age=30, html=b"third"))
+    web.site.store(web.site.page("/b", age=30, body=b"third"))
 
-    assert [version.size for version in web.table.history(url)] == [5, web.pages[2].html and len(web.pages[2].html)]
+    assert [version.size for version in web.table.history(url)] == [5, web.pages[2].body and len(web.pages[2].body)]
     assert web.table.metrics.damaged == before + 1
     page = web.table.get(url)
     assert page is not None
-    assert (page.html, page.change_count) == (b"third", 2)
+    assert (page.body, page.change_count) == (b"third", 2)
 
 
 def test_a_damaged_version_is_never_replaced_by_an_older_one(web):
     url = web.url("/b")
-    web.site.store(web.site.page("/b", age=60, html=b"second"), web.site.page("/b", age=30, html=b"third"))
+    web.site.store(web.site.page("/b", age=60, body=b"second"), web.site.page("/b", age=30, body=b"third"))
     at = web.site.now - timedelta(seconds=60)
     (row,) = web.table.store.read(web.table.table, [web.table.key.encode(url)], Wanted([CAPTURE], versions=3))
     write(web.table, web.table.table, row.key, CAPTURE, row.cells[CAPTURE][1].timestamp, b"\xff")
@@ -249,13 +249,13 @@ def test_a_renewal_of_a_damaged_body_fails_for_its_page_alone_and_stores_nothing
         with table.writer() as writer:
             for url in urls:
                 old = now - timedelta(days=30)
-                writer.put(Page(url=url, html=b"<p>long lived</p>" * 20, outlinks=(), fetched_at=old))
+                writer.put(Page(url=url, body=b"<p>long lived</p>" * 20, outlinks=(), fetched_at=old))
         before = cell_of(table, urls[1], HTML)
         damage(table, urls[1], HTML, None)
 
         with pytest.raises(WriteFailed) as caught, table.writer() as writer:
             for url in urls:
-                writer.put(Page(url=url, status_code=304, same_as=url, fetched_at=now))
+                writer.put(Page(url=url, status=304, same_as=url, fetched_at=now))
 
         assert [(outcome.url, type(outcome.error)) for outcome in caught.value.failures] == [(urls[1], DamagedRow)]
         assert cell_of(table, urls[1], HTML).timestamp == before.timestamp
@@ -265,7 +265,7 @@ def test_a_renewal_of_a_damaged_body_fails_for_its_page_alone_and_stores_nothing
 def test_a_304_after_an_error_does_not_bring_back_a_damaged_body(web):
     url = web.url("/a")
     damage(web.table, url, HTML, None)
-    web.site.store(web.site.page("/a", age=60, status_code=500))
+    web.site.store(web.site.page("/a", age=60, status=500))
 
     with pytest.raises(WriteFailed) as caught:
         web.table.put_not_modified(url)
@@ -273,18 +273,18 @@ def test_a_304_after_an_error_does_not_bring_back_a_damaged_body(web):
     assert isinstance(caught.value.failures[0].error, DamagedRow)
     page = web.table.get(url)
     assert page is not None
-    assert page.status_code == 500
+    assert page.status == 500
 
 
 def test_a_304_after_an_error_brings_back_the_body_before_it(web):
     url = web.url("/a")
-    web.site.store(web.site.page("/a", age=60, status_code=500, html=b"error"))
+    web.site.store(web.site.page("/a", age=60, status=500, body=b"error"))
 
     web.table.put_not_modified(url)
 
     page = web.table.get(url, verify=True)
     assert page is not None
-    assert (page.status_code, page.html) == (200, web.pages[1].html)
+    assert (page.status, page.body) == (200, web.pages[1].body)
 
 
 def test_a_capture_that_repeats_a_damaged_page_fails_alone(web):
@@ -292,7 +292,7 @@ def test_a_capture_that_repeats_a_damaged_page_fails_alone(web):
     copy = web.site.page("/copy", age=60, same_as=web.url("/a"))
 
     with pytest.raises(WriteFailed) as caught:
-        web.site.store(copy, web.site.page("/fine", html=b"fine"))
+        web.site.store(copy, web.site.page("/fine", body=b"fine"))
 
     assert [outcome.url for outcome in caught.value.failures] == [copy.url]
     assert web.table.get(copy.url) is None
@@ -330,10 +330,10 @@ def test_a_handle_of_a_damaged_page_is_an_error_and_not_none(web):
         web.table.by_handle(handle_of(web.url("/a")))
 
 
-@pytest.mark.parametrize("columns", [(), ("html",)])
+@pytest.mark.parametrize("columns", [(), ("body",)])
 @pytest.mark.parametrize("in_", ["all", "title"])
 def test_a_search_goes_on_behind_damaged_rows(web, columns, in_):
-    web.site.store(*(web.site.page(f"/s/{number:02d}", title="salt", html=b"<p>salt") for number in range(40)))
+    web.site.store(*(web.site.page(f"/s/{number:02d}", title="salt", body=b"<p>salt") for number in range(40)))
     for number in (0, 17, 33):
         damage(web.table, web.url(f"/s/{number:02d}"))
 
@@ -535,7 +535,7 @@ def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):
 def test_cells_without_checksums_are_damaged(web):
     url, row = web.url("/a"), web.table.key.encode(web.url("/a"))
     cell = cell_of(web.table, url, HTML)
-    frame = zstandard.ZstdCompressor(level=1).compress(web.pages[1].html)
+    frame = zstandard.ZstdCompressor(level=1).compress(web.pages[1].body)
 
     write(web.table, web.table.table, row, HTML, cell.timestamp, frame)
     with pytest.raises(DamagedRow, match="without a checksum"):

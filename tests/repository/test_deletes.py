@@ -34,11 +34,11 @@ def outcomes(table, *pages):
 
 
 def test_a_capture_that_a_delete_hides_is_refused_with_the_moment_of_the_delete(table, town):
-    town.store(town.page("/a", days=2, html=b"x"))
+    town.store(town.page("/a", days=2, body=b"x"))
     before = datetime.now(UTC) - timedelta(milliseconds=1)
     table.delete(town.url("/a"))
 
-    (old, new) = outcomes(table, town.page("/a", days=3, html=b"old"), town.page("/b", days=3, html=b"new"))
+    (old, new) = outcomes(table, town.page("/a", days=3, body=b"old"), town.page("/b", days=3, body=b"new"))
 
     assert isinstance(old.error, HiddenByDelete)
     assert before <= old.error.deleted_at <= datetime.now(UTC)
@@ -49,46 +49,46 @@ def test_a_capture_that_a_delete_hides_is_refused_with_the_moment_of_the_delete(
 
 
 def test_a_page_that_is_fetched_after_its_delete_is_stored(table, town):
-    town.store(town.page("/a", days=2, html=b"x"))
+    town.store(town.page("/a", days=2, body=b"x"))
     table.delete(town.url("/a"))
-    again = Page(url=town.url("/a"), html=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1))
+    again = Page(url=town.url("/a"), body=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1))
 
     (outcome,) = outcomes(table, again)
 
     assert outcome.error is None
-    assert table.get(town.url("/a")).html == b"again"
+    assert table.get(town.url("/a")).body == b"again"
     check_questions(table, town.domain)
 
 
 def test_captures_older_than_a_delete_stay_refused_when_the_page_is_there_again(table, town):
-    town.store(town.page("/a", days=2, html=b"x"))
+    town.store(town.page("/a", days=2, body=b"x"))
     table.delete(town.url("/a"))
-    outcomes(table, Page(url=town.url("/a"), html=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
+    outcomes(table, Page(url=town.url("/a"), body=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
 
-    (late,) = outcomes(table, town.page("/a", days=1, html=b"late"))
+    (late,) = outcomes(table, town.page("/a", days=1, body=b"late"))
 
     assert isinstance(late.error, HiddenByDelete)
-    assert [page.html for page in table.history(town.url("/a"), columns=["html"])] == [b"again"]
+    assert [page.body for page in table.history(town.url("/a"), columns=["body"])] == [b"again"]
 
 
 def test_a_304_of_a_deleted_page_is_refused(table, town):
-    town.store(town.page("/a", days=2, html=b"x"))
+    town.store(town.page("/a", days=2, body=b"x"))
     table.delete(town.url("/a"))
 
     with pytest.raises(WriteFailed, match="a delete of"):
-        table.put(Page(url=town.url("/a"), status_code=304, same_as=town.url("/a"), fetched_at=town.now))
+        table.put(Page(url=town.url("/a"), status=304, same_as=town.url("/a"), fetched_at=town.now))
 
 
 @with_thrift1
 def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(table, town, adapter):
-    ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=town.links("/b", "/c"))
-    town.store(town.page("/a", days=2, html=b"old"), ahead, town.page("/b"))
+    ahead = town.page("/a", days=-0.9, body=b"ahead", outlinks=town.links("/b", "/c"))
+    town.store(town.page("/a", days=2, body=b"old"), ahead, town.page("/b"))
     table.delete(town.url("/a"))
     (outcome,) = outcomes(
         table,
         Page(
             url=town.url("/a"),
-            html=b"now",
+            body=b"now",
             fetched_at=datetime.now(UTC) + timedelta(seconds=1),
             outlinks=town.links("/b"),
             title="now",
@@ -104,7 +104,7 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
         assert outcome.error.deleted_at >= ahead.fetched_at
     else:
         assert outcome.error is None
-        assert found.html == b"now"
+        assert found.body == b"now"
         assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
     check_questions(table, town.domain)
     table.refresh_links()
@@ -113,11 +113,11 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
 
 @with_thrift1
 def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_its_delete(table, town, adapter):
-    town.store(town.page("/a", days=2, html=b"old", outlinks=town.links("/b")), town.page("/b"))
-    town.store(town.page("/a", days=-0.9, html=b"ahead", status_code=404, outlinks=town.links("/c")))
+    town.store(town.page("/a", days=2, body=b"old", outlinks=town.links("/b")), town.page("/b"))
+    town.store(town.page("/a", days=-0.9, body=b"ahead", status=404, outlinks=town.links("/c")))
     table.delete(town.url("/a"))
     again = Page(
-        url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1), outlinks=town.links("/b")
+        url=town.url("/a"), body=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1), outlinks=town.links("/b")
     )
     (outcome,) = outcomes(table, again)
 
@@ -128,7 +128,7 @@ def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_
 
 @with_thrift1
 def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, town):
-    ahead = town.page("/a", days=-0.9, html=b"ahead")
+    ahead = town.page("/a", days=-0.9, body=b"ahead")
     town.store(ahead)
     table.delete(town.url("/a"))
 
@@ -140,7 +140,7 @@ def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, tow
 
 @with_thrift1
 def test_several_captures_dated_ahead_are_all_removed(table, town):
-    town.store(*(town.page("/a", days=days, html=b"%f" % days) for days in (-0.1, -0.2, -0.3, -0.4, -0.5)))
+    town.store(*(town.page("/a", days=days, body=b"%f" % days) for days in (-0.1, -0.2, -0.3, -0.4, -0.5)))
 
     table.delete(town.url("/a"))
 
@@ -151,10 +151,10 @@ def test_several_captures_dated_ahead_are_all_removed(table, town):
 
 
 def test_a_second_delete_keeps_in_mind_what_the_first_has_hidden(table, town):
-    ahead = town.page("/a", days=-0.9, html=b"ahead")
+    ahead = town.page("/a", days=-0.9, body=b"ahead")
     town.store(ahead)
     table.delete(town.url("/a"))
-    outcomes(table, Page(url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
+    outcomes(table, Page(url=town.url("/a"), body=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
     table.delete(town.url("/a"))
 
     (outcome,) = outcomes(table, ahead)
@@ -193,7 +193,7 @@ def test_what_a_delete_that_is_killed_has_hidden_is_not_acknowledged(table):
     calls = 0
     while True:
         town = Town(table)
-        ahead = town.page("/a", days=-0.9, html=b"ahead")
+        ahead = town.page("/a", days=-0.9, body=b"ahead")
         town.store(ahead)
 
         is_done = is_through(table, lambda table, url=ahead.url: table.delete(url), calls)
@@ -209,7 +209,7 @@ def test_the_pages_of_a_host_are_counted_again_however_early_a_delete_is_killed(
     calls = 0
     while True:
         town = Town(table)
-        ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=None)
+        ahead = town.page("/a", days=-0.9, body=b"ahead", outlinks=None)
         town.store(ahead, town.page("/b"))
         table.refresh_links(also_unfinished=True)
 
@@ -235,8 +235,8 @@ def test_a_batch_asks_for_deletes_with_the_read_that_it_makes_anyway(table, town
 def test_captures_older_than_a_delete_are_taken_again_when_the_deletes_are_forgotten(new_url, adapter):
     with webtable.open(new_url(), create=True) as table:
         town = Town(table)
-        page = town.page("/a", days=2, html=b"x", outlinks=town.links("/b"))
-        town.store(page, town.page("/b", days=2, html=b"y"))
+        page = town.page("/a", days=2, body=b"x", outlinks=town.links("/b"))
+        town.store(page, town.page("/b", days=2, body=b"y"))
         table.delete(page.url)
         if adapter != "sqlite":
             with pytest.raises(CapabilityError, match=f"major_compact '{table.table}'"):
@@ -248,5 +248,5 @@ def test_captures_older_than_a_delete_are_taken_again_when_the_deletes_are_forgo
         table.compact()
 
         assert outcomes(table, page)[0].error is None
-        assert table.get(page.url).html == b"x"
+        assert table.get(page.url).body == b"x"
         check_questions(table, town.domain)

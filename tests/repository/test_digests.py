@@ -40,7 +40,7 @@ def put_with_sha256(table, monkeypatch):
 
 
 def test_a_digest_names_its_algorithm(table, site):
-    table.put(Page(url=site.url(), html=HTML))
+    table.put(Page(url=site.url(), body=HTML))
 
     assert table.get(site.url()).digest == digest_of(HTML)
     assert digest_of(HTML).startswith("blake3:")
@@ -55,19 +55,19 @@ def test_a_table_whose_digests_are_not_known_here_is_not_opened():
 
 
 def test_content_that_has_another_kind_of_digest_is_the_same_when_it_comes_again(table, put_with_sha256, site):
-    put_with_sha256(site.page(html=HTML, age=300))
+    put_with_sha256(site.page(body=HTML, age=300))
 
     with table.writer() as writer:
-        again = writer.put(site.page(html=HTML, age=200))
-        other = writer.put(site.page(html=HTML + b".", age=100))
+        again = writer.put(site.page(body=HTML, age=200))
+        other = writer.put(site.page(body=HTML + b".", age=100))
 
     assert [again.result().is_new, other.result().is_new] == [False, True]
     assert [one.digest for one in table.history(site.url())] == [digest_of(HTML + b"."), SHA256]
 
 
 def test_a_late_capture_of_content_with_another_kind_of_digest_is_no_version(table, put_with_sha256, site):
-    put_with_sha256(site.page(html=HTML, age=900))
-    late = [site.page(html=b"<p>other", age=300), site.page(html=HTML, age=600)]
+    put_with_sha256(site.page(body=HTML, age=900))
+    late = [site.page(body=b"<p>other", age=300), site.page(body=HTML, age=600)]
 
     for page in late:
         table.put(page)
@@ -76,18 +76,18 @@ def test_a_late_capture_of_content_with_another_kind_of_digest_is_no_version(tab
 
 
 def test_content_that_was_cut_is_known_by_the_digest_of_all_of_it(table, put_with_sha256, site):
-    put_with_sha256(site.page(html=HTML, age=300), max_body=20)
+    put_with_sha256(site.page(body=HTML, age=300), max_body=20)
 
     with table.writer(max_body=20) as writer:
-        again = writer.put(site.page(html=HTML, age=200))
+        again = writer.put(site.page(body=HTML, age=200))
 
     assert not again.result().is_new
     assert (table.get(site.url()).digest, table.get(site.url()).size) == (SHA256, len(HTML))
 
 
 def test_bodies_of_both_kinds_of_digests_are_verified(table, put_with_sha256, site):
-    put_with_sha256(site.page(html=HTML))
-    table.put(site.page("/b", html=HTML))
+    put_with_sha256(site.page(body=HTML))
+    table.put(site.page("/b", body=HTML))
 
     found = table.verify(full_scan=True)
 
@@ -112,20 +112,20 @@ def test_a_digest_of_an_unknown_kind_is_told_and_is_no_damage():
 
 
 def test_pages_with_one_content_are_duplicates_by_the_new_digest(table, site):
-    table.put(site.page("/a", html=HTML))
-    table.put(site.page("/b", html=HTML))
+    table.put(site.page("/a", body=HTML))
+    table.put(site.page("/b", body=HTML))
 
     assert [page.url for page in table.duplicates(site.url("/a"))] == [site.url("/b")]
 
 
 def test_nothing_is_packed_that_is_stored_already(table, site, monkeypatch):
-    pages = [site.page(f"/{number}", html=HTML + b"%d" % number, age=900) for number in range(3)]
+    pages = [site.page(f"/{number}", body=HTML + b"%d" % number, age=900) for number in range(3)]
     packed = []
     monkeypatch.setattr(contents, "pack", lambda bodies, **how: packed.extend(bodies) or pack(bodies, **how))
 
-    for some in (pages, pages, [*pages, site.page("/0", html=b"other", age=300)]):
+    for some in (pages, pages, [*pages, site.page("/0", body=b"other", age=300)]):
         with table.writer() as writer:
             for page in some:
                 writer.put(page)
 
-    assert [body for body in packed if body != b"[]"] == [*(page.html for page in pages), b"other"]
+    assert [body for body in packed if body != b"[]"] == [*(page.body for page in pages), b"other"]

@@ -25,7 +25,7 @@ def url(new_url, site):
     url = new_url()
     with webtable.open(url, create=True, indexes=["link", "time"]) as table, table.writer() as writer:
         for number in range(5):
-            writer.put(site.page(f"/{number}", html=b"<p>x"))
+            writer.put(site.page(f"/{number}", body=b"<p>x"))
     with webtable.open(url) as table:
         table.refresh_links()
     return url
@@ -133,7 +133,7 @@ def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
 
 def test_a_page_of_the_future_is_a_warning_about_clocks(url, site):
     with webtable.open(url) as table:
-        table.put(site.page("/late", html=b"x", age=-7200))
+        table.put(site.page("/late", body=b"x", age=-7200))
 
     (dates,) = found(url, "dates")
 

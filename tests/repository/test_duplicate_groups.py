@@ -39,9 +39,9 @@ with Scratch(_TABLE) as found:
 
 def test_pages_of_one_content_are_a_group_whatever_else_they_say(site):
     site.store(
-        site.page("/b", html=b"same", title="B"),
-        site.page("/a", html=b"same", title="A", status_code=404),
-        site.page("/c", html=b"other"),
+        site.page("/b", body=b"same", title="B"),
+        site.page("/a", body=b"same", title="A", status=404),
+        site.page("/c", body=b"other"),
     )
 
     (group,) = site.table.duplicate_groups(site.domain)
@@ -53,9 +53,9 @@ def test_pages_of_one_content_are_a_group_whatever_else_they_say(site):
 
 def test_pages_of_one_title_are_a_group_whatever_their_content(site):
     site.store(
-        site.page("/a", html=b"1", title="Same"),
-        site.page("/b", html=b"22", title="Same"),
-        site.page("/c", html=b"3", title="same"),
+        site.page("/a", body=b"1", title="Same"),
+        site.page("/b", body=b"22", title="Same"),
+        site.page("/c", body=b"3", title="same"),
     )
 
     (group,) = site.table.duplicate_groups(site.domain, by="title")
@@ -73,8 +73,8 @@ def test_pages_without_a_body_or_a_title_are_no_duplicates(site):
 
 
 def test_the_group_with_the_most_pages_comes_first_or_that_with_the_most_bytes(site):
-    site.store(*(site.page(f"/few/{n}", html=b"x" * 100, title="few") for n in range(2)))
-    site.store(*(site.page(f"/many/{n:02}", html=b"x", title="many") for n in range(12)))
+    site.store(*(site.page(f"/few/{n}", body=b"x" * 100, title="few") for n in range(2)))
+    site.store(*(site.page(f"/many/{n:02}", body=b"x", title="many") for n in range(12)))
 
     by_pages = list(site.table.duplicate_groups(site.domain, by="title"))
     by_bytes = list(site.table.duplicate_groups(site.domain, by="title", order="bytes"))
@@ -85,14 +85,14 @@ def test_the_group_with_the_most_pages_comes_first_or_that_with_the_most_bytes(s
 
 
 def test_a_page_is_in_the_group_of_its_newest_content_alone(site):
-    site.store(site.page("/a", html=b"same", age=900), site.page("/b", html=b"same", age=900))
-    site.store(site.page("/a", html=b"new", age=60))
+    site.store(site.page("/a", body=b"same", age=900), site.page("/b", body=b"same", age=900))
+    site.store(site.page("/a", body=b"new", age=60))
 
     assert list(site.table.duplicate_groups(site.domain)) == []
 
 
 def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
-    site.store(*(site.page(f"/{n}", html=b"same") for n in range(3)))
+    site.store(*(site.page(f"/{n}", body=b"same") for n in range(3)))
     damage(site.table, site.url("/1"))
     answer = site.table.duplicate_groups(site.domain)
 
@@ -107,10 +107,10 @@ def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
 
 def test_a_group_that_came_behind_a_token_is_not_given_twice_and_none_is_lost(site):
     for n in range(4):
-        site.store(*(site.page(f"/{n}/{page}", html=b"%d" % n) for page in range(2 + n)))
+        site.store(*(site.page(f"/{n}/{page}", body=b"%d" % n) for page in range(2 + n)))
     first = site.table.duplicate_groups(site.domain).page(2)
 
-    site.store(*(site.page(f"/z/{page}", html=b"z") for page in range(9)))
+    site.store(*(site.page(f"/z/{page}", body=b"z") for page in range(9)))
     site.table.delete(site.url("/0/0"))
     rest = list(site.table.duplicate_groups(site.domain, after=first.next_token))
 
@@ -125,7 +125,7 @@ def test_what_pages_have_in_common_is_one_of_two(site):
 
 def test_no_bodies_are_read_and_each_page_once(spied):
     site, read = spied.site, []
-    site.store(*(site.page(f"/{n}", html=b"same") for n in range(300)))
+    site.store(*(site.page(f"/{n}", body=b"same") for n in range(300)))
     spied.listener = lambda call, table, columns: table == site.table.table and read.append((call, columns))
 
     assert site.table.duplicate_groups(site.domain).first().pages == 300

@@ -31,7 +31,7 @@ MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 )
 def test_what_the_headers_say_is_stored_with_the_page(site, headers):
     html = '<title>Привет</title><a href="/b">б</a>'.encode("koi8-r")
-    site.table.put(Page(url=site.url("/a"), html=html, headers=headers, fetched_at=site.now))
+    site.table.put(Page(url=site.url("/a"), body=html, headers=headers, fetched_at=site.now))
 
     page = site.table.get(site.url("/a"))
 
@@ -60,8 +60,8 @@ def said(page):
 def test_what_a_page_says_of_itself_is_stored_with_it_and_with_its_versions(site):
     url = site.url("/a")
     facts = ("A", url, "A page", "noarchive", "The A", "de")
-    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", html=SAYING, age=60))
-    site.table.put(site.page("/a", title="B", content_type="text/html", html=b"<p>", language="fr", age=30))
+    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", body=SAYING, age=60))
+    site.table.put(site.page("/a", title="B", content_type="text/html", body=b"<p>", language="fr", age=30))
 
     assert said(site.table.get(url, columns=[])) == ("B", None, None, None, None, "fr")
     assert said(site.table.history(url)[1]) == facts
@@ -71,13 +71,13 @@ def test_what_a_page_says_of_itself_is_stored_with_it_and_with_its_versions(site
 def test_what_a_page_says_of_itself_stays_when_the_page_was_not_modified_or_was_an_error_meanwhile(site):
     url = site.url("/a")
     facts = ("A", url, "A page", "noarchive", "The A", "de")
-    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", html=SAYING, age=60))
+    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", body=SAYING, age=60))
 
     site.table.put_not_modified(url, site.now - timedelta(seconds=50))
 
     assert said(site.table.get(url)) == facts
 
-    site.table.put(site.page("/a", status_code=503, age=40, title=None))
+    site.table.put(site.page("/a", status=503, age=40, title=None))
     site.table.put_not_modified(url, site.now - timedelta(seconds=30))
 
     assert said(site.table.get(url)) == facts
@@ -89,8 +89,8 @@ def test_headers_say_what_the_html_does_not_and_robots_are_told_by_both(site):
         "X-Robots-Tag": "NoIndex",
         "Content-Language": "de-DE",
     }
-    site.table.put(site.page("/a.pdf", html=b"%PDF", content_type="application/pdf", headers=headers))
-    site.table.put(site.page("/a", outlinks=None, title=None, content_type="text/html", html=SAYING, headers=headers))
+    site.table.put(site.page("/a.pdf", body=b"%PDF", content_type="application/pdf", headers=headers))
+    site.table.put(site.page("/a", outlinks=None, title=None, content_type="text/html", body=SAYING, headers=headers))
 
     pdf, page = site.table.get(site.url("/a.pdf")), site.table.get(site.url("/a"))
 
@@ -100,7 +100,7 @@ def test_headers_say_what_the_html_does_not_and_robots_are_told_by_both(site):
 
 def test_headers_come_back_as_they_were_given(site):
     given = {"X-Served-By": "a", "content-TYPE": "text/plain"}
-    site.table.put(Page(url=site.url("/a"), html=b"x", headers=given, fetched_at=site.now))
+    site.table.put(Page(url=site.url("/a"), body=b"x", headers=given, fetched_at=site.now))
 
     assert dict(site.table.get(site.url("/a")).headers) == given
     assert dict(site.table.history(site.url("/a"))[0].headers) == given
@@ -108,7 +108,7 @@ def test_headers_come_back_as_they_were_given(site):
 
 def test_one_header_given_in_two_ways_is_one(site):
     given = {"Vary": "a", "vary": "b"}
-    site.table.put(Page(url=site.url("/a"), html=b"x", headers=given, fetched_at=site.now))
+    site.table.put(Page(url=site.url("/a"), body=b"x", headers=given, fetched_at=site.now))
 
     assert dict(site.table.get(site.url("/a")).headers) == {"Vary": "a, b"}
 
@@ -116,8 +116,8 @@ def test_one_header_given_in_two_ways_is_one(site):
 @pytest.mark.parametrize("given", [{"headers": {"location": "../b"}}, {"redirect_to": "../b"}])
 def test_a_relative_redirect_leads_to_its_page(site, given):
     site.store(
-        Page(url=site.url("/x/a"), status_code=301, fetched_at=site.now, **given),
-        Page(url=site.url("/b"), html=b"<p>there", fetched_at=site.now),
+        Page(url=site.url("/x/a"), status=301, fetched_at=site.now, **given),
+        Page(url=site.url("/b"), body=b"<p>there", fetched_at=site.now),
     )
 
     resolved = site.table.resolve(site.url("/x/a"))
@@ -128,17 +128,17 @@ def test_a_relative_redirect_leads_to_its_page(site, given):
 
 
 def test_a_304_put_by_hand_keeps_what_is_stored(site):
-    site.table.put(site.page("/a", html=b"<p>a", headers={"ETag": '"1"', "Server": "s"}))
-    site.table.put(Page(url=site.url("/a"), status_code=304, headers={"etag": '"2"'}, fetched_at=site.now))
+    site.table.put(site.page("/a", body=b"<p>a", headers={"ETag": '"1"', "Server": "s"}))
+    site.table.put(Page(url=site.url("/a"), status=304, headers={"etag": '"2"'}, fetched_at=site.now))
 
     page = site.table.get(site.url("/a"))
 
-    assert (page.status_code, page.html, page.etag, page.fetched_at) == (200, b"<p>a", '"2"', site.now)
+    assert (page.status, page.body, page.etag, page.fetched_at) == (200, b"<p>a", '"2"', site.now)
     assert dict(page.headers) == {"Server": "s", "etag": '"2"'}
 
 
 def test_pages_in_the_same_html_are_read_alike_from_files_and_by_hand(site):
-    without_type = site.page("/a", html=b"\x89PNG\x00<a href=/b>", title=None, outlinks=None)
+    without_type = site.page("/a", body=b"\x89PNG\x00<a href=/b>", title=None, outlinks=None)
     site.table.put(without_type)
 
     page = site.table.get(site.url("/a"))
@@ -147,9 +147,9 @@ def test_pages_in_the_same_html_are_read_alike_from_files_and_by_hand(site):
 
 
 def test_a_body_that_is_treated_as_html_has_that_type_in_every_answer(site):
-    site.table.put(Page(url=site.url("/untyped"), html=b"<title>a</title><p>x", fetched_at=site.now))
-    site.table.put(Page(url=site.url("/parsed"), html=b"x", title="t", outlinks=(), fetched_at=site.now))
-    site.table.put(Page(url=site.url("/binary"), html=b"\x89PNG\r\n\x1a\n\x00", fetched_at=site.now))
+    site.table.put(Page(url=site.url("/untyped"), body=b"<title>a</title><p>x", fetched_at=site.now))
+    site.table.put(Page(url=site.url("/parsed"), body=b"x", title="t", outlinks=(), fetched_at=site.now))
+    site.table.put(Page(url=site.url("/binary"), body=b"\x89PNG\r\n\x1a\n\x00", fetched_at=site.now))
 
     typed = [page.url for page in site.table.pages(site.domain, content_type="text/html")]
 

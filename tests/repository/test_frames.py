@@ -33,11 +33,11 @@ def web(site) -> Web:
 def crawl(site):
     """Pages of three hosts with everything that a page can have or lack."""
     site.store(
-        site.page("/", html=b"<h1>hi</h1>", title='a "title"\nof \N{SNOWMAN}', headers={"X-A": "1", "x-b": "é"}),
-        site.page("/a?q=1", html=b"x" * 40, content_type="text/plain", status_code=404, title=None, charset="utf-8"),
-        site.page("/moved", host="www", status_code=301, redirect_to=site.url("/a"), etag='"\\u0041\\"'),
+        site.page("/", body=b"<h1>hi</h1>", title='a "title"\nof \N{SNOWMAN}', headers={"X-A": "1", "x-b": "é"}),
+        site.page("/a?q=1", body=b"x" * 40, content_type="text/plain", status=404, title=None, charset="utf-8"),
+        site.page("/moved", host="www", status=301, redirect_to=site.url("/a"), etag='"\\u0041\\"'),
         site.page("/old", host="b.www", last_modified=datetime(1970, 1, 1, 0, 0, 0, 123_456, UTC), outlinks=None),
-        site.page("/links", host="www", outlinks=(Link(site.url("/"), "home", "nofollow"),), html=b"\xff\x00"),
+        site.page("/links", host="www", outlinks=(Link(site.url("/"), "home", "nofollow"),), body=b"\xff\x00"),
     )
     return site
 
@@ -55,7 +55,7 @@ def test_a_table_of_pages_has_what_the_pages_have(crawl, order):
     assert table.to_pylist() == by_hand(answer, PAGES.usual)
     assert table.schema.field("fetched_at").type == pa.timestamp("us", "UTC")
     assert {field.name for field in table.schema if str(field.type) == "int64"} == {
-        "status_code",
+        "status",
         "size",
         "change_count",
         "outlink_count",
@@ -66,24 +66,24 @@ def test_what_cells_leave_out_is_filled_in(crawl):
     rows = {row["url"]: row for row in crawl.table.pages(crawl.domain).to_arrow().read_all().to_pylist()}
 
     row = rows[crawl.url("/")]
-    assert (row["status_code"], row["truncated"], row["change_count"], row["only_self_links"]) == (200, False, 0, False)
+    assert (row["status"], row["truncated"], row["change_count"], row["only_self_links"]) == (200, False, 0, False)
 
 
 @on_every_store
 def test_bodies_links_and_counts_are_columns_where_they_were_asked_for(crawl):
     crawl.table.refresh_links()
-    answer = crawl.table.pages(crawl.domain, columns=["html", "outlinks", "link_counts"])
+    answer = crawl.table.pages(crawl.domain, columns=["body", "outlinks", "link_counts"])
 
-    rows = answer.to_arrow([*PAGES.usual, "html", "text", "headers", "outlinks", "link_counts"]).read_all().to_pylist()
+    rows = answer.to_arrow([*PAGES.usual, "body", "text", "headers", "outlinks", "link_counts"]).read_all().to_pylist()
 
     for row, page in zip(rows, answer, strict=True):
-        assert row["html"] == page.html
+        assert row["body"] == page.body
         assert row["text"] == page.text
         assert dict(row["headers"]) == dict(page.headers)
         assert [tuple(link.values()) for link in row["outlinks"] or ()] == list(page.outlinks or ())
         assert row["link_counts"]["inlinks"] == page.link_counts.inlinks
-    with pytest.raises(UnknownColumn, match="html"):
-        crawl.table.pages(crawl.domain).to_arrow(["html"])
+    with pytest.raises(UnknownColumn, match="body"):
+        crawl.table.pages(crawl.domain).to_arrow(["body"])
 
 
 def test_parts_of_the_url_are_columns(crawl):
@@ -99,7 +99,7 @@ def test_parts_of_the_url_are_columns(crawl):
 
 
 def test_columns_may_have_the_names_of_common_crawl(crawl):
-    names = ["url", "host_reversed", "fetched_at", "status_code", "digest"]
+    names = ["url", "host_reversed", "fetched_at", "status", "digest"]
 
     table = crawl.table.pages(crawl.domain).to_arrow(names, names="commoncrawl").read_all()
 
@@ -134,9 +134,9 @@ def test_a_table_goes_on_behind_a_token(crawl):
 def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
     table.refresh_links()
-    table.put(web.site.page("/a", age=60, html=b"<title>new</title><p>another word"))
+    table.put(web.site.page("/a", age=60, body=b"<title>new</title><p>another word"))
     for path, to in (("/old", "/older"), ("/older", "/old")):
-        table.put(web.site.page(path, title="old", status_code=301, redirect_to=url(to), outlinks=None))
+        table.put(web.site.page(path, title="old", status=301, redirect_to=url(to), outlinks=None))
     domain = web.site.domain
     answers = {
         "errors": table.errors(domain=domain),
@@ -166,14 +166,14 @@ def test_every_answer_is_a_table(web):
         assert answer.to_pandas().shape == (len(rows), len(rows[0])), name
         assert answer.first() == next(iter(answer)), name
     assert {row["name"]: row["pages"] for row in answers["hosts"].to_dicts()} == {domain: 4}
-    assert {"source", "target", "status_code", "anchor", "rel"} == set(answers["broken"].to_dicts()[0])
+    assert {"source", "target", "status", "anchor", "rel"} == set(answers["broken"].to_dicts()[0])
 
 
 def test_polars_duckdb_and_pandas_take_an_answer_as_it_is(crawl):
     pages = crawl.table.pages(crawl.domain)
 
-    assert pl.DataFrame(pages)["status_code"].sum() == 200 * 3 + 404 + 301
-    assert duckdb.sql("select count(*) from pages where status_code >= 300").fetchall() == [(2,)]
+    assert pl.DataFrame(pages)["status"].sum() == 200 * 3 + 404 + 301
+    assert duckdb.sql("select count(*) from pages where status >= 300").fetchall() == [(2,)]
     assert list(pages.to_pandas()["url"]) == list(pages.to_polars()["url"]) == [page.url for page in pages]
     assert pages.to_pandas()["size"].dtype == pd.Int64Dtype()
     for answer in (pages, crawl.table.history(crawl.url()), crawl.table.stats(crawl.domain)):
@@ -231,7 +231,7 @@ def test_a_table_of_metadata_reads_no_bodies(web):
     store = ListeningStore(web.table.store, lambda call: asked.append(call.arguments.get("wanted")))
     table = WebTable(store, web.table.table, web.table.layout)
 
-    table.pages(web.site.domain, columns=["html"]).to_arrow(["url", "status_code"]).read_all()
+    table.pages(web.site.domain, columns=["body"]).to_arrow(["url", "status"]).read_all()
 
     columns = {column for wanted in asked if wanted is not None for column in wanted.columns or ()}
     assert b"content:html" not in columns
@@ -245,7 +245,7 @@ def test_batches_are_bounded_and_lazy(web, monkeypatch):
 
     reader = web.table.pages(web.site.domain).to_arrow()
     assert [batch.num_rows for batch in reader] == [1, 2, 1]
-    whole = web.table.pages(web.site.domain, columns=["html"]).to_arrow()
+    whole = web.table.pages(web.site.domain, columns=["body"]).to_arrow()
     assert [batch.num_rows for batch in whole] == [3, 1]
 
 
@@ -281,7 +281,7 @@ def test_a_data_frame_is_stored_as_pages(site):
     frame = pd.DataFrame(
         {
             "url": [site.url("/one"), site.url("/two")],
-            "html": ["<title>One</title>", None],
+            "body": ["<title>One</title>", None],
             "fetched_at": pd.to_datetime([site.now - timedelta(hours=1)] * 2),
             "fetch_status": [None, 404],
         },
@@ -293,8 +293,8 @@ def test_a_data_frame_is_stored_as_pages(site):
 
     assert count == 2
     one, two = site.table.get(site.url("/one")), site.table.get(site.url("/two"))
-    assert (one.title, one.status_code, one.html) == ("One", 200, b"<title>One</title>")
-    assert (two.status_code, two.html) == (404, None)
+    assert (one.title, one.status, one.body) == ("One", 200, b"<title>One</title>")
+    assert (two.status, two.body) == (404, None)
 
 
 def test_pages_and_an_answer_can_be_put_as_they_are(crawl):
@@ -303,7 +303,7 @@ def test_pages_and_an_answer_can_be_put_as_they_are(crawl):
     with crawl.table.writer() as writer:
         assert writer.put_many(pages) == 2
         writer.flush()
-        assert writer.put_many(crawl.table.pages(crawl.domain, columns=["html", "outlinks"])) == 7
+        assert writer.put_many(crawl.table.pages(crawl.domain, columns=["body", "outlinks"])) == 7
 
     assert crawl.table.get(crawl.url("/p")) is not None
 
@@ -312,10 +312,10 @@ def test_pages_and_an_answer_can_be_put_as_they_are(crawl):
     ("frame", "error", "said"),
     [
         ({"url": ["https://a.example/"], "fetch_at": [1]}, UnknownColumn, "fetch_at"),
-        ({"html": ["x"]}, UnknownColumn, "'url'"),
+        ({"body": ["x"]}, UnknownColumn, "'url'"),
         ({"url": [7]}, InvalidArgument, "row 1"),
         ({"url": ["https://a.example/"], "fetched_at": [datetime(2026, 1, 1)]}, InvalidArgument, "time zone"),
-        ({"url": ["https://a.example/"], "status_code": ["ok"]}, InvalidArgument, "row 1"),
+        ({"url": ["https://a.example/"], "status": ["ok"]}, InvalidArgument, "row 1"),
         ({"url": ["https://a.example/"], "outlinks": [[["x", "y", "z", "!"]]]}, InvalidArgument, "row 1"),
     ],
 )

@@ -14,10 +14,10 @@ from webtable.repository import Growth
 def grown(site):
     """Pages of 10 bytes: one grows by 90, one by 5, one shrinks by 6, one stays, one is new and one has no body now."""
     for path, sizes in {"/much": (10, 100), "/little": (10, 15), "/less": (10, 4), "/same": (10, 10)}.items():
-        site.store(*(site.page(path, age=age, html=b"x" * size) for age, size in zip((9e5, 100), sizes, strict=True)))
-    site.store(site.page("/new", age=100, html=b"x" * 1_000))
-    site.store(site.page("/moved", age=9e5, html=b"x" * 500))
-    site.store(site.page("/moved", age=100, status_code=301, redirect_to=site.url("/new")))
+        site.store(*(site.page(path, age=age, body=b"x" * size) for age, size in zip((9e5, 100), sizes, strict=True)))
+    site.store(site.page("/new", age=100, body=b"x" * 1_000))
+    site.store(site.page("/moved", age=9e5, body=b"x" * 500))
+    site.store(site.page("/moved", age=100, status=301, redirect_to=site.url("/new")))
     return site
 
 
@@ -70,7 +70,7 @@ def test_it_goes_on_behind_a_token(grown, order):
 
 def test_pages_of_the_same_growth_come_by_url(site):
     for path in ("/b", "/a", "/c"):
-        site.store(site.page(path, age=9e5, html=b"x"), site.page(path, age=100, html=b"xyz"))
+        site.store(site.page(path, age=9e5, body=b"x"), site.page(path, age=100, body=b"xyz"))
 
     found = site.table.largest_growth(site.domain, since=since(site), limit=2)
 

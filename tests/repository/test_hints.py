@@ -45,7 +45,7 @@ def table(listening):
 
 
 def pages(count, *links):
-    return [Page(url=f"{SITE}{count - at:03}", html=b"x", outlinks=links) for at in range(count)]
+    return [Page(url=f"{SITE}{count - at:03}", body=b"x", outlinks=links) for at in range(count)]
 
 
 def test_entries_are_sent_in_the_order_of_their_rows(table, listening):
@@ -61,7 +61,7 @@ def test_entries_are_sent_in_the_order_of_their_rows(table, listening):
 def test_pages_are_not_stored_of_which_one_inlink_of_several_is_refused(table, listening):
     listening.refused.add(WebKey().encode(f"{SITE}shared"))
     first, second = pages(2, Link(f"{SITE}shared"), Link(f"{SITE}other"))
-    third = Page(url=f"{SITE}third", html=b"x", outlinks=(Link(f"{SITE}other"),))
+    third = Page(url=f"{SITE}third", body=b"x", outlinks=(Link(f"{SITE}other"),))
 
     with pytest.raises(WriteFailed) as failed, table.writer() as writer:
         writer.put_many([first, second, third])

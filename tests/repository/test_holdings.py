@@ -25,17 +25,17 @@ def filled(url, count, **layout):
         for number in range(count):
             at = NOW - timedelta(hours=2, seconds=number)
             url = f"https://host{number % 10}.example/{number}"
-            writer.put(Page(url=url, html=body(number), fetched_at=at))
+            writer.put(Page(url=url, body=body(number), fetched_at=at))
     with table.writer() as writer:
         for number in range(0, count, 4):
             url = f"https://host{number % 10}.example/{number}"
-            writer.put(Page(url=url, html=body(number, 1), fetched_at=NOW - timedelta(seconds=number)))
+            writer.put(Page(url=url, body=body(number, 1), fetched_at=NOW - timedelta(seconds=number)))
     return table
 
 
 def test_what_is_counted_is_all_there_is(new_url):
     with filled(new_url(), 60, indexes=[]) as table:
-        table.put(Page(url="https://other.example/", status_code=404, fetched_at=NOW))
+        table.put(Page(url="https://other.example/", status=404, fetched_at=NOW))
 
         found = counted(table)
 

@@ -86,16 +86,16 @@ def url(town, number):
 def sized(town, number, size, host=None, **fields):
     """Return a page with a body of this size; each is dated behind all others, and behind the deletes before it."""
     ahead = (time.time() - town.now.timestamp() + next(SECONDS)) / 86_400
-    return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], html=b"x" * size, days=-ahead, **fields)
+    return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], body=b"x" * size, days=-ahead, **fields)
 
 
 def test_a_run_reads_the_rows_near_those_that_changed(site):
-    site.store(*(site.page(f"/a/{number:04}", html=b"x") for number in range(3_000)))
+    site.store(*(site.page(f"/a/{number:04}", body=b"x") for number in range(3_000)))
     site.table.refresh_links()
     read = []
 
     for run in range(3):
-        site.store(*(site.page(f"/b/{run}/{number:03}", html=b"xy") for number in range(100)))
+        site.store(*(site.page(f"/b/{run}/{number:03}", body=b"xy") for number in range(100)))
         counting = Counting(site.table.store)
         webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links()
         read.append(counting.rows)
@@ -108,7 +108,7 @@ def test_a_run_reads_the_rows_near_those_that_changed(site):
 def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     monkeypatch.setattr(refresh, "ROWS_A_ROUND", 100)
     draw = random.Random(20261123)
-    pages = [site.page(f"/{number:04}", host=f"h{number % 3}", html=b"x") for number in range(2_000)]
+    pages = [site.page(f"/{number:04}", host=f"h{number % 3}", body=b"x") for number in range(2_000)]
     draw.shuffle(pages)
     site.table.refresh_links(also_unfinished=True)
     for at in range(0, len(pages), 100):
@@ -159,7 +159,7 @@ def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
 def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
     with webtable.open(new_url(), create=True, salt=Salt.url(), indexes=["host"]) as table:
         town = Town(table)
-        pages = [town.page(f"/{number}", host=f"h{number % 40}", html=b"x" * number) for number in range(400)]
+        pages = [town.page(f"/{number}", host=f"h{number % 40}", body=b"x" * number) for number in range(400)]
         town.store(*pages[:300])
         table.refresh_links()
         town.store(*pages[300:])

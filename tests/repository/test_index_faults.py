@@ -28,21 +28,21 @@ def table(tmp_path):
 
 
 def first_put(town):
-    new = town.page("/new", html=b"new", days=2, outlinks=town.links("/a", "/never", "/new"))
+    new = town.page("/new", body=b"new", days=2, outlinks=town.links("/a", "/never", "/new"))
     return lambda table: table.put(new)
 
 
 def another_host(town):
-    new = town.page("/new", host="blog", html=b"b" * 20, days=2, status_code=503, outlinks=town.links("/a", "/gone"))
+    new = town.page("/new", host="blog", body=b"b" * 20, days=2, status=503, outlinks=town.links("/a", "/gone"))
     return lambda table: table.put(new)
 
 
 def recrawl_with_all_changed(town):
     other = town.page(
         "/a",
-        html=b"other",
+        body=b"other",
         days=1,
-        status_code=500,
+        status=500,
         outlinks=town.links("/gone", "/twin", "/"),
         last_modified=town.now - timedelta(days=30),
     )
@@ -50,21 +50,21 @@ def recrawl_with_all_changed(town):
 
 
 def recrawl_without_links(town):
-    return lambda table: table.put(town.page("/a", html=b"other", days=1))
+    return lambda table: table.put(town.page("/a", body=b"other", days=1))
 
 
 def recrawl_unchanged(town):
-    same = town.page("/a", html=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never"))
+    same = town.page("/a", body=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never"))
     return lambda table: table.put(same)
 
 
 def recrawl_as_redirect(town):
-    moved = town.page("/b", days=1, status_code=302, redirect_to=town.url("/a"), outlinks=None)
+    moved = town.page("/b", days=1, status=302, redirect_to=town.url("/a"), outlinks=None)
     return lambda table: table.put(moved)
 
 
 def redirect_elsewhere(town):
-    moved = town.page("/old", days=1, status_code=308, redirect_to=town.url("/new"), outlinks=None)
+    moved = town.page("/old", days=1, status=308, redirect_to=town.url("/new"), outlinks=None)
     return lambda table: table.put(moved)
 
 
@@ -73,12 +73,12 @@ def not_modified(town):
 
 
 def late_capture(town):
-    return lambda table: table.put(town.page("/a", html=b"before", days=7, outlinks=town.links("/gone", "/b")))
+    return lambda table: table.put(town.page("/a", body=b"before", days=7, outlinks=town.links("/gone", "/b")))
 
 
 def late_capture_in_between(town):
-    town.store(town.page("/a", html=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never")))
-    return lambda table: table.put(town.page("/a", html=b"between", days=3, outlinks=town.links("/gone", "/b")))
+    town.store(town.page("/a", body=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never")))
+    return lambda table: table.put(town.page("/a", body=b"between", days=3, outlinks=town.links("/gone", "/b")))
 
 
 def deletion(town):
@@ -87,15 +87,13 @@ def deletion(town):
 
 def batch_of_all(town):
     pages = [
-        town.page("/", html=b"home", days=1, outlinks=town.links("/a", "/b", "/gone", "/")),
-        town.page("/a", html=b"other", days=1, status_code=410, outlinks=town.links("/twin")),
-        town.page("/b", html=b"b" * 21, days=1, outlinks=town.links("/new", "/gone")),
-        town.page("/gone", days=1, html=b"back", outlinks=()),
-        town.page("/new", html=b"b" * 20, days=1),
-        Page(
-            url=town.url("/twin"), status_code=304, same_as=town.url("/twin"), fetched_at=town.now - timedelta(days=1)
-        ),
-        town.page("/new", host="blog", html=b"b" * 20, days=1, outlinks=town.links("/gone")),
+        town.page("/", body=b"home", days=1, outlinks=town.links("/a", "/b", "/gone", "/")),
+        town.page("/a", body=b"other", days=1, status=410, outlinks=town.links("/twin")),
+        town.page("/b", body=b"b" * 21, days=1, outlinks=town.links("/new", "/gone")),
+        town.page("/gone", days=1, body=b"back", outlinks=()),
+        town.page("/new", body=b"b" * 20, days=1),
+        Page(url=town.url("/twin"), status=304, same_as=town.url("/twin"), fetched_at=town.now - timedelta(days=1)),
+        town.page("/new", host="blog", body=b"b" * 20, days=1, outlinks=town.links("/gone")),
     ]
 
     def act(table):
@@ -173,7 +171,7 @@ def test_what_killed_writers_have_left_is_counted_and_repaired(table, act):
 
 def crawl_again(town, **fields):
     """Return the act that stores the page /a once more as it is now, fetched just now."""
-    fields = {"html": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
+    fields = {"body": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
     return lambda table: table.put(town.page("/a", days=0, **fields))
 
 
@@ -207,7 +205,7 @@ def before_removals(call, table, changes=(), *_):
 def test_a_token_misses_no_page_beside_an_entry_of_a_page_that_moved(table, question):
     town = Town(table).build()
     with killed_after(table, before_removals) as dying:
-        crawl_again(town, html=b"s")(dying)
+        crawl_again(town, body=b"s")(dying)
     wanted = {page.url for page in question(table, domain=town.domain)}
 
     token, found = None, []
@@ -222,7 +220,7 @@ def test_a_token_misses_no_page_beside_an_entry_of_a_page_that_moved(table, ques
 def test_a_token_gives_no_page_twice_beside_an_entry_of_a_page_that_moved(table):
     town = Town(table).build()
     with killed_after(table, before_removals) as dying:
-        crawl_again(town, html=b"a" * 10_000)(dying)
+        crawl_again(town, body=b"a" * 10_000)(dying)
 
     first = table.largest(domain=town.domain).page(1)
     rest = list(table.largest(domain=town.domain, after=first.next_token))
@@ -234,7 +232,7 @@ def test_a_token_gives_no_page_twice_beside_an_entry_of_a_page_that_moved(table)
 def test_a_page_that_moved_is_given_once(table):
     town = Town(table).build()
     with killed_after(table, before_removals) as dying:
-        crawl_again(town, html=b"s")(dying)
+        crawl_again(town, body=b"s")(dying)
 
     check_questions(table, town.domain, without=("fetched oldest", "outdated", "largest"))
 
@@ -261,7 +259,7 @@ def test_a_page_without_its_entries_is_not_stored_and_reported(table, index):
     before = table.get(town.url("/a"))
 
     with pytest.raises(WriteFailed, match="not there") as failed:
-        crawl_again(town, html=b"s")(listening(table, failing(writes_to(f"{index}_idx"))))
+        crawl_again(town, body=b"s")(listening(table, failing(writes_to(f"{index}_idx"))))
 
     assert [outcome.url for outcome in failed.value.failures] == [town.url("/a")]
     assert table.get(town.url("/a")) == before
@@ -286,12 +284,12 @@ def test_only_the_pages_whose_entries_fail_are_not_stored(table):
     outcomes = []
 
     with WebTable(store, table.table, table.layout).writer(on_outcome=outcomes.append) as writer:
-        writer.put(town.page("/teapot", days=1, status_code=418))
-        writer.put(town.page("/b", html=b"new", days=1))
+        writer.put(town.page("/teapot", days=1, status=418))
+        writer.put(town.page("/b", body=b"new", days=1))
 
     assert {outcome.url for outcome in outcomes if outcome.error} == {town.url("/teapot")}
     assert table.get(town.url("/teapot")) is None
-    assert table.get(town.url("/b")).html == b"new"
+    assert table.get(town.url("/b")).body == b"new"
     check_questions(table, town.domain)
 
 
@@ -321,7 +319,7 @@ def test_removals_that_fail_leave_the_questions_right(table):
 def counted_and_changed(town):
     """Store more links, whose counts are not made yet."""
     town.table.refresh_links()
-    town.store(*(town.page(f"/more/{n}", html=b"x", outlinks=town.links("/a", "/b", "/never")[n:]) for n in range(3)))
+    town.store(*(town.page(f"/more/{n}", body=b"x", outlinks=town.links("/a", "/b", "/never")[n:]) for n in range(3)))
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -340,7 +338,7 @@ def test_a_run_that_counts_links_and_is_cut_short_leaves_nothing_that_the_next_o
 
     with suppress(StoreUnavailable):
         WebTable(FailingStore(store, StoreUnavailable("full"), at=is_over), table.table, table.layout).refresh_links()
-    town.store(town.page("/more/9", html=b"x", outlinks=town.links("/a", "/b", "/never")))
+    town.store(town.page("/more/9", body=b"x", outlinks=town.links("/a", "/b", "/never")))
     table.refresh_links()
 
     drift = table.verify_index("link", settle=0)
@@ -363,8 +361,8 @@ def tell(outcome):
 with webtable.open(url) as table, table.writer(buffer_pages=3, on_outcome=tell) as writer:
     for number in range(first, first + 100_000):
         links = tuple(Link(f"https://{domain}/{other % 40}") for other in range(number, number + 5))
-        writer.put(Page(url=f"https://{domain}/{number % 40}", html=b"x" * (number % 700), outlinks=links,
-                        status_code=(200, 404, 200, 301)[number % 4], fetched_at=start + timedelta(seconds=number)))
+        writer.put(Page(url=f"https://{domain}/{number % 40}", body=b"x" * (number % 700), outlinks=links,
+                        status=(200, 404, 200, 301)[number % 4], fetched_at=start + timedelta(seconds=number)))
 """
 
 
@@ -408,6 +406,6 @@ def test_a_repeat_is_not_stored_without_the_capture_of_its_batch_that_brings_the
         failing = webtable.WebTable(FirstPutFails(table.store), table.table, table.layout)
         with pytest.raises(WriteFailed), failing.writer() as writer:
             for days in (3, 2):
-                writer.put(town.page("/", days=days, html=b"the same"))
+                writer.put(town.page("/", days=days, body=b"the same"))
 
         assert table.get(town.url()) is None

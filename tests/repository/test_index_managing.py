@@ -40,7 +40,7 @@ def table(tmp_path, monkeypatch):
 
 def crawl_again(town, **fields):
     """Return the act that stores the page /a once more, fetched a day ago."""
-    fields = {"html": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
+    fields = {"body": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
     return lambda table: table.put(town.page("/a", days=1, **fields))
 
 
@@ -69,7 +69,7 @@ def test_an_index_added_while_a_batch_is_under_way_has_its_pages(table):
     town = Town(table).build()
     listener = once_at(pages_written, lambda: table.add_index("size"))
 
-    crawl_again(town, html=b"s")(listening(table, listener))
+    crawl_again(town, body=b"s")(listening(table, listener))
 
     check_questions(table, town.domain)
     assert missing(table) == {}
@@ -81,7 +81,7 @@ def test_an_index_dropped_while_a_batch_is_under_way_stops_no_page(table):
         lambda call, name, *_: call == "write" and name.endswith("size_idx"), lambda: table.drop_index("size")
     )
 
-    crawl_again(town, html=b"s")(listening(table, listener))
+    crawl_again(town, body=b"s")(listening(table, listener))
 
     check_questions_without_size(table, town)
 
@@ -100,7 +100,7 @@ def test_an_index_dropped_and_added_again_while_a_batch_is_under_way_has_its_pag
         table.drop_index("size")
         table.add_index("size")
 
-    crawl_again(town, html=b"s")(listening(table, once_at(pages_written, again)))
+    crawl_again(town, body=b"s")(listening(table, once_at(pages_written, again)))
 
     check_questions(table, town.domain)
     assert missing(table) == {}
@@ -133,7 +133,7 @@ def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_wit
         town = Town(table).build()
         late = WebTable(Renewing(table, times=2), table.table, table.layout)
 
-        late.put(town.page("/late", html=b"s" * 5_000))
+        late.put(town.page("/late", body=b"s" * 5_000))
 
         assert next(iter(table.largest(domain=town.domain))).url == town.url("/late")
         assert missing(table) == {}
@@ -148,7 +148,7 @@ def test_an_index_dropped_while_it_is_built_stays_dropped(table):
         other.add_index("size", on_progress=once_at(lambda *_: True, lambda: table.drop_index("size")))
 
     assert "size" not in table.index_states()
-    town.store(town.page("/later", html=b"x"))
+    town.store(town.page("/later", body=b"x"))
     check_questions_without_size(table, town)
 
 
@@ -212,7 +212,7 @@ def test_writers_keep_an_index_that_is_still_building(table):
 
     with suppress(StoreError):
         table.store.create_table(index_table("pages", "size"))
-    town.store(town.page("/later", html=b"later", days=1))
+    town.store(town.page("/later", body=b"later", days=1))
     with pytest.raises(IndexNeeded, match="webtable index rebuild size"):
         list(table.largest(domain=town.domain))
     table.rebuild_index("size")

@@ -102,8 +102,8 @@ captures = st.fixed_dictionaries(
     {
         "path": st.sampled_from(PATHS),
         "hours": st.sampled_from([-20, -10, *range(1, 20)]),
-        "html": bodies,
-        "status_code": st.sampled_from([200, 200, 200, 301, 404]),
+        "body": bodies,
+        "status": st.sampled_from([200, 200, 200, 301, 404]),
         "links": st.lists(st.sampled_from((*PATHS, "/never")), unique=True),
         "is_304": st.sampled_from([False, False, False, True]),
     }
@@ -223,16 +223,16 @@ class Crawl(RuleBasedStateMachine):
             check_questions(self.table, self.town.domain)
             assert missing(self.table) == {}
 
-    def _page(self, path, hours, html, status_code, links, is_304) -> Page:
+    def _page(self, path, hours, html, status, links, is_304) -> Page:
         if is_304:
             url = self.town.url(path)
-            return Page(url=url, status_code=304, same_as=url, fetched_at=self.town.now - timedelta(hours=hours))
-        redirect = self.town.url("/b") if status_code == 301 else None
+            return Page(url=url, status=304, same_as=url, fetched_at=self.town.now - timedelta(hours=hours))
+        redirect = self.town.url("/b") if status == 301 else None
         return self.town.page(
             path,
             days=hours / 24,
-            html=html,
-            status_code=status_code,
+            body=html,
+            status=status,
             redirect_to=redirect,
             outlinks=self.town.links(*links),
         )
@@ -305,7 +305,7 @@ def upto(actor: Actor, wanted: str) -> Actor:
 
 def test_a_link_survives_three_writers_that_cross_each_other(town):
     def capture(days, body, *paths):
-        return [town.page("/", days=days, html=body, outlinks=town.links(*paths))]
+        return [town.page("/", days=days, body=body, outlinks=town.links(*paths))]
 
     town.store(*capture(9, b"x", "/a"))
     second = upto(Actor(town.table, capture(7, b"x", "/a")), "write pages")
@@ -339,8 +339,8 @@ def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, s
                     town.page(
                         chance.choice(PATHS),
                         days=chance.randrange(1, 10_000) / 1_000,
-                        html=body,
-                        status_code=chance.choice([200, 301, 404]),
+                        body=body,
+                        status=chance.choice([200, 301, 404]),
                         outlinks=town.links(*paths),
                     )
                 )

@@ -40,11 +40,11 @@ def town(table):
 def captures(town):
     """Five captures of one page, no two of which are found by the same entries."""
     return [
-        town.page("/a", days=9, html=b"1", outlinks=town.links("/b")),
-        town.page("/a", days=8, html=b"22", outlinks=town.links("/b", "/gone"), status_code=500),
-        town.page("/a", days=7, html=b"1", outlinks=town.links("/")),
-        town.page("/a", days=6, status_code=302, redirect_to=town.url("/b"), outlinks=None),
-        Page(url=town.url("/a"), status_code=304, same_as=town.url("/a"), fetched_at=town.now - timedelta(days=5)),
+        town.page("/a", days=9, body=b"1", outlinks=town.links("/b")),
+        town.page("/a", days=8, body=b"22", outlinks=town.links("/b", "/gone"), status=500),
+        town.page("/a", days=7, body=b"1", outlinks=town.links("/")),
+        town.page("/a", days=6, status=302, redirect_to=town.url("/b"), outlinks=None),
+        Page(url=town.url("/a"), status=304, same_as=town.url("/a"), fetched_at=town.now - timedelta(days=5)),
     ]
 
 
@@ -76,25 +76,25 @@ def test_the_counts_are_right_whatever_the_order_of_captures(table):
 
 
 def test_captures_dated_ahead_leave_the_questions_right(table, town):
-    town.store(town.page("/a", days=-0.9, html=b"tomorrow", outlinks=town.links("/b")))
-    town.store(town.page("/a", days=0, html=b"today", outlinks=town.links("/gone")))
-    town.store(town.page("/b", days=-0.5, html=b"tonight", status_code=500))
+    town.store(town.page("/a", days=-0.9, body=b"tomorrow", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=0, body=b"today", outlinks=town.links("/gone")))
+    town.store(town.page("/b", days=-0.5, body=b"tonight", status=500))
 
     check_questions(table, town.domain)
-    assert table.get(town.url("/a")).html == b"tomorrow"
+    assert table.get(town.url("/a")).body == b"tomorrow"
     assert missing(table) == {}
 
 
 def test_a_writer_whose_clock_is_behind_leaves_the_questions_right(table, town, monkeypatch):
-    town.store(town.page("/a", days=0, html=b"now", outlinks=town.links("/gone")))
+    town.store(town.page("/a", days=0, body=b"now", outlinks=town.links("/gone")))
 
     monkeypatch.setattr(system_clock, "nanoseconds", lambda: time.time_ns() - 600 * 10**9)
-    town.store(town.page("/a", days=600 / 86_400, html=b"earlier", outlinks=town.links("/twin", "/b")))
-    town.store(town.page("/b", days=600 / 86_400, html=b"new", outlinks=town.links("/a")))
+    town.store(town.page("/a", days=600 / 86_400, body=b"earlier", outlinks=town.links("/twin", "/b")))
+    town.store(town.page("/b", days=600 / 86_400, body=b"new", outlinks=town.links("/a")))
     monkeypatch.undo()
 
     check_questions(table, town.domain)
-    assert table.get(town.url("/a")).html == b"now"
+    assert table.get(town.url("/a")).body == b"now"
     check_counts(table, town.domain)
 
 
@@ -122,7 +122,7 @@ def test_links_are_counted_although_another_clock_was_ahead_when_they_were_count
 def test_hosts_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):
     clock.ahead = timedelta(minutes=10)
     table.refresh_links()
-    town.store(town.page("/new", html=b"x"))
+    town.store(town.page("/new", body=b"x"))
 
     clock.ahead = timedelta()
     table.refresh_links()
@@ -153,10 +153,10 @@ def test_a_page_that_was_deleted_and_is_crawled_again_is_found(table, town):
     table.delete(town.url("/a"))
     check_questions(table, town.domain)
 
-    town.store(town.page("/a", days=-0.001, html=b"again", outlinks=town.links("/gone")))
+    town.store(town.page("/a", days=-0.001, body=b"again", outlinks=town.links("/gone")))
 
     check_questions(table, town.domain)
-    assert table.get(town.url("/a")).html == b"again"
+    assert table.get(town.url("/a")).body == b"again"
     check_counts(table, town.domain)
     assert missing(table) == {}
 
@@ -165,7 +165,7 @@ def test_a_page_that_was_deleted_and_comes_again_with_an_older_date_stays_away(t
     table.delete(town.url("/a"))
 
     with pytest.raises(WriteFailed, match=r"a delete of .* hides this capture"):
-        town.store(town.page("/a", days=1, html=b"old", outlinks=town.links("/gone")))
+        town.store(town.page("/a", days=1, body=b"old", outlinks=town.links("/gone")))
 
     check_questions(table, town.domain)
     assert table.get(town.url("/a")) is None
@@ -173,20 +173,20 @@ def test_a_page_that_was_deleted_and_comes_again_with_an_older_date_stays_away(t
 
 
 def test_a_page_dated_ahead_can_be_deleted_and_crawled_again(table, town):
-    town.store(town.page("/a", days=-0.5, html=b"tonight"))
+    town.store(town.page("/a", days=-0.5, body=b"tonight"))
     table.delete(town.url("/a"))
-    town.store(town.page("/a", days=-0.6, html=b"later", outlinks=town.links("/gone")))
+    town.store(town.page("/a", days=-0.6, body=b"later", outlinks=town.links("/gone")))
 
     check_questions(table, town.domain)
-    assert table.get(town.url("/a")).html == b"later"
+    assert table.get(town.url("/a")).body == b"later"
 
 
 def same_moment(town):
     """Three captures of one page and one millisecond."""
     return [
-        town.page("/a", days=1, html=b"one", outlinks=town.links("/b")),
-        town.page("/a", days=1, html=b"second", outlinks=town.links("/gone"), status_code=404),
-        town.page("/a", days=1, html=None, outlinks=None, status_code=302, redirect_to=town.url("/b")),
+        town.page("/a", days=1, body=b"one", outlinks=town.links("/b")),
+        town.page("/a", days=1, body=b"second", outlinks=town.links("/gone"), status=404),
+        town.page("/a", days=1, body=None, outlinks=None, status=302, redirect_to=town.url("/b")),
     ]
 
 
@@ -219,8 +219,8 @@ def test_of_captures_of_one_millisecond_the_later_put_wins_everywhere(tmp_path, 
             table.put(same_moment(town)[number])
 
         check_the_last_alone_is_there(table, town, same_moment(town)[order[-1]])
-        town.store(town.page("/a", days=0.5, html=b"later", outlinks=town.links("/never")))
-        check_the_last_alone_is_there(table, town, town.page("/a", days=0.5, html=b"later"))
+        town.store(town.page("/a", days=0.5, body=b"later", outlinks=town.links("/never")))
+        check_the_last_alone_is_there(table, town, town.page("/a", days=0.5, body=b"later"))
 
 
 @pytest.fixture
@@ -246,19 +246,19 @@ def check_the_last_alone_is_there(table, town, last):
     check_questions(table, town.domain)
     check_counts(table, town.domain)
     page = table.get(last.url)
-    assert (page.html, page.status_code, page.fetched_at) == (last.html, last.status_code, last.fetched_at)
-    version = table.history(last.url, columns=["html"])[0]
-    assert (version.html, version.status_code) == (last.html, last.status_code)
+    assert (page.body, page.status, page.fetched_at) == (last.body, last.status, last.fetched_at)
+    version = table.history(last.url, columns=["body"])[0]
+    assert (version.body, version.status) == (last.body, last.status)
     found = drifts(table).values()
     assert [(drift.missing, drift.stale, drift.pending, drift.examples) for drift in found] == [(0, 0, 0, [])] * 7
 
 
 def test_a_late_capture_leaves_no_entry_that_does_not_hold(table):
     town = Town(table)
-    town.store(town.page("/a", days=9, html=b"a", outlinks=town.links("/b")))
-    town.store(town.page("/a", days=5, html=b"a", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=9, body=b"a", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=5, body=b"a", outlinks=town.links("/b")))
 
-    town.store(town.page("/a", days=7, html=b"late", outlinks=town.links("/c")))
+    town.store(town.page("/a", days=7, body=b"late", outlinks=town.links("/c")))
 
     check_questions(table, town.domain)
     entries = table.store.scan("pages_time_idx", [KeyRange()])
@@ -292,7 +292,7 @@ def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path, manual_cl
         expected = check_questions(table, town.domain, without=("discovered", "linking_to", "broken_links"))
         assert len(expected.pages) == 7
         assert {page.outlinks for page in expected.pages} == {None}
-        assert table.get(town.url("/a")).html is None
+        assert table.get(town.url("/a")).body is None
         assert list(table.linking_to(town.url("/a"))) == []
         assert list(table.broken_links(domain=town.domain)) == []
         assert missing(table) == {}
@@ -304,8 +304,8 @@ def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path, manual_cloc
         manual_clock.passed += 2.5
 
         town.now = datetime.now(UTC) + timedelta(seconds=manual_clock.passed)
-        town.store(town.page("/a", days=0, html=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
-        town.store(town.page("/b", days=0, html=b"other", outlinks=town.links("/a")))
+        town.store(town.page("/a", days=0, body=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
+        town.store(town.page("/b", days=0, body=b"other", outlinks=town.links("/a")))
 
         check_questions(table, town.domain)
         assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
@@ -315,7 +315,7 @@ def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path, manual_cloc
 def everything(table, town):
     """What is known of the pages that the captures are of, and of the links that they have."""
     urls = [town.url(path) for path in ("/", "/a", "/b", "/c")]
-    columns = ["html", "outlinks", "link_counts"]
+    columns = ["body", "outlinks", "link_counts"]
     table.refresh_links(also_unfinished=True)
     return [
         (
@@ -334,9 +334,9 @@ def of_a_few_pages(draw):
     return [
         {
             "path": draw(st.sampled_from(["/a", "/a", "/b"])),
-            "html": draw(st.sampled_from([None, b"x", b"x", b"yy", b"zzz"])),
+            "body": draw(st.sampled_from([None, b"x", b"x", b"yy", b"zzz"])),
             "links": draw(st.lists(st.sampled_from(["/", "/a", "/b", "/c"]), unique=True)),
-            "status_code": draw(st.sampled_from([200, 200, 200, 404])),
+            "status": draw(st.sampled_from([200, 200, 200, 404])),
             "last_modified": draw(st.sampled_from([None, None, datetime(2020, 1, 1, tzinfo=UTC)])),
             "is_late": draw(st.sampled_from([False] * 6 + [True])),
             "is_304": draw(st.sampled_from([False] * 6 + [True])),
@@ -374,8 +374,8 @@ def made(town, number, fields):
     """Return the capture that comes in as the one of that *number*."""
     days = 8.5 - number / 2 + fields["is_late"] * 1.3
     if fields["is_304"]:
-        return Page(url=town.url(fields["path"]), status_code=304, fetched_at=town.now - timedelta(days=days))
-    given = {name: fields[name] for name in ("html", "status_code", "last_modified", "truncated")}
+        return Page(url=town.url(fields["path"]), status=304, fetched_at=town.now - timedelta(days=days))
+    given = {name: fields[name] for name in ("body", "status", "last_modified", "truncated")}
     return town.page(fields["path"], days=days, outlinks=town.links(*fields["links"]), **given)
 
 
@@ -399,9 +399,9 @@ def test_captures_of_any_kind_in_any_order_leave_the_questions_right(table, data
             page = town.page(
                 path,
                 days=days,
-                html=body,
+                body=body,
                 outlinks=town.links(*links),
-                status_code=data.draw(st.sampled_from([200, 301, 404])),
+                status=data.draw(st.sampled_from([200, 301, 404])),
             )
             with suppress(WriteFailed) if path in deleted else nullcontext():
                 town.store(page)

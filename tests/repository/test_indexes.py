@@ -59,8 +59,8 @@ def town(shared_table):
             town.page(
                 f"/{number:02}",
                 days=1 + number / 10,
-                html=b"x" * (number % 7 * 400),
-                status_code=statuses[number % 6],
+                body=b"x" * (number % 7 * 400),
+                status=statuses[number % 6],
                 redirect_to=town.url("/a") if number % 6 == 3 else None,
                 host=hosts[number % 3],
                 last_modified=town.now - timedelta(days=number % 5) if number % 2 else None,
@@ -138,7 +138,7 @@ def test_a_token_goes_on_after_inserts_and_deletes(site, question):
     status = {"errors": 404, "redirects": 302}.get(question, 200)
     paths = [f"/{number:02}" for number in range(12)]
     for number, path in enumerate(paths):
-        town.store(town.page(path, days=50 - number, html=b"x" * (number + 1), status_code=status))
+        town.store(town.page(path, days=50 - number, body=b"x" * (number + 1), status=status))
         town.store(town.page(f"/to{path[1:]}", days=60, outlinks=town.links(*paths[:number])))
     town.table.refresh_links()
     ask = QUESTIONS[question]
@@ -147,7 +147,7 @@ def test_a_token_goes_on_after_inserts_and_deletes(site, question):
     first = ask(town.table, domain=town.domain).page(5)
     town.table.delete(first[-1].url)
     town.table.delete(before[7])
-    town.store(town.page("/000", days=1.5, html=b"y" * 5, status_code=status))
+    town.store(town.page("/000", days=1.5, body=b"y" * 5, status=status))
     rest = ask(town.table, domain=town.domain, after=first.next_token)
 
     assert urls(first) == before[:5]
@@ -170,11 +170,11 @@ def test_a_domain_is_the_host_and_all_below_it(town, question):
 def test_columns_bring_bodies_links_and_counts(town, question):
     ask = QUESTIONS[question]
 
-    for page in ask(town.table, domain=town.domain, limit=5, columns=["html", "outlinks", "link_counts"]):
-        whole = town.table.get(page.url, columns=["html", "outlinks", "link_counts"])
+    for page in ask(town.table, domain=town.domain, limit=5, columns=["body", "outlinks", "link_counts"]):
+        whole = town.table.get(page.url, columns=["body", "outlinks", "link_counts"])
         assert page == whole
     for page in ask(town.table, domain=town.domain, limit=5):
-        assert page.html is None
+        assert page.body is None
         assert page.outlinks is None
 
 
@@ -252,14 +252,14 @@ def test_sizes_are_given_as_classes_or_in_bytes(town):
 @on_every_store
 def test_redirects_are_followed_to_their_end(site):
     town = Town(site.table)
-    hops = [town.page(f"/{n}", status_code=301, redirect_to=town.url(f"/{n + 1}"), outlinks=None) for n in range(25)]
+    hops = [town.page(f"/{n}", status=301, redirect_to=town.url(f"/{n + 1}"), outlinks=None) for n in range(25)]
     town.store(
         *hops,
-        town.page("/loop", status_code=302, redirect_to=town.url("/pool"), outlinks=None),
-        town.page("/pool", status_code=302, redirect_to=town.url("/loop"), outlinks=None),
-        town.page("/self", status_code=302, redirect_to=town.url("/self"), outlinks=None),
-        town.page("/odd", status_code=302, redirect_to="mailto:x@example.com", outlinks=None),
-        town.page("/25", html=b"end"),
+        town.page("/loop", status=302, redirect_to=town.url("/pool"), outlinks=None),
+        town.page("/pool", status=302, redirect_to=town.url("/loop"), outlinks=None),
+        town.page("/self", status=302, redirect_to=town.url("/self"), outlinks=None),
+        town.page("/odd", status=302, redirect_to="mailto:x@example.com", outlinks=None),
+        town.page("/25", body=b"end"),
     )
 
     resolve = town.table.resolve
@@ -325,15 +325,15 @@ def salted(new_url):
     towns = [Town(table, first.domain, first.now) for table in tables]
     for town in towns:
         town.build()
-        town.store(town.page("/moved", status_code=302, redirect_to=town.url("/b"), outlinks=None))
+        town.store(town.page("/moved", status=302, redirect_to=town.url("/b"), outlinks=None))
         town.store(
             *(
                 town.page(
                     f"/{number}",
                     host=f"h{number % 4}",
                     days=3,
-                    html=b"x" * (number % 3),
-                    status_code=(200, 404, 500)[number % 3],
+                    body=b"x" * (number % 3),
+                    status=(200, 404, 500)[number % 3],
                     outlinks=town.links("/a", f"/{number - 1}"),
                 )
                 for number in range(20)
@@ -370,7 +370,7 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
     page = own.table.get(own.url("/a"), columns=())
     entry = own.table.indexes.recent()["status"]
     key = own.table.key.unsalted(own.table.key.encode(page.url))
-    (wrong,) = entry.index.entries(Page(url=page.url, status_code=599, fetched_at=page.fetched_at), key)
+    (wrong,) = entry.index.entries(Page(url=page.url, status=599, fetched_at=page.fetched_at), key)
     own.table.store.write(entry.table, [Put(wrong, [NewCell(INDEX_COLUMN, 1, b"")])])
     before = own.table.metrics.indexes.get("status", IndexMetrics(0, 0))
 
@@ -463,8 +463,8 @@ def test_bad_input_is_refused_by_name(own, ask, named):
 
 
 def test_bad_names_are_refused_by_name(own):
-    with pytest.raises(UnknownColumn, match="'body'"):
-        own.table.errors(columns=["body"])
+    with pytest.raises(UnknownColumn, match="'bodies'"):
+        own.table.errors(columns=["bodies"])
     with pytest.raises(UnknownIndex, match=r"'nothing'.*status"):
         own.table.indexed("nothing")
     with pytest.raises(UnknownIndex, match="hosts"):

@@ -73,7 +73,7 @@ def mutations(value: bytes, rng: random.Random):
 @pytest.mark.parametrize("column", [PAGE, HTML, URLS, COUNTS])
 def test_an_altered_cell_is_never_given_out(web, column):
     url, row = web.url("/a"), web.table.key.encode(web.url("/a"))
-    columns = ["html", "outlinks", "link_counts"]
+    columns = ["body", "outlinks", "link_counts"]
     right = web.table.get(url, columns=columns)
     cell = cell_of(web.table, url, column)
     rng = random.Random(f"seed of {column!r}")
@@ -91,13 +91,13 @@ def test_an_altered_cell_is_never_given_out(web, column):
 @with_thrift1
 def test_an_altered_version_is_never_given_out(web):
     url, row = web.url("/a"), web.table.key.encode(web.url("/a"))
-    right = web.table.history(url, columns=["html", "outlinks"])
+    right = web.table.history(url, columns=["body", "outlinks"])
     cell = cell_of(web.table, url, CAPTURE)
 
     for value in mutations(cell.value, random.Random(7)):
         write(web.table, web.table.table, row, CAPTURE, cell.timestamp, value)
 
-        assert web.table.history(url, columns=["html", "outlinks"]) in ([], right), value
+        assert web.table.history(url, columns=["body", "outlinks"]) in ([], right), value
 
 
 def test_a_cell_that_came_to_another_row_or_date_is_damaged(web):
@@ -129,31 +129,31 @@ def test_a_body_over_its_frame_s_possible_size_is_damaged_and_takes_no_memory(we
 def test_small_bodies_have_checksums_too(web):
     if web.table.layout.compression != "none":
         for number, body in enumerate((b"", b"x", b"<p>tiny", b"y" * 63)):
-            page = web.site.page(f"/tiny/{number}", html=body)
+            page = web.site.page(f"/tiny/{number}", body=body)
             web.site.store(page)
 
             assert zstandard.get_frame_parameters(cell_of(web.table, page.url, HTML).value).has_checksum
-            assert web.table.get(page.url).html == body
+            assert web.table.get(page.url).body == body
 
 
 def test_a_body_that_is_not_compressed_stays_byte_for_byte_what_it_is(web):
     if web.table.layout.compression == "none":
-        assert cell_of(web.table, web.url("/a"), HTML).value == web.pages[1].html
+        assert cell_of(web.table, web.url("/a"), HTML).value == web.pages[1].body
         assert len(msgspec.json.decode(cell_of(web.table, web.url("/a"), CAPTURE).value)["body_crc32"]) == 8
 
 
 def test_a_page_behind_a_late_capture_is_compared_with_its_own_checksum(web):
     web.site.store(
-        web.site.page("/late", age=900, html=b"first"),
-        web.site.page("/late", age=300, html=b"first"),
-        web.site.page("/late", age=600, html=b"between"),
+        web.site.page("/late", age=900, body=b"first"),
+        web.site.page("/late", age=300, body=b"first"),
+        web.site.page("/late", age=600, body=b"between"),
     )
 
     page = web.table.get(web.url("/late"), verify=True)
 
     assert page is not None
-    assert page.html == b"first"
-    assert [version.html for version in web.table.history(page.url, columns=["html"])] == [
+    assert page.body == b"first"
+    assert [version.body for version in web.table.history(page.url, columns=["body"])] == [
         b"first",
         b"between",
         b"first",
@@ -171,7 +171,7 @@ def test_bodies_are_compared_with_their_digests_where_that_is_asked_for(web, com
     write(web.table, web.table.table, row, CAPTURE, capture.timestamp, value)
     damage(web.table, url, HTML, body)
 
-    assert web.table.get(url).html == other
+    assert web.table.get(url).body == other
     with pytest.raises(DamagedRow, match="digest"):
         web.table.get(url, verify=True)
     assert web.table.verify(web.site.domain).damaged == 1
@@ -179,14 +179,14 @@ def test_bodies_are_compared_with_their_digests_where_that_is_asked_for(web, com
 
 def test_a_verification_of_a_sound_site_finds_nothing(web):
     told = []
-    web.site.store(web.site.page("/cut", html=b"x" * 100), max_body=50)
-    web.site.store(web.site.page("/a", age=60, html=b"second"), web.site.page("/gone", age=60, status_code=301))
+    web.site.store(web.site.page("/cut", body=b"x" * 100), max_body=50)
+    web.site.store(web.site.page("/a", age=60, body=b"second"), web.site.page("/gone", age=60, status=301))
 
     verification = web.table.verify(web.site.domain, on_progress=told.append)
 
     assert verification == Verification(5, 6, verification.bytes, 0, 0, missing=0)
     assert verification.is_sound
-    assert verification.bytes == sum(len(page.html) for page in web.pages) + 50 + 6
+    assert verification.bytes == sum(len(page.body) for page in web.pages) + 50 + 6
     assert told == [5]
 
 
@@ -204,11 +204,11 @@ def test_a_verification_counts_what_is_damaged_and_what_is_lost(web):
 def test_a_verification_looks_at_older_versions_too(web):
     url = web.url("/a")
     at = cell_of(web.table, url, HTML)
-    web.site.store(web.site.page("/a", age=60, html=b"second"))
+    web.site.store(web.site.page("/a", age=60, body=b"second"))
     row = web.table.key.encode(url)
     write(web.table, web.table.table, row, HTML, at.timestamp, flipped(at.value, len(at.value) - 1))
 
-    assert web.table.get(url, verify=True).html == b"second"
+    assert web.table.get(url, verify=True).body == b"second"
     assert web.table.verify(web.site.domain).damaged == 1
 
 
@@ -229,11 +229,11 @@ def test_an_ingested_table_is_sound_whatever_was_done_with_it(new_url, compressi
                         Page(
                             url=url,
                             fetched_at=at,
-                            html=body,
+                            body=body,
                             outlinks=links,
                             same_as=same,
                             digest=digest,
-                            status_code=rng.choice([200, 200, 304, 500]),
+                            status=rng.choice([200, 200, 304, 500]),
                             size=rng.choice([None, 7]),
                         )
                     )
@@ -242,7 +242,7 @@ def test_an_ingested_table_is_sound_whatever_was_done_with_it(new_url, compressi
 
         assert verification.is_sound, verification
         assert verification.pages == 6
-        assert len(found(table.pages(full_scan=True, columns=["html", "outlinks"]))) == 6
+        assert len(found(table.pages(full_scan=True, columns=["body", "outlinks"]))) == 6
 
 
 def error_of(ask) -> Exception | None:
@@ -273,7 +273,7 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
         {"fetched_at": 1e400},
         {"inlinks_at": "2026-01-01T00:00:00"},
         {"change_count": 2**70},
-        {"html": "no"},
+        {"body": "no"},
     ]
     begin = place(row, cell_of(web.table, url, PAGE).timestamp)
     values = [
@@ -290,12 +290,12 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
         *(with_checksum(msgspec.json.encode({**page, **one}), begin) for one in wrong[3:5]),
     ]
     questions = {
-        "get": lambda: web.table.get(url, columns=["html", "outlinks", "link_counts"]),
+        "get": lambda: web.table.get(url, columns=["body", "outlinks", "link_counts"]),
         "as_of": lambda: web.table.get(url, as_of=web.site.now - timedelta(hours=3)),
-        "history": lambda: web.table.history(url, columns=["html", "outlinks"]),
+        "history": lambda: web.table.history(url, columns=["body", "outlinks"]),
         "diff": lambda: web.table.diff(url),
         "validators": lambda: web.table.validators(url),
-        "pages": lambda: list(web.table.pages(web.site.domain, columns=["html", "outlinks", "link_counts"])),
+        "pages": lambda: list(web.table.pages(web.site.domain, columns=["body", "outlinks", "link_counts"])),
         "fetched": lambda: list(web.table.fetched(domain=web.site.domain)),
         "most_linked": lambda: list(web.table.most_linked(domain=web.site.domain)),
         "linking_to": lambda: list(web.table.linking_to(web.url("/b"))),

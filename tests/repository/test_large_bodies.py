@@ -25,11 +25,11 @@ in_a_file = pytest.mark.parametrize("adapter", ["sqlite"], indirect=True, scope=
 def test_a_body_of_20_megabytes_is_stored_in_a_file_and_read_again(new_url, compression):
     body = os.urandom(20 * MB)
     with webtable.open(new_url(), create=True, compression=compression, indexes=[]) as table:
-        table.put(Page(url=URL, html=body, content_type="application/pdf"))
+        table.put(Page(url=URL, body=body, content_type="application/pdf"))
 
-        page, [version] = table.get(URL), table.history(URL, columns=["html"])
+        page, [version] = table.get(URL), table.history(URL, columns=["body"])
 
-        assert page.html == version.html == body
+        assert page.body == version.body == body
         assert (page.size, page.content_type, page.truncated) == (20 * MB, "application/pdf", False)
         assert not table.verify(full_scan=True).damaged
 
@@ -37,8 +37,8 @@ def test_a_body_of_20_megabytes_is_stored_in_a_file_and_read_again(new_url, comp
 def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
     with webtable.open(with_limit(new_url()), create=True, indexes=[]) as table:
         writer = table.writer()
-        writer.put(Page(url=URL, html=os.urandom(11 * MB)))
-        writer.put(Page(url=f"{URL}?2", html=b"x"))
+        writer.put(Page(url=URL, body=os.urandom(11 * MB)))
+        writer.put(Page(url=f"{URL}?2", body=b"x"))
 
         with pytest.raises(WriteFailed, match=r"the limit is 10,420,224; max_body= cuts") as raised:
             writer.close()
@@ -51,16 +51,16 @@ def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
 def test_a_body_that_compresses_well_is_read_again_however_long_it_is(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        table.put(Page(url=URL, html=bytes(30 * MB)))
+        table.put(Page(url=URL, body=bytes(30 * MB)))
 
-        assert table.get(URL).html == bytes(30 * MB)
+        assert table.get(URL).body == bytes(30 * MB)
 
 
 @in_a_file
 def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        table.put(Page(url=URL, html=b"x"))
+        table.put(Page(url=URL, body=b"x"))
         plant(table, values.zstandard.ZstdCompressor(write_checksum=True).compress(bytes(30 * MB)))
 
         with pytest.raises(DamagedRow, match="claims to hold 30,000,000; at most 1,000,000 are unpacked"):
@@ -71,7 +71,7 @@ def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(n
 def test_a_frame_is_not_unpacked_beyond_the_limit_of_the_file(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(f"sqlite:{new_url()}?max_cell=2MB", create=True, indexes=[]) as table:
-        table.put(Page(url=URL, html=b"x"))
+        table.put(Page(url=URL, body=b"x"))
         plant(table, pack([bytes(3 * MB)])[0])
 
         with pytest.raises(DamagedRow, match="at most 2,000,000 are unpacked"):

@@ -53,12 +53,12 @@ def lose(table: WebTable, url: str, *columns: bytes) -> None:
 def stored(table: WebTable, *ages: timedelta, **fields) -> None:
     """Store captures of one page, which were fetched so long ago."""
     for age in ages:
-        table.put(Page(url=URL, fetched_at=NOW - age, **{"html": b"<p>here", "outlinks": (), **fields}))
+        table.put(Page(url=URL, fetched_at=NOW - age, **{"body": b"<p>here", "outlinks": (), **fields}))
 
 
 def is_damaged(table: WebTable) -> bool:
     """Whether the page is reported: as `get` raises it, so a listing counts it and `verify` does."""
-    answer = table.pages(full_scan=True, columns=["html", "outlinks"])
+    answer = table.pages(full_scan=True, columns=["body", "outlinks"])
     urls, lost = found(answer), table.verify(full_scan=True).lost
     try:
         table.get(URL)
@@ -70,11 +70,11 @@ def is_damaged(table: WebTable) -> bool:
 
 
 LISTINGS = {
-    "pages": lambda web: web.table.pages(web.site.domain, columns=["html"]),
-    "pages in storage order": lambda web: web.table.pages(web.site.domain, columns=["html"], order="storage"),
-    "pages with a limit": lambda web: web.table.pages(web.site.domain, columns=["html"], limit=9),
-    "pages with counts": lambda web: web.table.pages(web.site.domain, columns=["html", "link_counts"]),
-    "an index": lambda web: web.table.fetched(domain=web.site.domain, columns=["html"]),
+    "pages": lambda web: web.table.pages(web.site.domain, columns=["body"]),
+    "pages in storage order": lambda web: web.table.pages(web.site.domain, columns=["body"], order="storage"),
+    "pages with a limit": lambda web: web.table.pages(web.site.domain, columns=["body"], limit=9),
+    "pages with counts": lambda web: web.table.pages(web.site.domain, columns=["body", "link_counts"]),
+    "an index": lambda web: web.table.fetched(domain=web.site.domain, columns=["body"]),
 }
 
 
@@ -112,7 +112,7 @@ def test_a_strict_table_raises_a_lost_body(web):
     strict = WebTable(web.table.store, web.table.table, web.table.layout, strict=True)
 
     with pytest.raises(DamagedRow):
-        list(strict.pages(web.site.domain, columns=["html"]))
+        list(strict.pages(web.site.domain, columns=["body"]))
     with pytest.raises(DamagedRow):
         list(strict.search("salt", domain=web.site.domain, in_="body"))
 
@@ -131,7 +131,7 @@ def test_a_history_and_an_export_leave_out_a_version_that_has_lost_its_body_and_
     lose(web.table, web.url("/a"), *lost)
     before = web.table.metrics.damaged
 
-    versions = web.table.history(web.url("/a"), columns=["html"])
+    versions = web.table.history(web.url("/a"), columns=["body"])
     told = web.table.metrics.damaged - before
     exported = write_export(web.table, tmp_path / "backup", web.site.domain)
 
@@ -140,21 +140,21 @@ def test_a_history_and_an_export_leave_out_a_version_that_has_lost_its_body_and_
 
 
 def test_of_an_older_version_nobody_knows_whether_it_had_a_body(web):
-    web.site.store(web.site.page("/a", age=60, html=b"newer"))
+    web.site.store(web.site.page("/a", age=60, body=b"newer"))
     at = milliseconds(NOW - timedelta(seconds=60))
     gone = Delete(web.table.key.encode(web.url("/a")), at - 1, [HTML])
     assert web.table.store.write(web.table.table, [gone]) == [None]
 
-    versions = web.table.history(web.url("/a"), columns=["html"])
+    versions = web.table.history(web.url("/a"), columns=["body"])
 
-    assert [page.html for page in versions] == [b"newer", None]
+    assert [page.body for page in versions] == [b"newer", None]
 
 
 def several(fresh) -> WebTable:
     """Pages of hosts with different salts, which a listing merges by their metadata."""
     table = fresh()
     for host in "abcd":
-        table.put(Page(url=f"https://{host}.example/", html=b"<p>here"))
+        table.put(Page(url=f"https://{host}.example/", body=b"<p>here"))
     return table
 
 
@@ -167,7 +167,7 @@ def test_a_row_that_a_scan_finds_and_its_key_does_not_is_damage(fresh, monkeypat
         lambda name, rows, wanted: [row and (None if row.key == hidden else row) for row in read(name, rows, wanted)],
     )
 
-    answer = table.pages(full_scan=True, columns=["html"])
+    answer = table.pages(full_scan=True, columns=["body"])
 
     assert found(answer) == [f"https://{host}.example/" for host in "acd"]
     assert [error.url for error in answer.damaged] == ["https://b.example/"]
@@ -184,7 +184,7 @@ def test_a_row_that_is_deleted_while_it_is_listed_is_no_damage(fresh, monkeypatc
         return read(name, rows, wanted)
 
     monkeypatch.setattr(table.store, "read", after_a_delete)
-    answer = table.pages(full_scan=True, columns=["html"])
+    answer = table.pages(full_scan=True, columns=["body"])
 
     assert found(answer) == [f"https://{host}.example/" for host in "acd"]
     assert answer.damaged == []
@@ -199,12 +199,12 @@ def test_lost_links_are_damage(web):
     assert [error.url for error in inlinks.damaged] == [web.url("/a")]
     with pytest.raises(DamagedRow, match="outlinks:urls: it is lost"):
         list(web.table.links_of(web.url("/a")))
-    assert web.table.get(web.url("/a"), columns=["html"]).html is not None
+    assert web.table.get(web.url("/a"), columns=["body"]).body is not None
     assert web.table.verify(web.site.domain).lost == 1
 
 
 def test_lost_links_of_a_page_without_a_body_are_damage(web):
-    page = web.site.page("/links", outlinks=[Link(web.url("/b"))], status_code=301)
+    page = web.site.page("/links", outlinks=[Link(web.url("/b"))], status=301)
     web.site.store(page)
     lose(web.table, page.url, URLS)
 
@@ -237,7 +237,7 @@ def test_a_page_without_a_body_and_links_is_none_that_has_lost_them(web):
 
     page = web.table.get(web.url("/bare"))
 
-    assert (page.html, page.outlinks, page.outlink_count) == (None, None, 3)
+    assert (page.body, page.outlinks, page.outlink_count) == (None, None, 3)
     assert web.table.verify(web.site.domain).is_sound
 
 
@@ -271,7 +271,7 @@ def push_out(table: WebTable, *ages: timedelta) -> None:
     """Store newer versions of the page as another writer does that has not seen its metadata."""
     codec, row = table._frame.codec, table.key.encode(URL)
     for age in ages:
-        page = Page(url=URL, fetched_at=NOW - age, html=b"late", digest=f"blake3:{age.days:064x}", size=4)
+        page = Page(url=URL, fetched_at=NOW - age, body=b"late", digest=f"blake3:{age.days:064x}", size=4)
         (packed,) = codec.packed([page])
         cells = codec.content_cells(row, milliseconds(page.fetched_at), page, packed)
         assert table.store.write(table.table, [Put(row, cells)]) == [None]
@@ -331,7 +331,7 @@ def test_content_that_has_expired_before_its_page_was_copied_is_not_lost_there(f
 
 def test_a_page_that_is_deleted_between_its_metadata_and_its_body_is_none(spied):
     site = spied.site
-    site.store(site.page("/a", html=b"a"), site.page("/b", html=b"b"))
+    site.store(site.page("/a", body=b"a"), site.page("/b", body=b"b"))
 
     def delete_once(name, table, columns):
         if name == "read" and HTML in columns:
@@ -341,16 +341,16 @@ def test_a_page_that_is_deleted_between_its_metadata_and_its_body_is_none(spied)
     spied.listener = delete_once
     pages = list(site.table.get_many([site.url("/a"), site.url("/b")]))
 
-    assert [page and page.html for page in pages] == [None, b"b"]
+    assert [page and page.body for page in pages] == [None, b"b"]
 
 
 def test_expired_content_costs_no_further_read(fresh):
     table = fresh(ttl=40 * 86_400)
     stored(table, timedelta(days=40) - timedelta(hours=1))
     lose(table, URL, HTML, CAPTURE, URLS)
-    list(table.pages(full_scan=True, columns=["html", "outlinks"]))
+    list(table.pages(full_scan=True, columns=["body", "outlinks"]))
     before = table.metrics.operations["read"].calls
 
-    list(table.pages(full_scan=True, columns=["html", "outlinks"]))
+    list(table.pages(full_scan=True, columns=["body", "outlinks"]))
 
     assert table.metrics.operations["read"].calls == before

@@ -46,10 +46,10 @@ def expected(begin) -> dict[str, list[Page]]:
 
 
 def test_the_last_capture_by_date_wins(crawled: WebTable, expected):
-    pages = {page.url: page for page in crawled.pages(full_scan=True, columns=["html", "outlinks"])}
+    pages = {page.url: page for page in crawled.pages(full_scan=True, columns=["body", "outlinks"])}
 
     def what(page: Page):
-        return page.fetched_at, page.html, page.title, [link.url for link in page.outlinks]
+        return page.fetched_at, page.body, page.title, [link.url for link in page.outlinks]
 
     assert {url: what(page) for url, page in pages.items()} == {url: what(of[0]) for url, of in expected.items()}
 
@@ -58,9 +58,9 @@ def test_the_versions_that_are_kept_are_the_newest(crawled: WebTable, expected):
     kept = crawled.layout.versions
 
     for url, pages in expected.items():
-        history = [(version.fetched_at, version.html) for version in crawled.history(url, columns=["html"])]
+        history = [(version.fetched_at, version.body) for version in crawled.history(url, columns=["body"])]
 
-        assert history == [(page.fetched_at, page.html) for page in pages[:kept]]
+        assert history == [(page.fetched_at, page.body) for page in pages[:kept]]
 
 
 def test_no_page_is_missing_in_an_index(crawled: WebTable):

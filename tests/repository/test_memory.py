@@ -39,10 +39,10 @@ def weighed(site):
     """A site with twelve bodies of 2 MiB that cannot be compressed, on hosts of different salts."""
     site.store(
         *(
-            site.page(f"/{number}", host=f"h{number % 3}", html=os.urandom(2 * MEBIBYTE), age=900)
+            site.page(f"/{number}", host=f"h{number % 3}", body=os.urandom(2 * MEBIBYTE), age=900)
             for number in range(12)
         ),
-        site.page("/small", html=b"x"),
+        site.page("/small", body=b"x"),
     )
     store = Weighing(site.table.store)
     return replace_table(site, WebTable(store, site.table.table, site.table.layout)), store
@@ -59,8 +59,8 @@ def urls(site):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda site: site.table.pages(site.domain, columns=["html"]),
-        lambda site: site.table.largest(domain=site.domain, columns=["html"]),
+        lambda site: site.table.pages(site.domain, columns=["body"]),
+        lambda site: site.table.largest(domain=site.domain, columns=["body"]),
         lambda site: site.table.get_many(urls(site)),
     ],
 )
@@ -70,14 +70,14 @@ def test_bodies_are_read_by_their_bytes(weighed, ask):
     found = list(ask(site))
 
     assert len(found) == 13
-    assert sum(len(page.html) for page in found) > 24 * MEBIBYTE
+    assert sum(len(page.body) for page in found) > 24 * MEBIBYTE
     assert max(store.weights) <= BODY_BYTES + MEBIBYTE
 
 
 def test_bodies_that_are_stored_anew_are_prepared_by_their_bytes(new_url, site, monkeypatch):
     monkeypatch.setattr(batch, "CONTENT_BYTES", 5 * MEBIBYTE)
     with webtable.open(new_url(), create=True, ttl=10_000, indexes=[]) as table:
-        pages = [site.page(f"/{number}", html=os.urandom(2 * MEBIBYTE), age=8_000) for number in range(6)]
+        pages = [site.page(f"/{number}", body=os.urandom(2 * MEBIBYTE), age=8_000) for number in range(6)]
         site = replace_table(site, table)
         site.store(*pages)
         store = Weighing(table.store)
@@ -85,20 +85,20 @@ def test_bodies_that_are_stored_anew_are_prepared_by_their_bytes(new_url, site, 
 
         with WebTable(store, table.table, table.layout).writer(on_outcome=told.append) as writer:
             for page in pages:
-                writer.put(Page(url=page.url, status_code=304, same_as=page.url, fetched_at=site.now))
+                writer.put(Page(url=page.url, status=304, same_as=page.url, fetched_at=site.now))
 
         assert [(outcome.url, outcome.error, outcome.is_new) for outcome in told] == [
             (page.url, None, False) for page in pages
         ]
         assert max(store.weights) <= 5 * MEBIBYTE
         assert [page.content_at for page in table.pages(site.domain)] == [site.now] * 6
-        assert list(table.pages(site.domain, columns=["html"]))[5].html == pages[5].html
+        assert list(table.pages(site.domain, columns=["body"]))[5].body == pages[5].body
 
 
 def test_contents_of_other_pages_that_are_repeated_are_read_by_their_bytes(new_url, site, monkeypatch):
     monkeypatch.setattr(batch, "CONTENT_BYTES", 5 * MEBIBYTE)
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        pages = [site.page(f"/{number}", html=os.urandom(2 * MEBIBYTE), age=800) for number in range(6)]
+        pages = [site.page(f"/{number}", body=os.urandom(2 * MEBIBYTE), age=800) for number in range(6)]
         replace_table(site, table).store(*pages)
         store = Weighing(table.store)
 
@@ -107,7 +107,7 @@ def test_contents_of_other_pages_that_are_repeated_are_read_by_their_bytes(new_u
                 writer.put(Page(url=page.url + "/again", same_as=page.url, fetched_at=site.now - timedelta(seconds=5)))
 
         assert max(store.weights) <= 5 * MEBIBYTE
-        assert [table.get(page.url + "/again").html for page in pages] == [page.html for page in pages]
+        assert [table.get(page.url + "/again").body for page in pages] == [page.body for page in pages]
 
 
 def test_a_buffer_counts_what_links_take(spied, site):
@@ -119,7 +119,7 @@ def test_a_buffer_counts_what_links_take(spied, site):
 
     with spied.site.table.writer(buffer_bytes=2 * MEBIBYTE, max_age=3_600) as writer:
         for number in range(30):
-            writer.put(replace(site.page(f"/{number}", html=b"x"), outlinks=links))
+            writer.put(replace(site.page(f"/{number}", body=b"x"), outlinks=links))
 
     # 300 links of some 700 bytes are 200 KB a page.
     stored = [size for size in batches if size < 300]
@@ -130,12 +130,12 @@ def test_a_buffer_counts_what_links_take(spied, site):
 def test_an_estimate_of_a_page_is_near_what_python_takes():
     import tracemalloc
 
-    from webtable._page.page import memory_of
+    from webtable._page.memory import memory_of
 
     def page(number: int) -> Page:
         links = tuple(Link(f"https://h{number % 7}.example.com/{number}/{one}", f"anchor {one}") for one in range(60))
         headers = {f"header-{one}": f"value {one} {number}" for one in range(10)}
-        return Page(url=f"https://example.com/{number}", outlinks=links, headers=headers, html=bytes(number))
+        return Page(url=f"https://example.com/{number}", outlinks=links, headers=headers, body=bytes(number))
 
     tracemalloc.start()
     try:

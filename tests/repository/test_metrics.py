@@ -30,7 +30,7 @@ def table(tmp_path):
 
 
 def page(number, html=b"hello"):
-    return Page(url=f"https://a.example/{number}", html=html)
+    return Page(url=f"https://a.example/{number}", body=html)
 
 
 def around(table, store):

@@ -30,7 +30,7 @@ def fill(table, **hosts: int) -> None:
     with table.writer() as writer:
         for host, pages in hosts.items():
             for number in range(pages):
-                writer.put(Page(url=url_of(host, number), html=b"<p>page", fetched_at=NOW))
+                writer.put(Page(url=url_of(host, number), body=b"<p>page", fetched_at=NOW))
 
 
 def counted(table, **hosts: int) -> None:
@@ -108,7 +108,7 @@ def test_deleted_pages_are_not_missing_before_and_after_they_are_counted(table):
 def test_of_a_host_with_changes_that_wait_nothing_is_known_and_of_others_it_is(table):
     counted(table, a=5, b=5)
     lose(table, url_of("a", 0), url_of("b", 0))
-    table.put(Page(url=url_of("a", 9), html=b"new"))
+    table.put(Page(url=url_of("a", 9), body=b"new"))
 
     assert short(table) == [("b.example", 5, 4)]
 
@@ -116,7 +116,7 @@ def test_of_a_host_with_changes_that_wait_nothing_is_known_and_of_others_it_is(t
 def test_a_page_that_is_stored_again_as_it_was_leaves_its_host_comparable(table):
     counted(table, a=5)
     lose(table, url_of("a", 0))
-    table.put(Page(url=url_of("a", 1), html=b"<p>page"))
+    table.put(Page(url=url_of("a", 1), body=b"<p>page"))
 
     assert short(table) == [("a.example", 5, 4)]
 
@@ -176,7 +176,7 @@ def test_more_hosts_than_fit_are_compared_piece_by_piece(table, monkeypatch):
 def test_a_queue_that_cannot_be_read_is_damage_and_nothing_is_missing(table):
     counted(table, a=5)
     lose(table, url_of("a", 0))
-    table.put(Page(url=url_of("b", 9), html=b"new"))
+    table.put(Page(url=url_of("b", 9), body=b"new"))
     (batch,) = table.store.scan(table.table + "_queue", [KeyRange()])
     for column, cells in batch.cells.items():
         if column.startswith(b"queue:pages"):

@@ -21,7 +21,7 @@ def url(new_url, site):
     """A table with an index and a page; its URL."""
     url = new_url()
     with webtable.open(url, create=True, indexes=["time", "size"], **LAYOUT) as table:
-        table.put(site.page(html=b"x"))
+        table.put(site.page(body=b"x"))
     return url
 
 
@@ -57,8 +57,8 @@ def test_a_table_without_its_pages_is_made_anew_as_it_was(url, site, make):
 
     with webtable.open(url, **LAYOUT) as table:
         assert table.get(site.url()) is None
-        table.put(site.page(html=b"new"))
-        assert table.get(site.url()).html == b"new"
+        table.put(site.page(body=b"new"))
+        assert table.get(site.url()).body == b"new"
         assert [page.url for page in table.fetched()] == [site.url()]
 
 

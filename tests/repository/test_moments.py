@@ -43,7 +43,7 @@ def aged():
 def stored(site):
     def page(path, hours, html, **fields):
         age = (site.now - BOUND).total_seconds() - hours * 3_600
-        return site.page(path, age=age, html=html, **fields)
+        return site.page(path, age=age, body=html, **fields)
 
     site.store(page("/old", -48, b"11"), page("/new", 24, b"3", last_modified=BOUND + timedelta(hours=1)))
     site.store(page("/old", -24, b"2"))
@@ -64,7 +64,7 @@ def grown(site, **moments):
 
 # By the names of the method and of the argument.
 ASKED = {
-    ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).html == b"2",
+    ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).body == b"2",
     ("diff", "old"): lambda site, at: site.table.diff(site.url("/old"), old=at, new=NOON) is not None,
     ("diff", "new"): lambda site, at: site.table.diff(site.url("/new"), old=BOUND - timedelta(9), new=at) is None,
     ("stats", "now"): lambda site, at: (

@@ -40,11 +40,11 @@ def test_a_table_is_opened_as_it_was_created(new_url, site):
     url = new_url()
     options = {"salt": Salt.url(digits=1), "names": "short", "versions": 5, "ttl": 1_000_000, "plain_columns": ()}
     with webtable.open(url, create=True, **options) as table:
-        table.put(site.page(html=b"x"))
+        table.put(site.page(body=b"x"))
 
     with webtable.open(url) as table:
         assert table.layout == Layout.of(**options)
-        assert table.get(site.url()).html == b"x"
+        assert table.get(site.url()).body == b"x"
         (row,) = table.store.read(table.table, [table.key.encode(site.url())])
         assert set(row.cells) == {b"c:c", b"c:h", b"m:p", b"o:u"}
         content = table.store.describe(table.table).schema.family("c")
@@ -166,7 +166,7 @@ def test_who_has_a_table_open_stops_when_a_later_webtable_takes_it_over(new_url,
         table.store.write(f"{table.table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
 
         with pytest.raises(WriteFailed) as raised:
-            table.put(site.page(html=b"x"))
+            table.put(site.page(body=b"x"))
 
         assert isinstance(raised.value.failures[0].error, NewerFormat)
         assert list(table.store.scan(table.table, [KeyRange()])) == []
@@ -177,14 +177,14 @@ def test_creating_is_idempotent(new_url, site):
 
     first = webtable.create(url, indexes=[])
     with webtable.open(url) as table:
-        table.put(site.page(html=b"x"))
+        table.put(site.page(body=b"x"))
     second = webtable.create(url, indexes=[])
 
     assert first.create
     assert second.is_empty
     assert str(second) == ""
     with webtable.open(url) as table:
-        assert table.get(site.url()).html == b"x"
+        assert table.get(site.url()).body == b"x"
 
 
 def test_a_dry_run_says_what_is_to_be_done_and_does_nothing(new_url):
@@ -318,10 +318,10 @@ def test_a_file_that_is_no_store_is_an_error_that_names_it_and_stays_as_it_was(t
 def test_one_file_holds_several_tables(tmp_path, site):
     for name in ("one", "two"):
         with webtable.open(f"sqlite:{tmp_path}/crawls.db?table={name}", create=True) as table:
-            table.put(site.page(html=name.encode()))
+            table.put(site.page(body=name.encode()))
 
     with webtable.open(f"sqlite:{tmp_path}/crawls.db?table=one") as table:
-        assert table.get(site.url()).html == b"one"
+        assert table.get(site.url()).body == b"one"
 
 
 def test_several_may_create_the_same_table_at_once(tmp_path):
@@ -360,6 +360,6 @@ def test_a_table_that_was_made_anew_with_another_layout_is_no_longer_the_one_tha
         webtable.create(url, indexes=[], names="short")
 
         with pytest.raises(WriteFailed) as raised:
-            table.put(site.page(html=b"x"))
+            table.put(site.page(body=b"x"))
 
         assert isinstance(raised.value.failures[0].error, LayoutMismatch)

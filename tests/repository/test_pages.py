@@ -21,11 +21,11 @@ def web(site):
     """A site with subdomains, and neighbours that look like it."""
     paths = ["/", "/docs/", "/docs/a", "/docs/b/c", "/docs-old", "/docs0", "/docs?q=1", "/z"]
     for host in ("", "www", "docs", "a.docs", "_x"):
-        site.store(*(site.page(path, host=host, html=f"{host}{path}".encode()) for path in paths))
+        site.store(*(site.page(path, host=host, body=f"{host}{path}".encode()) for path in paths))
     name = site.domain.removesuffix(".example")
     lookalikes = [f"{name}-shop.example", f"x{site.domain}", f"{site.domain}.evil.example", f"{name}.example2"]
-    site.store(*(webtable.Page(url=f"https://{host}/", html=b"x", fetched_at=site.now) for host in lookalikes))
-    site.store(webtable.Page(url=f"http://{site.domain}:8080/docs/a", html=b"8080", fetched_at=site.now))
+    site.store(*(webtable.Page(url=f"https://{host}/", body=b"x", fetched_at=site.now) for host in lookalikes))
+    site.store(webtable.Page(url=f"http://{site.domain}:8080/docs/a", body=b"8080", fetched_at=site.now))
     return site
 
 
@@ -94,18 +94,18 @@ def test_a_listing_reads_no_bodies_and_no_links(spied, web):
     found = list(spied.site.table.pages(web.domain))
 
     assert set(columns) == {b"metadata:page"}
-    assert {(page.html, page.outlinks) for page in found} == {(None, None)}
+    assert {(page.body, page.outlinks) for page in found} == {(None, None)}
     assert found[0].title == "title of /"
 
 
 @on_every_store
 def test_a_listing_brings_bodies_and_links_where_they_are_asked_for(web):
-    found = list(web.table.pages(web.domain, columns=["html", "outlinks"]))
-    one_host = list(web.table.pages(web.domain, host_only=True, columns=["html"]))
+    found = list(web.table.pages(web.domain, columns=["body", "outlinks"]))
+    one_host = list(web.table.pages(web.domain, host_only=True, columns=["body"]))
 
-    assert {page.html for page in found} >= {b"docs/docs/a", b"www/z", b"8080"}
+    assert {page.body for page in found} >= {b"docs/docs/a", b"www/z", b"8080"}
     assert found[-1].outlinks == ()
-    assert [page.html for page in one_host if page.url == web.url("/docs/a")] == [b"/docs/a"]
+    assert [page.body for page in one_host if page.url == web.url("/docs/a")] == [b"/docs/a"]
     assert one_host[0].outlinks is None
     assert in_order(web.table, urls(found))
 
@@ -132,7 +132,7 @@ def test_a_token_finds_its_place_after_inserts_and_deletes(web):
 
     web.table.delete(batch[-1].url)  # the very page that the token is behind
     web.table.delete(before[20])
-    web.store(web.page("/", host="0", html=b"new"), web.page("/zz", host="www", html=b"new"))
+    web.store(web.page("/", host="0", body=b"new"), web.page("/zz", host="www", body=b"new"))
     after = urls(web.table.pages(web.domain, after=batch.next_token))
 
     assert after == sorted([*before[21:], f"https://www.{web.domain}/zz"], key=plain_key)
@@ -182,7 +182,7 @@ def test_nothing_stored_is_an_empty_answer(site):
     [
         ({"limit": -1}, InvalidArgument, "limit=-1"),
         ({"order": "random"}, InvalidArgument, "order='random'"),
-        ({"columns": ["body"]}, UnknownColumn, "'body'"),
+        ({"columns": ["bodies"]}, UnknownColumn, "'bodies'"),
         ({"columns": "links"}, UnknownColumn, "'links'"),
         ({"path": "docs"}, InvalidArgument, "path='docs'"),
         ({"path": "/docs/?q"}, InvalidArgument, "path="),
@@ -216,7 +216,7 @@ def test_asking_is_lazy_and_iterating_asks_anew(spied, web):
 def test_explain_shows_ranges_and_calls_without_reading_pages(spied, web):
     spied.listener = lambda call, table, *_: table != web.table.table or pytest.fail(f"asked {call}")
 
-    everything = spied.site.table.pages(web.domain, columns=["html"]).explain()
+    everything = spied.site.table.pages(web.domain, columns=["body"]).explain()
     one_host = spied.site.table.pages(web.domain, host_only=True).explain()
 
     assert 1 < len(everything.ranges) < 10  # a salt for each host
@@ -228,7 +228,7 @@ def test_explain_shows_ranges_and_calls_without_reading_pages(spied, web):
 
 def test_a_subtree_without_a_host_index_is_looked_for_below_every_salt(new_url, web):
     with webtable.open(new_url(), create=True, indexes=["time"]) as table:
-        table.put(Page(url=web.url("/docs/a"), html=b""))
+        table.put(Page(url=web.url("/docs/a"), body=b""))
 
         assert len(table.pages(web.domain).explain().ranges) == 256
         assert urls(table.pages(web.domain)) == [web.url("/docs/a")]
@@ -238,7 +238,7 @@ def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypat
     monkeypatch.setattr(scanning, "MERGE_ROWS", 300)
     monkeypatch.setattr(scanning, "BODY_ROWS", 16)
     monkeypatch.setattr(stored_cells, "BODY_ROWS", 16)
-    site.store(*(site.page(f"/{n:03}", host=f"h{host}", html=b"") for host in range(12) for n in range(host * 10)))
+    site.store(*(site.page(f"/{n:03}", host=f"h{host}", body=b"") for host in range(12) for n in range(host * 10)))
 
     found = urls(site.table.pages(site.domain))
 
@@ -250,7 +250,7 @@ def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypat
 def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, monkeypatch):
     monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
     monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
-    site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
+    site.store(*(site.page(f"/{n:03}", body=b"") for n in range(40)))
     readers = set()
     make = spied.site.table._frame.counted.page
     spied.site.table._frame.counted.page = lambda row: (readers.add(threading.current_thread().name), make(row))[1]
@@ -265,7 +265,7 @@ def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, 
 
 def test_pages_with_long_headers_are_all_listed(site):
     headers = {"set-cookie": "y" * 4_000}
-    site.store(*(site.page(f"/{n:03}", host=host, html=b"", headers=headers) for host in "ab" for n in range(300)))
+    site.store(*(site.page(f"/{n:03}", host=host, body=b"", headers=headers) for host in "ab" for n in range(300)))
 
     assert len(list(site.table.pages(site.domain))) == 600
 
@@ -279,7 +279,7 @@ def test_an_argument_of_another_type_is_refused(site, arguments):
 def test_an_iteration_that_is_given_up_leaves_no_thread_behind(site, monkeypatch):
     monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
     monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
-    site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
+    site.store(*(site.page(f"/{n:03}", body=b"") for n in range(40)))
     others = set(threading.enumerate())
 
     found = iter(site.table.pages(site.domain))
@@ -302,7 +302,7 @@ def test_every_salt_gives_the_same_pages_in_the_same_order(new_url, site, salt):
     with webtable.open(new_url(), create=True, salt=salt, indexes=["host"]) as table:
         with table.writer() as writer:
             for url in crawl:
-                writer.put(webtable.Page(url=url, html=b"x", fetched_at=site.now))
+                writer.put(webtable.Page(url=url, body=b"x", fetched_at=site.now))
         expected = sorted(crawl, key=plain_key)
 
         assert urls(table.pages("example.com")) == [u for u in expected if "/example.com/" in u or ".example.com/" in u]
@@ -318,8 +318,8 @@ def partly_gone(site):
     with site.table.writer() as writer:
         for number in range(200):
             gone = 404 if number % 20 == 7 else 200
-            writer.put(site.page(f"/{number:03}", html=b"x", status_code=404 if number % 3 else 200, age=900))
-            writer.put(site.page(f"/{number:03}", html=b"y", status_code=gone, age=600))
+            writer.put(site.page(f"/{number:03}", body=b"x", status=404 if number % 3 else 200, age=900))
+            writer.put(site.page(f"/{number:03}", body=b"y", status=gone, age=600))
     return site
 
 
@@ -331,20 +331,20 @@ def rows_read(table):
 @on_every_store
 def test_a_status_is_filtered_by_the_store_and_the_answer_is_that_of_a_loop(partly_gone, order):
     table, domain = partly_gone.table, partly_gone.domain
-    wanted = [page.url for page in table.pages(domain, order=order) if page.status_code == 404]
+    wanted = [page.url for page in table.pages(domain, order=order) if page.status == 404]
     before = rows_read(table)
 
     found = urls(table.pages(domain, status=404, order=order))
     read = rows_read(table) - before
-    batch = table.pages(domain, status=404, order=order, columns=["html"]).page(size=4)
-    rest = table.pages(domain, status=404, order=order, columns=["html"], after=batch.next_token)
+    batch = table.pages(domain, status=404, order=order, columns=["body"]).page(size=4)
+    rest = table.pages(domain, status=404, order=order, columns=["body"], after=batch.next_token)
     first = table.pages(domain, status=404, order=order, limit=3)
 
     assert found == wanted
     assert len(found) == 10
     assert read < 60
     assert urls(batch) + urls(rest) == wanted
-    assert {page.html for page in rest} == {b"y"}
+    assert {page.body for page in rest} == {b"y"}
     assert urls(first) == wanted[:3]
     assert "filter in the store: metadata:status_code is 404" in str(first.explain())
 
@@ -352,7 +352,7 @@ def test_a_status_is_filtered_by_the_store_and_the_answer_is_that_of_a_loop(part
 def test_a_status_is_filtered_by_the_store_for_tables_too(partly_gone):
     pytest.importorskip("pyarrow")
     table, domain = partly_gone.table, partly_gone.domain
-    wanted = [page.url for page in table.pages(domain) if page.status_code == 404]
+    wanted = [page.url for page in table.pages(domain) if page.status == 404]
     before = rows_read(table)
 
     found = table.pages(domain, status=404).to_arrow(["url"]).read_all()["url"].to_pylist()

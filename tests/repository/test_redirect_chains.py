@@ -14,7 +14,7 @@ def redirect(site):
     """Make a page that redirects to a path, or to a URL."""
 
     def made(path, to, **fields):
-        fields = {"status_code": 301, "redirect_to": to if ":" in to else site.url(to), "title": None, **fields}
+        fields = {"status": 301, "redirect_to": to if ":" in to else site.url(to), "title": None, **fields}
         return site.page(path, outlinks=None, **fields)
 
     return made
@@ -32,7 +32,7 @@ def test_a_chain_begins_where_no_other_redirect_leads(site, redirect):
         redirect("/2", "/3"),
         redirect("/1", "/2"),
         redirect("/0", "/2"),
-        site.page("/3", status_code=410),
+        site.page("/3", status=410),
         site.page("/"),
     )
 
@@ -51,7 +51,7 @@ def test_loops_begin_at_their_entry_or_at_their_first_url(site, redirect):
     site.store(
         *(redirect(*pair) for pair in (("/c", "/a"), ("/a", "/b"), ("/b", "/c"))),
         *(redirect(*pair) for pair in (("/in", "/y"), ("/y", "/x"), ("/x", "/y"))),
-        redirect("/self", "/self", status_code=302),
+        redirect("/self", "/self", status=302),
     )
 
     assert chains(site) == [
@@ -97,7 +97,7 @@ def test_a_long_ring_without_an_entry_is_one_chain(site, redirect):
 
 
 def test_what_leads_to_no_url_is_no_redirect(site, redirect):
-    site.store(redirect("/a", "mailto:somebody@example.com"), site.page("/b", status_code=301))
+    site.store(redirect("/a", "mailto:somebody@example.com"), site.page("/b", status=301))
 
     assert chains(site) == []
 

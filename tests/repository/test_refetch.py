@@ -35,7 +35,7 @@ def table(tmp_path):
 
 
 def linked(town, *paths, **fields):
-    return town.page("/", html=b"home", outlinks=town.links(*paths), **fields)
+    return town.page("/", body=b"home", outlinks=town.links(*paths), **fields)
 
 
 class Writes:
@@ -62,10 +62,10 @@ class Writes:
 def test_the_validators_are_what_the_server_gave(town):
     modified = datetime(2026, 3, 1, 8, 0, 5, tzinfo=UTC)
     town.store(
-        town.page("/both", html=b"x", etag='W/"1"', last_modified=modified),
-        town.page("/etag", html=b"x", etag='"2"'),
-        town.page("/date", html=b"x", headers={"last-modified": "Sun, 01 Mar 2026 08:00:05 GMT"}),
-        town.page("/none", html=b"x"),
+        town.page("/both", body=b"x", etag='W/"1"', last_modified=modified),
+        town.page("/etag", body=b"x", etag='"2"'),
+        town.page("/date", body=b"x", headers={"last-modified": "Sun, 01 Mar 2026 08:00:05 GMT"}),
+        town.page("/none", body=b"x"),
     )
 
     def asked(path):
@@ -79,10 +79,10 @@ def test_the_validators_are_what_the_server_gave(town):
 
 def test_a_page_of_which_a_304_would_be_of_no_use_has_no_validators(town):
     town.store(
-        town.page("/error", html=b"x", etag='"1"', status_code=500),
-        town.page("/moved", etag='"1"', status_code=301, redirect_to=town.url("/")),
+        town.page("/error", body=b"x", etag='"1"', status=500),
+        town.page("/moved", etag='"1"', status=301, redirect_to=town.url("/")),
         town.page("/bodiless", etag='"1"'),
-        town.page("/cut", html=b"x", etag='"1"', truncated=True),
+        town.page("/cut", body=b"x", etag='"1"', truncated=True),
     )
 
     for path in ("/error", "/moved", "/bodiless", "/cut"):
@@ -92,7 +92,7 @@ def test_a_page_of_which_a_304_would_be_of_no_use_has_no_validators(town):
 def test_a_page_whose_body_has_expired_has_no_validators(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
         town = Town(table)
-        town.store(town.page("/", html=b"x", etag='"1"', days=-1 / DAY))
+        town.store(town.page("/", body=b"x", etag='"1"', days=-1 / DAY))
         assert table.validators(town.url()) == {"If-None-Match": '"1"'}
 
         manual_clock.passed += 2.5
@@ -108,13 +108,13 @@ def test_a_304_keeps_what_the_page_has(town):
     town.table.put_not_modified(town.url(), town.now - timedelta(days=1), {"date": "now", "etag": '"1"'})
 
     after = town.table.get(town.url())
-    assert (after.html, after.outlinks, after.title, after.digest) == (
-        before.html,
+    assert (after.body, after.outlinks, after.title, after.digest) == (
+        before.body,
         before.outlinks,
         before.title,
         before.digest,
     )
-    assert (after.status_code, after.etag) == (200, '"1"')
+    assert (after.status, after.etag) == (200, '"1"')
     assert after.headers == {"x-old": "1", "date": "now", "etag": '"1"'}
     assert after.fetched_at == town.now - timedelta(days=1)
     assert after.changed_at == before.fetched_at
@@ -132,13 +132,13 @@ def test_a_304_of_what_is_not_stored_is_refused(town):
 
 def test_a_304_after_an_error_brings_the_content_back(town):
     town.store(linked(town, "/a", etag='"1"', days=3))
-    town.store(town.page("/", status_code=503, html=b"sorry", days=2))
+    town.store(town.page("/", status=503, body=b"sorry", days=2))
     assert list(town.table.linking_to(town.url("/a"))) == []
 
     town.table.put_not_modified(town.url(), town.now - timedelta(days=1))
 
     page = town.table.get(town.url())
-    assert (page.status_code, page.html, page.change_count) == (200, b"home", 2)
+    assert (page.status, page.body, page.change_count) == (200, b"home", 2)
     assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
     assert list(town.table.errors(domain=town.domain)) == []
 
@@ -148,10 +148,10 @@ def test_a_304_after_an_error_brings_back_nothing_that_was_fetched_later():
         return datetime(2026, 1, 1, hour, tzinfo=UTC)
 
     # A late capture that crossed a delete leaves its content above what is the page then.
-    versions = [Version(at(9), Capture("late")), Version(at(5), Capture("error", status_code=404))]
+    versions = [Version(at(9), Capture("late")), Version(at(5), Capture("error", status=404))]
     versions.append(Version(at(3), Capture("good")))
-    error = Page(url="https://a.example/", fetched_at=at(5), status_code=404, digest="error", content_at=at(5))
-    again = Page(url=error.url, fetched_at=at(7), status_code=304, same_as=error.url)
+    error = Page(url="https://a.example/", fetched_at=at(5), status=404, digest="error", content_at=at(5))
+    again = Page(url=error.url, fetched_at=at(7), status=304, same_as=error.url)
 
     (write,) = decide(again, Stored(error, versions), None)
 
@@ -161,8 +161,8 @@ def test_a_304_after_an_error_brings_back_nothing_that_was_fetched_later():
 def test_an_unchanged_body_is_no_change(town):
     for days in (5, 4, 3):
         town.store(linked(town, "/a", days=days))
-    town.store(town.page("/", html=b"other", days=2))
-    town.store(town.page("/", html=b"other", days=1))
+    town.store(town.page("/", body=b"other", days=2))
+    town.store(town.page("/", body=b"other", days=1))
 
     page = town.table.get(town.url())
     history = town.table.history(town.url())
@@ -174,19 +174,19 @@ def test_an_unchanged_body_is_no_change(town):
 
 def test_the_changes_of_a_page_are_counted(town):
     for days, body in enumerate([b"a", b"b", b"b", b"c", b"a"]):
-        town.store(town.page("/", html=body, days=9 - days))
+        town.store(town.page("/", body=body, days=9 - days))
 
     assert town.table.get(town.url()).change_count == 3
     assert len(town.table.history(town.url())) == 3  # as many as are kept
 
 
 def test_outdated_is_the_list_of_what_to_fetch_again(town):
-    town.store(*(town.page(f"/{days}", html=b"x", days=days) for days in (9, 8, 7, 2, 1)))
+    town.store(*(town.page(f"/{days}", body=b"x", days=days) for days in (9, 8, 7, 2, 1)))
     week = {"not_fetched_since": town.now - timedelta(days=5), "domain": town.domain}
     assert [page.url for page in town.table.outdated(**week)] == [town.url(path) for path in ("/9", "/8", "/7")]
 
     town.table.put_not_modified(town.url("/8"), town.now - timedelta(hours=1))
-    town.store(town.page("/9", html=b"x", days=0.1))
+    town.store(town.page("/9", body=b"x", days=0.1))
 
     assert [page.url for page in town.table.outdated(**week)] == [town.url("/7")]
     modified = town.table.outdated(not_modified_since=town.now - timedelta(days=5), domain=town.domain)
@@ -218,9 +218,9 @@ def test_what_is_alive_never_expires(tmp_path, manual_clock, again):
                 table.put_not_modified(town.url(), now)
             else:
                 body = b"%d" % number if again == "other body" else b"home"
-                table.put(Page(url=town.url(), html=body, title="t", outlinks=town.links("/a"), fetched_at=now))
+                table.put(Page(url=town.url(), body=body, title="t", outlinks=town.links("/a"), fetched_at=now))
             page = table.get(town.url())
-            assert page.html is not None
+            assert page.body is not None
             assert page.outlinks == town.links("/a")
             assert [link.source for link in table.linking_to(town.url("/a"))] == [town.url()]
             manual_clock.passed += 0.25
@@ -231,9 +231,9 @@ def test_a_recrawl_that_changes_no_link_writes_no_inlinks(town):
     writes = Writes(town.table)
 
     assert "inlinks" not in writes.store(linked(town, "/a", "/b", days=8))
-    assert "inlinks" not in writes.store(town.page("/", html=b"new", outlinks=town.links("/a", "/b"), days=7))
-    assert "inlinks" not in writes.store(town.page("/", html=b"new", outlinks=town.links("/b", "/a"), days=6))
-    assert writes.store(town.page("/", html=b"newer", outlinks=town.links("/a", "/b", "/c"), days=5))["inlinks"] == 1
+    assert "inlinks" not in writes.store(town.page("/", body=b"new", outlinks=town.links("/a", "/b"), days=7))
+    assert "inlinks" not in writes.store(town.page("/", body=b"new", outlinks=town.links("/b", "/a"), days=6))
+    assert writes.store(town.page("/", body=b"newer", outlinks=town.links("/a", "/b", "/c"), days=5))["inlinks"] == 1
     assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
 
 
@@ -243,7 +243,7 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
         town.store(linked(town, "/a", "/b", days=9.9))
 
         written = [
-            writes.store(town.page("/", html=b"%d" % day, outlinks=town.links("/a", "/b"), days=day)).get("inlinks", 0)
+            writes.store(town.page("/", body=b"%d" % day, outlinks=town.links("/a", "/b"), days=day)).get("inlinks", 0)
             for day in (9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
         ]
 
@@ -260,8 +260,8 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
 def test_a_page_that_is_put_again_leaves_its_inlinks_their_dates(town):
     captures = [
         linked(town, "/a", "/gone", days=9),
-        town.page("/", html=b"new", outlinks=town.links("/a", "/b"), days=7),
-        town.page("/", html=b"new", outlinks=town.links("/a", "/b"), days=5),
+        town.page("/", body=b"new", outlinks=town.links("/a", "/b"), days=7),
+        town.page("/", body=b"new", outlinks=town.links("/a", "/b"), days=5),
     ]
 
     found = []
@@ -277,7 +277,7 @@ def test_a_page_that_is_put_again_leaves_its_inlinks_their_dates(town):
 @on_every_store
 def test_links_that_went_away_are_past_links_with_their_anchors(town):
     town.store(linked(town, "/a", "/b", days=5))
-    town.store(town.page("/", html=b"new", outlinks=town.links("/b"), days=4))
+    town.store(town.page("/", body=b"new", outlinks=town.links("/b"), days=4))
 
     assert list(town.table.linking_to(town.url("/a"))) == []
     (past,) = town.table.linking_to(town.url("/a"), past=True)
@@ -293,7 +293,7 @@ def test_links_that_went_away_are_past_links_with_their_anchors(town):
 
 def test_a_link_that_comes_back_is_no_past_link(town):
     for days, paths in ((5, ["/a"]), (4, []), (3, ["/a"])):
-        town.store(town.page("/", html=b"%d" % days, outlinks=town.links(*paths), days=days))
+        town.store(town.page("/", body=b"%d" % days, outlinks=town.links(*paths), days=days))
 
     assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
     assert list(town.table.linking_to(town.url("/a"), past=True)) == []
@@ -303,7 +303,7 @@ def test_a_url_that_nobody_links_to_any_more_is_not_discovered(town):
     town.store(linked(town, "/a", "/b", days=5))
     assert list(town.table.discovered(town.domain)) == [town.url("/a"), town.url("/b")]
 
-    town.store(town.page("/", html=b"new", outlinks=town.links("/b"), days=4))
+    town.store(town.page("/", body=b"new", outlinks=town.links("/b"), days=4))
 
     assert list(town.table.discovered(town.domain)) == [town.url("/b")]
 
@@ -327,7 +327,7 @@ def test_anchors_and_rel_are_kept(town):
         Link(town.url("/a"), "again"),
         Link("mailto:x@example.com", "mail"),
     )
-    town.store(town.page("/", html=b"x", outlinks=links, days=5))
+    town.store(town.page("/", body=b"x", outlinks=links, days=5))
 
     def given(path):
         return [(link.anchor, link.rel) for link in town.table.linking_to(town.url(path))]
@@ -336,15 +336,15 @@ def test_anchors_and_rel_are_kept(town):
     assert given("/b") == [("", "nofollow")]
     assert given("/c") == [("", "")]
 
-    town.store(town.page("/", html=b"x2", outlinks=(Link(town.url("/a"), "new", ""),), days=4))
+    town.store(town.page("/", body=b"x2", outlinks=(Link(town.url("/a"), "new", ""),), days=4))
     assert given("/a") == [("new", "")]
 
 
 def test_self_links_are_counted_apart_and_links_of_the_domain_from_others(town):
     other = Town(town.table)
     town.store(
-        town.page("/", html=b"x", outlinks=town.links("/", "/a")),
-        town.page("/", host="sub", html=b"x", outlinks=town.links("/", "/a")),
+        town.page("/", body=b"x", outlinks=town.links("/", "/a")),
+        town.page("/", host="sub", body=b"x", outlinks=town.links("/", "/a")),
     )
     town.store(Page(url=other.url(), outlinks=(Link(town.url()),), fetched_at=town.now - timedelta(days=1)))
 
@@ -375,7 +375,7 @@ def test_counts_that_did_not_change_are_right_after_many_runs(table):
     town = Town(table).build()
     for _ in range(3):
         table.refresh_links()
-        town.store(town.page("/a", days=1, html=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
+        town.store(town.page("/a", days=1, body=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
 
     assert [page.link_counts.inlinks for page in table.most_linked()] == [3, 2, 2, 1]
 
@@ -411,7 +411,7 @@ def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
 def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_memory(table):
     inlinks = examples(by_day=40_000, by_night=200_000)
     town = Town(table)
-    town.store(town.page("/popular", html=b"x", outlinks=()))
+    town.store(town.page("/popular", body=b"x", outlinks=()))
     row = table.key.encode(town.url("/popular"))
     when = (town.now - EPOCH) // timedelta(milliseconds=1)
     for piece in range(inlinks // 10_000):
@@ -434,7 +434,7 @@ def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_mem
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert page.html == b"x"
+    assert page.body == b"x"
     assert len(listed) == 201
     assert table.get(town.url("/popular"), columns=["link_counts"]).link_counts.inlinks == inlinks + 200
     assert given == sorted(town.url(f"/{number}") for number in range(200))

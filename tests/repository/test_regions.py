@@ -196,7 +196,7 @@ def test_a_sample_reads_no_bodies_and_takes_few_calls(spied):
     calls = []
     spied.listener = lambda *call: calls.append(call)
 
-    spied.site.store(*(spied.site.page(f"/{number}", html=b"x") for number in range(200)))
+    spied.site.store(*(spied.site.page(f"/{number}", body=b"x") for number in range(200)))
     calls.clear()
     found = sample_urls(spied.site.table, most=100)
 
@@ -215,6 +215,6 @@ def test_a_sample_of_none_is_refused(shared_table, most):
 def test_a_page_that_came_first_is_in_front_wherever_its_key_is(new_url, site):
     pages = [site.page("/old", age=9000), site.page("/a", age=100), site.page("/new", age=10)]
     with filled(new_url(), pages) as table:
-        table.put(webtable.Page(url=site.url("/old"), html=b"x", fetched_at=site.now - timedelta(seconds=1)))
+        table.put(webtable.Page(url=site.url("/old"), body=b"x", fetched_at=site.now - timedelta(seconds=1)))
 
         assert sample_urls(table) == [site.url("/a"), site.url("/new"), site.url("/old")]

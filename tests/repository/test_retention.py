@@ -32,7 +32,7 @@ def domain() -> str:
 
 def page(url: str, *, days: int = 0, html: bytes = b"<p>x</p>", status: int = 200, links: tuple = ()) -> Page:
     outlinks = tuple(Link(to, anchor) for to, anchor in links)
-    return Page(url=url, html=html, status_code=status, fetched_at=NOW - timedelta(days=days), outlinks=outlinks)
+    return Page(url=url, body=html, status=status, fetched_at=NOW - timedelta(days=days), outlinks=outlinks)
 
 
 def store(table, *pages: Page) -> None:
@@ -87,7 +87,7 @@ def test_the_pages_that_are_chosen_are_deleted_and_no_others(table, domain, four
 
 def test_versions_and_bytes_are_counted(table, domain):
     url = f"https://{domain}/a"
-    store(table, page(url, days=3, html=b"one"), page(url, days=2, html=b"two!"))
+    store(table, page(url, days=3, body=b"one"), page(url, days=2, body=b"two!"))
     told: list[DeletedPage] = []
 
     done = table.delete_pages(domain, on_page=told.append)
@@ -98,13 +98,13 @@ def test_versions_and_bytes_are_counted(table, domain):
 
 def test_a_page_that_is_fetched_again_meanwhile_is_kept(table, domain, four):
     def fetched_again(_: DeletedPage) -> None:
-        store(table, page(four[1], status=200, html=b"back"))
+        store(table, page(four[1], status=200, body=b"back"))
 
     # The first page of a hundred more is told of before those behind it are looked at once more.
     store(table, *(page(f"https://{domain}/0{number}", days=40) for number in range(120)))
     table.delete_pages(domain, fetched_before="30d", on_page=fetched_again)
 
-    assert table.get(four[1]).html == b"back"
+    assert table.get(four[1]).body == b"back"
     assert table.get(four[0]) is None
     check_questions(table, domain)
 
@@ -161,9 +161,9 @@ def linked(request, new_url, domain):
         inside, below = f"https://{domain}/a", f"http://www.{domain}:8080/b?c=1"
         other, third = "https://other.example/", "https://third.example/"
         store(table, page(inside, days=9, links=((other, "their anchor"), (third, "once"))))
-        store(table, page(inside, days=8, html=b"two", links=((other, "their anchor"),)), page(below, days=8))
+        store(table, page(inside, days=8, body=b"two", links=((other, "their anchor"),)), page(below, days=8))
         store(table, page(third, days=9, links=((inside, "the anchor"),)))
-        store(table, page(third, days=8, html=b"two", links=((other, "kept"),)))
+        store(table, page(third, days=8, body=b"two", links=((other, "kept"),)))
         links = ((inside, "the anchor"), (other, "kept"), (below, "another"), (f"https://{domain}.evil.org/", "stays"))
         store(table, page(other, days=8, links=links))
         table.refresh_links()
@@ -227,7 +227,7 @@ def test_nothing_of_an_erased_domain_is_in_the_file_after_it_is_compacted(tmp_pa
     with webtable.open(str(file), create=True, compression="none") as table:
         names = [f"https://{domain}/{number}" for number in range(30)]
         store(table, *(page(url, days=2, links=((names[0], "x"), ("https://other.example/", "y"))) for url in names))
-        store(table, *(page(url, days=1, html=url.encode()) for url in names))
+        store(table, *(page(url, days=1, body=url.encode()) for url in names))
         store(table, page("https://other.example/", links=((names[1], "an anchor"), (names[40 % 30], "another"))))
         table.refresh_links()
         before = everything_in(tmp_path)

@@ -28,7 +28,7 @@ def search(site):
 
 
 def html(text):
-    return {"html": text.encode(), **HTML}
+    return {"body": text.encode(), **HTML}
 
 
 def urls(hits):
@@ -164,8 +164,8 @@ def test_a_body_is_that_of_the_newest_capture_also_behind_a_late_one(site, searc
     site.store(site.page("/a", age=3_600, **html("<p>in between")))
 
     assert paths(search("between", in_="body")) == []
-    (hit,) = search("same", in_="body", columns=["html"])
-    assert hit.page.html == b"<p>the same"
+    (hit,) = search("same", in_="body", columns=["body"])
+    assert hit.page.body == b"<p>the same"
 
 
 def test_only_html_and_text_have_words(site, search):
@@ -177,7 +177,7 @@ def test_only_html_and_text_have_words(site, search):
         "/pdf": (b"%PDF-1.7 keys", "application/pdf"),
         "/text": (b"plain <keys", "text/plain"),
     }
-    site.store(*(site.page(path, html=body, content_type=kind) for path, (body, kind) in bodies.items()))
+    site.store(*(site.page(path, body=body, content_type=kind) for path, (body, kind) in bodies.items()))
 
     assert paths(search("keys", in_="body")) == ["/html", "/json", "/text"]
 
@@ -199,12 +199,12 @@ def test_a_hit_has_the_columns_that_were_asked_for(site, search, in_):
     site.store(site.page("/a", title="Row keys", outlinks=links, **html("<p>row keys")))
 
     (bare,) = search("keys", in_=in_)
-    (full,) = search("keys", in_=in_, columns=["html", "outlinks"])
+    (full,) = search("keys", in_=in_, columns=["body", "outlinks"])
     (linked,) = search("keys", in_=in_, columns=["outlinks"])
 
-    assert (bare.page.html, bare.page.outlinks) == (None, None)
-    assert (full.page.html, full.page.outlinks) == (b"<p>row keys", links)
-    assert (linked.page.html, linked.page.outlinks) == (None, links)
+    assert (bare.page.body, bare.page.outlinks) == (None, None)
+    assert (full.page.body, full.page.outlinks) == (b"<p>row keys", links)
+    assert (linked.page.body, linked.page.outlinks) == (None, links)
     assert full.excerpts == bare.excerpts
     assert full.matches == bare.matches == (2 if in_ == "all" else 1)
 
@@ -306,9 +306,9 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = spied.site.table.search("1", in_="title", domain=site.domain, path="/", columns=["html"])
+    found = spied.site.table.search("1", in_="title", domain=site.domain, path="/", columns=["body"])
 
-    assert [hit.page.html for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
+    assert [hit.page.body for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
     assert rows == [site.table.key.encode(site.url(f"/{n}")) for n in range(1, 10, 2)]
 
 
@@ -321,9 +321,9 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["html"], limit=4)
+    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["body"], limit=4)
 
-    assert [hit.page.html for hit in found] == [b"<p>0", b"<p>1", b"<p>2", b"<p>3"]
+    assert [hit.page.body for hit in found] == [b"<p>0", b"<p>1", b"<p>2", b"<p>3"]
     assert len(rows) == 4
 
 
@@ -333,13 +333,13 @@ def test_a_page_that_goes_away_while_its_body_is_read_is_left_out(spied, site):
         (call, table) == ("read", site.table.table) and site.table.delete(site.url("/1"))
     )
 
-    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["html"])
+    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["body"])
 
-    assert [hit.page.html for hit in found] == [b"<p>0", b"<p>2"]
+    assert [hit.page.body for hit in found] == [b"<p>0", b"<p>2"]
 
 
 def test_the_store_leaves_out_titles_without_the_words(spied, site):
-    site.store(*(site.page(f"/{n}", title=f"page {n}", html=b"") for n in range(30)))
+    site.store(*(site.page(f"/{n}", title=f"page {n}", body=b"") for n in range(30)))
     table = spied.site.table
     given = []
     page = table._frame.counted.page
@@ -353,7 +353,7 @@ def test_the_store_leaves_out_titles_without_the_words(spied, site):
 
 def test_a_filter_that_lets_too_much_through_changes_nothing(site, search):
     titles = [("York New", "New York")[n % 7 == 0] for n in range(60)]
-    site.store(*(site.page(f"/{n:02}", title=title, html=b"") for n, title in enumerate(titles)))
+    site.store(*(site.page(f"/{n:02}", title=title, body=b"") for n, title in enumerate(titles)))
 
     expected = [f"/{n:02}" for n in range(0, 60, 7)]
     assert paths(search('"new york"', in_="title")) == expected
@@ -362,7 +362,7 @@ def test_a_filter_that_lets_too_much_through_changes_nothing(site, search):
         expected[:2],
         expected[:5],
     ]
-    assert paths(search('"new york"', in_="title", limit=4, columns=["html"], order="storage")) == expected[:4]
+    assert paths(search('"new york"', in_="title", limit=4, columns=["body"], order="storage")) == expected[:4]
 
 
 @pytest.mark.parametrize("order", ["url", "storage"])
@@ -371,9 +371,9 @@ def test_titles_are_found_without_a_plain_column(new_url, site, order):
         with table.writer() as writer:
             for n in range(10):
                 writer.put(site.page(f"/{n}", title=f"keys {n % 2}", **html(f"<p>{n}")))
-        found = table.search("1 keys", in_="title", full_scan=True, order=order, columns=["html"])
+        found = table.search("1 keys", in_="title", full_scan=True, order=order, columns=["body"])
 
-        assert [hit.page.html for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
+        assert [hit.page.body for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
         assert "no filter in the store" in str(found.explain())
 
 
@@ -490,7 +490,7 @@ def test_the_whole_table_is_searched_only_when_told_so(new_url, site):
         ({"in_": "url"}, InvalidArgument, "in_="),
         ({"order": "newest"}, InvalidArgument, "order='newest'"),
         ({"limit": -1}, InvalidArgument, "limit=-1"),
-        ({"columns": ["body"]}, UnknownColumn, "'body'"),
+        ({"columns": ["bodies"]}, UnknownColumn, "'bodies'"),
         ({"columns": "links"}, UnknownColumn, "'links'"),
         ({"after": "x"}, InvalidToken, "after='x'"),
         ({"path": "docs"}, InvalidArgument, "path='docs'"),
@@ -502,18 +502,18 @@ def test_an_argument_that_cannot_be_honoured_is_refused_at_once(search, argument
 
 
 def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages(spied, site):
-    site.store(site.page("/a", host="www", html=b""), site.page("/a", html=b""))
+    site.store(site.page("/a", host="www", body=b""), site.page("/a", body=b""))
     spied.listener = lambda call, table, *_: table != site.table.table or pytest.fail(f"asked {call}")
     table = spied.site.table
 
-    titles = table.search('keys "a row"', in_="title", domain=site.domain, columns="html").explain()
+    titles = table.search('keys "a row"', in_="title", domain=site.domain, columns="body").explain()
     bodies = table.search("keys", domain=site.domain, path="/docs/").explain()
 
     assert titles.columns == ("metadata:page",)
     assert 1 <= len(titles.ranges) <= 2
     assert titles.calls
     assert "metadata:title contains 'keys', 'a', 'row'" in titles.notes[0]
-    assert titles.notes[1].startswith("html: read for the pages found")
+    assert titles.notes[1].startswith("body: read for the pages found")
     assert bodies.columns == ("metadata:page", "content:html")
     assert bodies.question == f"pages below {site.url('/docs/')} with 'keys' in their title or body"
     assert "no filter in the store" in str(bodies)

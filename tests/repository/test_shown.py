@@ -30,7 +30,7 @@ def printed(value, width=80):
 
 @pytest.fixture
 def crawl(site):
-    site.store(*(site.page(f"/{n:02}", html=b"<img src=x onerror=alert(1)>", title=SCRIPT) for n in range(12)))
+    site.store(*(site.page(f"/{n:02}", body=b"<img src=x onerror=alert(1)>", title=SCRIPT) for n in range(12)))
     return site
 
 
@@ -42,7 +42,7 @@ def hostile(site):
         site.store(
             Page(
                 url=url,
-                html=f"<p>{word} &lt;script&gt;alert(2)&lt;/script&gt;".encode(),
+                body=f"<p>{word} &lt;script&gt;alert(2)&lt;/script&gt;".encode(),
                 title=f"{word} {SCRIPT}",
                 content_type="text/html",
                 headers={"X-A": f"{word} {SCRIPT}"},
@@ -50,7 +50,7 @@ def hostile(site):
                 fetched_at=site.page(age=age).fetched_at,
             )
         )
-    site.store(site.page("/other", html=b"x", outlinks=(Link(url, SCRIPT, ""),)))
+    site.store(site.page("/other", body=b"x", outlinks=(Link(url, SCRIPT, ""),)))
     return site
 
 
@@ -124,7 +124,7 @@ def test_markup_in_titles_urls_headers_and_anchors_is_text_in_everything_that_is
 
 def test_a_hit_shows_where_its_words_are(site):
     site.store(
-        site.page("/", title="Salt & pepper", html=b"<p>a pinch of salt <b>in front</b>", content_type="text/html")
+        site.page("/", title="Salt & pepper", body=b"<p>a pinch of salt <b>in front</b>", content_type="text/html")
     )
 
     hit = site.table.search("salt", domain=site.domain).first()
@@ -142,9 +142,9 @@ def changes(*rows):
 
 def test_a_difference_shows_both_sides_with_the_words_marked_that_differ(site):
     site.store(
-        site.page("/", age=9, html=b"<p>The old house<p>stays<p>goes away", title="One", content_type="text/html")
+        site.page("/", age=9, body=b"<p>The old house<p>stays<p>goes away", title="One", content_type="text/html")
     )
-    site.store(site.page("/", age=5, html=b"<p>The new house<p>stays", title="One & two", content_type="text/html"))
+    site.store(site.page("/", age=5, body=b"<p>The new house<p>stays", title="One & two", content_type="text/html"))
 
     html = site.table.diff(site.url())._repr_html_()
 
@@ -212,7 +212,7 @@ def test_an_explanation_is_printed_as_it_is_read(crawl):
 
 
 def test_statistics_show_the_largest_groups_of_each_grouping(site):
-    site.store(*(site.page(f"/{n}", host=f"h{m:02}", html=b"x") for m in range(12) for n in range(m)))
+    site.store(*(site.page(f"/{n}", host=f"h{m:02}", body=b"x") for m in range(12) for n in range(m)))
 
     html = site.table.stats(site.domain, by=["host", "status"])._repr_html_()
 
@@ -234,7 +234,7 @@ def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_readin
     with webtable.open(new_url(), create=True) as table:
         assert "stats() counts them" in table._repr_html_()
         for n in range(3):
-            table.put(Page(url=f"https://{'ab'[n % 2]}.example/{n}", html=b"xx", fetched_at=site.now))
+            table.put(Page(url=f"https://{'ab'[n % 2]}.example/{n}", body=b"xx", fetched_at=site.now))
         table.refresh_links()
         counted_at = min(host.counted_at for host in table.hosts())
         calls = []
@@ -250,7 +250,7 @@ def test_a_table_with_many_hosts_is_not_added_up_to_be_shown(new_url, site, monk
     monkeypatch.setattr(hosts, "MOST_HOSTS", 1)
     with webtable.open(new_url(), create=True) as table:
         for name in "ab":
-            table.put(Page(url=f"https://{name}.example/", html=b"xx", fetched_at=site.now))
+            table.put(Page(url=f"https://{name}.example/", body=b"xx", fetched_at=site.now))
         table.refresh_links()
 
         assert "stats() counts them" in table._repr_html_()
@@ -322,7 +322,7 @@ def test_a_table_shows_its_indexes_and_links_that_wait(crawl):
 
 
 def test_statistics_and_differences_show_their_rows(crawl):
-    crawl.store(crawl.page("/01", age=5, html=b"<p>other", title="new"))
+    crawl.store(crawl.page("/01", age=5, body=b"<p>other", title="new"))
 
     assert "12 pages" in crawl.table.stats(crawl.domain)._repr_html_()
     assert "new" in crawl.table.diff(crawl.url("/01"))._repr_html_()

@@ -28,8 +28,8 @@ pages_of_a_site = st.lists(
             "host": st.sampled_from(["", "www", "b.www"]),
             "age": st.integers(1, 60).map(lambda hours: hours * HOUR * 0.5),
             "title": st.sampled_from(TITLES),
-            "html": st.sampled_from([None, b"", b"same", b"other"]),
-            "status_code": st.sampled_from([200, 200, 200, 301, 404]),
+            "body": st.sampled_from([None, b"", b"same", b"other"]),
+            "status": st.sampled_from([200, 200, 200, 301, 404]),
             "content_type": st.sampled_from(["text/html", "text/html", "application/pdf", None]),
         },
         optional={"redirect_to": st.sampled_from([*PATHS, "https://elsewhere.example/x", "not a URL"])},
@@ -60,7 +60,7 @@ def plain_titles(pages, longest):
     def is_html(page):
         return page.content_type == "text/html" or (page.content_type is None and page.outlink_count is not None)
 
-    shown = [page for page in pages if page.status_code == 200 and is_html(page)]
+    shown = [page for page in pages if page.status == 200 and is_html(page)]
     titled = [page for page in shown if page.title and page.title.strip()]
     sharing = defaultdict(list)
     for page in titled:
@@ -99,7 +99,7 @@ def plain_chains(table, pages):
         found = table.resolve(url)
         end = table.get(found.url, columns=[])
         loop = found.problem == "loop"
-        chains.append(RedirectChain(found.hops, len(found.hops) - 1, loop, end and end.status_code))
+        chains.append(RedirectChain(found.hops, len(found.hops) - 1, loop, end and end.status))
     return chains
 
 
@@ -235,9 +235,9 @@ def flawed(site):
     for host in ("", "www"):
         for folder in ("", "/docs"):
             site.store(
-                site.page(f"{folder}/a", host=host, title="Same", html=b"1", content_type="text/html"),
-                site.page(f"{folder}/b", host=host, title="Same", html=b"1", content_type="text/html"),
-                site.page(f"{folder}/c", host=host, status_code=301, redirect_to=site.url("/a"), title=None),
+                site.page(f"{folder}/a", host=host, title="Same", body=b"1", content_type="text/html"),
+                site.page(f"{folder}/b", host=host, title="Same", body=b"1", content_type="text/html"),
+                site.page(f"{folder}/c", host=host, status=301, redirect_to=site.url("/a"), title=None),
             )
     return site
 

@@ -31,11 +31,11 @@ def stats(site):
 def crawl(site):
     """Five pages of three hosts: 10, 20, 300 and 4,000 bytes, and one without a body."""
     site.store(
-        site.page("/", html=b"x" * 10, content_type="text/html", age=DAY / 2),
-        site.page("/a", html=b"x" * 20, content_type="text/html", age=3 * DAY),
-        site.page("/", host="www", html=b"x" * 300, content_type="application/pdf", age=20 * DAY),
-        site.page("/", host="a.www", html=b"x" * 4_000, status_code=404, age=60 * DAY),
-        site.page("/moved", host="www", status_code=301, age=89 * DAY),
+        site.page("/", body=b"x" * 10, content_type="text/html", age=DAY / 2),
+        site.page("/a", body=b"x" * 20, content_type="text/html", age=3 * DAY),
+        site.page("/", host="www", body=b"x" * 300, content_type="application/pdf", age=20 * DAY),
+        site.page("/", host="a.www", body=b"x" * 4_000, status=404, age=60 * DAY),
+        site.page("/moved", host="www", status=301, age=89 * DAY),
     )
     return site
 
@@ -63,7 +63,7 @@ def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
 
 
 def test_sizes_are_counted_in_classes_between_round_numbers_and_captures_by_their_day(crawl, stats):
-    crawl.store(crawl.page("/empty", html=b"", age=60 * DAY), crawl.page("/1k", html=b"x" * 1_024, age=20 * DAY))
+    crawl.store(crawl.page("/empty", body=b"", age=60 * DAY), crawl.page("/1k", body=b"x" * 1_024, age=20 * DAY))
 
     found = stats(by=["size", "day"])
 
@@ -81,7 +81,7 @@ def test_sizes_are_counted_in_classes_between_round_numbers_and_captures_by_thei
 
 
 def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
-    crawl.store(crawl.page("/99", status_code=999, age=60), crawl.page("/99a", status_code=100, age=60))
+    crawl.store(crawl.page("/99", status=999, age=60), crawl.page("/99a", status=100, age=60))
 
     by = stats().by
 
@@ -107,8 +107,8 @@ def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
     ],
 )
 def test_an_age_is_that_of_the_last_capture_at_the_given_moment(site, stats, days, expected):
-    site.store(site.page("/a", age=7_200, html=b"old"))
-    site.store(site.page("/a", age=0, html=b"new"))
+    site.store(site.page("/a", age=7_200, body=b"old"))
+    site.store(site.page("/a", age=0, body=b"new"))
 
     found = stats(by=["age"], now=site.now + timedelta(days=days))
 
@@ -116,7 +116,7 @@ def test_an_age_is_that_of_the_last_capture_at_the_given_moment(site, stats, day
 
 
 def test_without_a_moment_ages_are_those_of_now(site):
-    site.store(site.page("/a", age=2 * DAY, html=b""), site.page("/b", age=60, html=b""))
+    site.store(site.page("/a", age=2 * DAY, body=b""), site.page("/b", age=60, body=b""))
 
     assert list(site.table.stats(site.domain, by="age").by["age"]) == ["under 1 day", "1 to 7 days"]
 
@@ -130,7 +130,7 @@ def test_a_domain_without_pages_has_none(stats):
 
 
 def test_counts_are_kept_to_a_host_or_a_directory(crawl, stats):
-    crawl.store(crawl.page("/docs/a", html=b"1"), crawl.page("/docs-old", html=b"1"))
+    crawl.store(crawl.page("/docs/a", body=b"1"), crawl.page("/docs-old", body=b"1"))
 
     assert stats(host_only=True).pages == 4
     assert stats(path="/docs/").pages == 1
@@ -140,7 +140,7 @@ def test_counts_are_kept_to_a_host_or_a_directory(crawl, stats):
 @pytest.mark.parametrize("options", [{}, {"bytes": False, "by": ["host", "region"]}])
 def test_deleted_pages_and_rows_that_are_only_linked_to_are_not_counted(site, stats, options):
     link = (Link(site.url("/linked"), "x", ""),)
-    site.store(*(site.page(f"/{n}", outlinks=link, html=b"x") for n in range(3)))
+    site.store(*(site.page(f"/{n}", outlinks=link, body=b"x") for n in range(3)))
 
     site.table.delete(site.url("/1"))
 
@@ -150,7 +150,7 @@ def test_deleted_pages_and_rows_that_are_only_linked_to_are_not_counted(site, st
 
 def test_every_scheme_and_port_of_a_host_counts_as_the_host(site, stats):
     schemes = [f"http://{site.domain}/", f"https://{site.domain}:8443/a", f"https://{site.domain}/"]
-    site.store(*(webtable.Page(url=url, html=b"x", fetched_at=site.now) for url in schemes))
+    site.store(*(webtable.Page(url=url, body=b"x", fetched_at=site.now) for url in schemes))
 
     assert stats(by="host").by == {"host": {site.domain: Group(3, 3)}}
 
@@ -230,7 +230,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
         with table.writer() as writer:
             for number, host in enumerate(hosts):
                 for n in range(number + 1):
-                    writer.put(webtable.Page(url=f"https://{host}/{n}", html=b"12", fetched_at=site.now))
+                    writer.put(webtable.Page(url=f"https://{host}/{n}", body=b"12", fetched_at=site.now))
         found = table.stats(full_scan=True, by=["host", "region"])
 
         assert found.by["host"] == {

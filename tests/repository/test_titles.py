@@ -73,18 +73,18 @@ def test_a_problem_tells_the_title(site, html):
     ]
 
 
-@pytest.mark.parametrize("fields", [{"status_code": 404}, {"status_code": 301}, {"content_type": "application/pdf"}])
+@pytest.mark.parametrize("fields", [{"status": 404}, {"status": 301}, {"content_type": "application/pdf"}])
 def test_only_html_pages_with_status_200_have_titles(site, html, fields):
-    site.store(html("/a", None, html=b"x", **fields), html("/b", "Same", **fields), html("/c", "Same"))
+    site.store(html("/a", None, body=b"x", **fields), html("/b", "Same", **fields), html("/c", "Same"))
 
     assert told(site) == []
 
 
 def test_a_page_without_a_type_counts_where_it_was_read_as_html(site):
     site.store(
-        Page(url=site.url("/html"), html=b"<p>no title", fetched_at=site.now),
-        Page(url=site.url("/bytes"), html=b"\x00\x01", fetched_at=site.now),
-        Page(url=site.url("/xhtml"), html=b"x", content_type="application/xhtml+xml", fetched_at=site.now),
+        Page(url=site.url("/html"), body=b"<p>no title", fetched_at=site.now),
+        Page(url=site.url("/bytes"), body=b"\x00\x01", fetched_at=site.now),
+        Page(url=site.url("/xhtml"), body=b"x", content_type="application/xhtml+xml", fetched_at=site.now),
     )
 
     assert told(site) == [("missing", "/html", 0), ("missing", "/xhtml", 0)]

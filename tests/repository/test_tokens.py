@@ -65,7 +65,7 @@ def walked(ask, size):
 def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, size):
     for path, hours, body in [("/a", 1, b"A"), ("/a", 5, b"A"), ("/b", 3, b"x"), ("/c", 2, b"y"), ("/a", 4, b"B")]:
         # Dated ahead as well: no date of a capture tells whether it is there since the last batch.
-        site.store(site.page(path, age=-timedelta(hours=hours).total_seconds(), html=body))
+        site.store(site.page(path, age=-timedelta(hours=hours).total_seconds(), body=body))
 
     found = walked(lambda token: site.table.modified(domain=site.domain, order=order, after=token), size)
 
@@ -75,7 +75,7 @@ def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, 
 
 @pytest.mark.parametrize("behind", [1, 2])
 def test_a_token_right_behind_a_page_does_not_give_it_again(site, behind):
-    site.store(*(site.page(path, html=b"x" * size) for path, size in [("/a", 2), ("/b", 5), ("/c", 9)]))
+    site.store(*(site.page(path, body=b"x" * size) for path, size in [("/a", 2), ("/b", 5), ("/c", 9)]))
     index, key = site.table.indexes.read()["size"], site.table.key.unsalted(site.table.key.encode(site.url("/a")))
     for size in (1, 3, 7, 11):
         (entry,) = index.index.entries(Page(url="", size=size), key)

@@ -40,7 +40,7 @@ def page(path="/", *, seconds=3600.0, links=(), host="a.example"):
     """Return a capture of *seconds* ago that links to the URLs *links*."""
     return Page(
         url=f"https://{host}{path}",
-        html=b"<title>t</title>word %d" % len(links),
+        body=b"<title>t</title>word %d" % len(links),
         title="t",
         content_type="text/html",
         fetched_at=datetime.now(UTC) - timedelta(seconds=seconds),
@@ -185,10 +185,10 @@ def test_orphans_are_the_other_end_of_the_pages_that_are_linked_most(site):
 
 
 def test_a_page_is_an_orphan_whenever_links_were_counted_last(site):
-    site.store(site.page("/", age=900, html=b"1", outlinks=(Link(site.url("/b")),)), site.page("/b", age=900))
+    site.store(site.page("/", age=900, body=b"1", outlinks=(Link(site.url("/b")),)), site.page("/b", age=900))
     site.table.refresh_links()
 
-    site.store(site.page("/", age=100, html=b"2"), site.page("/new", age=100, outlinks=(Link(site.url()),)))
+    site.store(site.page("/", age=100, body=b"2"), site.page("/new", age=100, outlinks=(Link(site.url()),)))
 
     assert urls(site.table.orphans(site.domain)) == [site.url("/b"), site.url("/new")]
 
@@ -230,7 +230,7 @@ def test_orphans_are_limited_and_go_on_behind_a_token(site, within_host, order):
 
 def test_orphans_come_with_the_columns_that_are_asked_for(site):
     site_of(site)
-    columns = ["html", "outlinks", "link_counts"]
+    columns = ["body", "outlinks", "link_counts"]
 
     found = list(site.table.orphans(site.domain, columns=columns))
 
@@ -280,7 +280,7 @@ def test_a_page_whose_links_all_lead_to_itself_is_a_dead_end(site):
 def test_a_dead_end_stays_one_as_long_as_its_content_does(site):
     def store(days, html, *paths, **fields):
         links = tuple(Link(site.url(path)) for path in paths)
-        site.store(site.page("/a", age=days * 86_400, html=html, outlinks=links, **fields))
+        site.store(site.page("/a", age=days * 86_400, body=html, outlinks=links, **fields))
         return urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
 
     assert store(9, b"1", "/a")
@@ -290,5 +290,5 @@ def test_a_dead_end_stays_one_as_long_as_its_content_does(site):
     assert not store(6, b"2", "/a", "/b")
     assert store(5, b"3", "/a")
     assert store(6.5, b"4", "/b"), "it is late, and the page has other content since"
-    site.store(site.page("/copy", age=86_400, html=None, outlinks=None, same_as=site.url("/a"), status_code=200))
+    site.store(site.page("/copy", age=86_400, body=None, outlinks=None, same_as=site.url("/a"), status=200))
     assert urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]

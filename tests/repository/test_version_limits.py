@@ -31,7 +31,7 @@ def new_site(new_url, site):
 
 
 def contents(site, count, *, age=1000):
-    return [site.page(html=b"%d" % number, age=age - 10 * number) for number in range(count)]
+    return [site.page(body=b"%d" % number, age=age - 10 * number) for number in range(count)]
 
 
 def put(site, *pages):
@@ -49,7 +49,7 @@ def test_a_new_file_keeps_every_content_and_hbase_three_of_which_the_writer_says
 
     dropped, outcomes = put(site, *contents(site, 6))
 
-    kept = [page.html for page in site.table.history(site.url(), columns=["html"])]
+    kept = [page.body for page in site.table.history(site.url(), columns=["body"])]
     assert kept == ([b"5", b"4", b"3", b"2", b"1", b"0"] if adapter == "sqlite" else [b"5", b"4", b"3"])
     assert dropped == Dropped(older=6 - len(kept))
     assert [one.pushed_out for one in outcomes] == ([0] * 6 if adapter == "sqlite" else [0, 0, 0, 1, 1, 1])
@@ -70,18 +70,18 @@ def test_a_table_that_keeps_all_holds_a_number_that_every_store_can_have(new_sit
 def test_a_capture_older_than_all_that_are_kept_is_counted_as_never_visible(site):
     put(site, *contents(site, 3))
 
-    dropped, (late, repeated) = put(site, site.page(html=b"late", age=2000), site.page(html=b"2", age=5))
+    dropped, (late, repeated) = put(site, site.page(body=b"late", age=2000), site.page(body=b"2", age=5))
 
     assert dropped == Dropped(late=1)
     assert (late.error, late.is_kept, late.pushed_out) == (None, False, 0)
     assert repeated.is_kept
-    assert [page.html for page in site.table.history(site.url(), columns=["html"])] == [b"2", b"1", b"0"]
+    assert [page.body for page in site.table.history(site.url(), columns=["body"])] == [b"2", b"1", b"0"]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
 def test_what_is_pushed_out_is_counted_also_beyond_the_versions_that_a_batch_reads(new_site, together):
     site = new_site(versions=10)
-    pages = [*contents(site, 12), site.page(html=b"late", age=3000), site.page(html=b"between", age=965)]
+    pages = [*contents(site, 12), site.page(body=b"late", age=3000), site.page(body=b"between", age=965)]
 
     found = [put(site, *pages)] if together else [put(site, page) for page in pages]
 
@@ -92,19 +92,19 @@ def test_what_is_pushed_out_is_counted_also_beyond_the_versions_that_a_batch_rea
 
 def test_content_that_was_renewed_is_not_dropped_with_its_older_date(new_site):
     site = new_site(versions=2, ttl=10 * DAY)
-    put(site, site.page(html=b"same", age=9 * DAY), site.page(html=b"same", age=3 * DAY))
+    put(site, site.page(body=b"same", age=9 * DAY), site.page(body=b"same", age=3 * DAY))
 
-    dropped, _ = put(site, site.page(html=b"other", age=DAY))
+    dropped, _ = put(site, site.page(body=b"other", age=DAY))
 
     assert not dropped
-    assert [page.html for page in site.table.history(site.url(), columns=["html"])] == [b"other", b"same"]
+    assert [page.body for page in site.table.history(site.url(), columns=["body"])] == [b"other", b"same"]
 
 
 def test_a_capture_beyond_the_time_to_live_is_counted(new_site):
     site = new_site(ttl=DAY)
 
     with site.table.writer() as writer, pytest.raises(ExpiredCapture):
-        writer.put(site.page(html=b"old", age=2 * DAY))
+        writer.put(site.page(body=b"old", age=2 * DAY))
 
     assert writer.dropped == Dropped(expired=1)
 
@@ -132,8 +132,8 @@ def test_a_copy_keeps_every_version_and_can_be_compared(new_site, new_url):
         assert target.layout.versions == ALL_VERSIONS
         assert site.table.check_copy(target, full=True).is_sound
         assert target.verify(full_scan=True).bodies == 40
-        assert target.get(site.url(), as_of=moment).html == b"9"
-        assert [one.html for one in target.history(site.url(), columns=["html"])] == [
+        assert target.get(site.url(), as_of=moment).body == b"9"
+        assert [one.body for one in target.history(site.url(), columns=["body"])] == [
             b"%d" % n for n in range(39, -1, -1)
         ]
 

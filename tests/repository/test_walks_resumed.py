@@ -56,7 +56,7 @@ def table(tmp_path, at_each_row):
     """Sixty pages of which three cannot be read, and an index with five entries too few and four that do not hold."""
     with webtable.open(tmp_path / "crawl.db", create=True, indexes=["status", "link"]) as table:
         town = Town(table, "town.example")
-        town.store(*(town.page(f"/{n:02}", host=f"h{n % 3}", html=b"x" * n, status_code=200) for n in range(PAGES)))
+        town.store(*(town.page(f"/{n:02}", host=f"h{n % 3}", body=b"x" * n, status=200) for n in range(PAGES)))
         index = table.indexes.read()["status"].table
         entries = list(table.store.scan(index, [KeyRange()]))
         # A table of the index's own: what is deleted could not be put again as it was.
@@ -151,7 +151,7 @@ def test_pages_that_come_while_nothing_walks_are_looked_at_where_it_has_not_been
     with pytest.raises(Killed):
         verify(opened(table, 30)[1], resume=tmp_path / "found")
     town = Town(table)
-    town.store(*(town.page(f"/{n:02}", html=b"x") for n in range(40)))
+    town.store(*(town.page(f"/{n:02}", body=b"x") for n in range(40)))
 
     found = verify(table, resume=tmp_path / "found")
 

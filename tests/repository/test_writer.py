@@ -24,8 +24,8 @@ def urls_of(site):
 
 def test_pages_are_stored_when_the_block_ends(site):
     with site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
-        writer.put(site.page("/b", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
+        writer.put(site.page("/b", body=b"x"))
 
     assert writer.stored == 2
     assert urls_of(site) == [site.url("/a"), site.url("/b")]
@@ -33,7 +33,7 @@ def test_pages_are_stored_when_the_block_ends(site):
 
 def test_pages_are_stored_when_flush_returns(site):
     with site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
         writer.flush()
 
         assert urls_of(site) == [site.url("/a")]
@@ -43,7 +43,7 @@ def test_pages_are_stored_when_flush_returns(site):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_exception_in_the_block_loses_no_page(site, error):
     with pytest.raises(error), site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
         raise error
 
     assert urls_of(site) == [site.url("/a")]
@@ -66,7 +66,7 @@ def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
     with pytest.raises(KeyboardInterrupt), spied.site.table.writer(buffer_pages=5) as writer:
         for number in range(1_000):
             put.append(site.url(f"/{number:03}"))
-            writer.put(site.page(f"/{number:03}", html=b"x"))
+            writer.put(site.page(f"/{number:03}", body=b"x"))
 
     assert 10 <= len(put) < 1_000
     assert urls_of(site) == put
@@ -76,11 +76,11 @@ def test_closing_the_table_flushes_its_writers(new_url, site):
     url = new_url()
     table = webtable.open(url, create=True, indexes=[])
     writer = table.writer()
-    writer.put(site.page("/a", html=b"x"))
+    writer.put(site.page("/a", body=b"x"))
     table.close()
 
     with webtable.open(url) as again:
-        assert again.get(site.url("/a")).html == b"x"
+        assert again.get(site.url("/a")).body == b"x"
     with pytest.raises(WriteFailed, match="closed"):
         writer.put(site.page("/b"))
 
@@ -92,7 +92,7 @@ def test_a_batch_goes_out_by_count_by_bytes_and_by_age(spied, site, limits):
 
     with spied.site.table.writer(**{"max_age": 60, **limits}) as writer:
         for number in range(3):
-            writer.put(site.page(f"/{number}", html=b"0123456789" * 20))
+            writer.put(site.page(f"/{number}", body=b"0123456789" * 20))
 
         assert written.wait(10)
 
@@ -105,7 +105,7 @@ def test_each_page_that_is_not_stored_is_reported_with_its_reason(spied, site):
 
     with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
         for path in ("/a", "/bad1", "/b", "/bad2"):
-            writer.put(site.page(path, html=b"x"))
+            writer.put(site.page(path, body=b"x"))
 
     assert [(failure.url, str(failure.error)) for failure in raised.value.failures] == [
         (site.url("/bad1"), "no, not this one"),
@@ -123,8 +123,8 @@ def test_a_store_that_fails_fails_every_page_of_the_batch(spied, site, error):
     spied.listener = fail
 
     with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
-        writer.put(site.page("/b", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
+        writer.put(site.page("/b", body=b"x"))
 
     assert [failure.url for failure in raised.value.failures] == [site.url("/a"), site.url("/b")]
 
@@ -133,12 +133,12 @@ def test_a_store_that_fails_fails_every_page_of_the_batch(spied, site, error):
 def test_failures_are_raised_once_and_the_writer_goes_on(spied, site):
     with spied.site.table.writer() as writer:
         spied.listener = lambda *_: (_ for _ in ()).throw(StoreUnavailable("gone"))
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
         with pytest.raises(WriteFailed):
             writer.flush()
 
         spied.listener = lambda *_: None
-        writer.put(site.page("/b", html=b"x"))
+        writer.put(site.page("/b", body=b"x"))
         writer.flush()
 
     assert urls_of(site) == [site.url("/b")]
@@ -150,7 +150,7 @@ def test_every_page_has_an_outcome(spied, site):
 
     with spied.site.table.writer(on_outcome=outcomes.append, buffer_pages=4) as writer:
         for number in range(10):
-            writer.put(site.page(f"/{number}", html=b"x"))
+            writer.put(site.page(f"/{number}", body=b"x"))
 
     assert [(outcome.url, outcome.error is None) for outcome in outcomes] == [
         (site.url(f"/{number}"), number != 3) for number in range(10)
@@ -159,14 +159,14 @@ def test_every_page_has_an_outcome(spied, site):
 
 def test_captures_that_bring_nothing_new_are_told_apart(site):
     outcomes = []
-    site.store(site.page("/a", html=b"x", age=900), site.page("/b", html=b"x", age=900))
+    site.store(site.page("/a", body=b"x", age=900), site.page("/b", body=b"x", age=900))
 
     with site.table.writer(on_outcome=outcomes.append) as writer:
         for page in (
-            site.page("/a", html=b"x", age=900),  # the very same
-            site.page("/a", html=b"x", age=800),  # the same content again
-            site.page("/b", html=b"y", age=800),  # other content
-            site.page("/c", html=b"x", age=800),  # another page
+            site.page("/a", body=b"x", age=900),  # the very same
+            site.page("/a", body=b"x", age=800),  # the same content again
+            site.page("/b", body=b"y", age=800),  # other content
+            site.page("/c", body=b"x", age=800),  # another page
         ):
             writer.put(page)
 
@@ -180,7 +180,7 @@ def test_a_capture_that_repeats_one_that_was_not_stored_is_stored_itself_or_repo
 
     with site.table.writer(on_outcome=outcomes.append, buffer_bytes=2**30) as writer:
         for age in (300, 300, 200):
-            writer.put(site.page(html=noise, age=age))
+            writer.put(site.page(body=noise, age=age))
 
     assert [type(outcome.error) for outcome in outcomes] == [CellTooLarge] * 3
     assert writer.stored == 0
@@ -192,8 +192,8 @@ def test_a_body_that_no_reader_would_unpack_is_not_stored(site, monkeypatch):
     outcomes = []
 
     with site.table.writer(on_outcome=outcomes.append) as writer:
-        writer.put(site.page("/long", html=bytes(MAX_CELL + 1)))
-        writer.put(site.page("/short", html=bytes(MAX_CELL)))
+        writer.put(site.page("/long", body=bytes(MAX_CELL + 1)))
+        writer.put(site.page("/short", body=bytes(MAX_CELL)))
 
     assert [type(outcome.error) for outcome in outcomes if outcome.error] == [CellTooLarge]
     assert (writer.stored, site.table.get(site.url("/long"))) == (1, None)
@@ -206,11 +206,11 @@ def test_an_outcome_may_lead_to_another_put(site):
         outcomes.append(outcome.url)
         if "retry" not in outcome.url:
             again.add(outcome.url)
-            writer.put(site.page(f"/retry{len(again):02}", html=b"x"))
+            writer.put(site.page(f"/retry{len(again):02}", body=b"x"))
 
     with site.table.writer(on_outcome=retry, buffer_pages=2) as writer:
         for number in range(40):
-            writer.put(site.page(f"/{number}", html=b"x"))
+            writer.put(site.page(f"/{number}", body=b"x"))
 
     assert len(outcomes) == len(set(outcomes)) == 80
     assert writer.stored == len(urls_of(site)) == 80
@@ -226,7 +226,7 @@ def test_an_exception_of_the_callers_function_loses_no_page(site):
 
     writer = site.table.writer(on_outcome=fail_once, buffer_pages=100, max_age=0.1)
     for number in range(5):
-        writer.put(site.page(f"/{number}", html=b"x"))
+        writer.put(site.page(f"/{number}", body=b"x"))
     with pytest.raises(RuntimeError):
         _until(lambda: writer.flush() or len(outcomes) == 5)
     writer.close()
@@ -247,7 +247,7 @@ def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
     spied.listener = lambda call, *_: call == "write" and slow.wait(0.1)  # at each of a dozen tables
     writer = spied.site.table.writer(buffer_pages=3)
     for number in range(8):
-        writer.put(site.page(f"/{number}", html=b"x"))
+        writer.put(site.page(f"/{number}", body=b"x"))
 
     threading.Timer(0.3, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
@@ -263,8 +263,8 @@ def test_closing_the_table_closes_every_writer_and_reports_all_that_failed(new_u
     table = webtable.open(url, create=True, indexes=[])
     for name in ("a", "b"):
         writer = table.writer()
-        writer.put(site.page(f"/{name}", html=b"x"))
-        writer.put(site.page(f"/{name}/bad", html=noise))
+        writer.put(site.page(f"/{name}", body=b"x"))
+        writer.put(site.page(f"/{name}/bad", body=noise))
 
     with pytest.raises(WriteFailed) as raised:
         table.close()
@@ -282,7 +282,7 @@ def test_a_slow_store_holds_the_caller_back(spied, site):
     def crawl():
         with spied.site.table.writer(buffer_pages=10) as writer:
             for number in range(100):
-                writer.put(site.page(f"/{number}", html=b"x"))
+                writer.put(site.page(f"/{number}", body=b"x"))
                 put.append(number)
 
     crawler = threading.Thread(target=crawl)
@@ -304,7 +304,7 @@ def test_a_slow_store_holds_the_caller_back(spied, site):
 def test_many_threads_may_share_a_writer(site):
     with site.table.writer(buffer_pages=25) as writer:
         threads = [
-            threading.Thread(target=lambda t=t: [writer.put(site.page(f"/{t}/{n}", html=b"x")) for n in range(50)])
+            threading.Thread(target=lambda t=t: [writer.put(site.page(f"/{t}/{n}", body=b"x")) for n in range(50)])
             for t in range(6)
         ]
         for thread in threads:
@@ -317,12 +317,12 @@ def test_many_threads_may_share_a_writer(site):
 
 def test_a_page_that_is_refused_does_not_stop_the_others(site):
     with site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
         with pytest.raises(InvalidURL):
             writer.put(site.page("/b").__class__(url="ftp://example.com/"))
         with pytest.raises(InvalidArgument):
             writer.put("https://example.com/")
-        writer.put(site.page("/c", html=b"x"))
+        writer.put(site.page("/c", body=b"x"))
 
     assert urls_of(site) == [site.url("/a"), site.url("/c")]
 
@@ -348,7 +348,7 @@ def test_a_batch_of_new_pages_costs_one_read_and_one_write_of_each_table(spied, 
 
     with spied.site.table.writer() as writer:
         for number in range(500):
-            writer.put(site.page(f"/{number}", html=b"x"))
+            writer.put(site.page(f"/{number}", body=b"x"))
 
     entries = [("write", f"_{name}_idx") for name in ("time", "size", "link", "url", "status", "host", "digest")]
     # What there is to be maintained is asked before and after; the queue is entered, and left.
@@ -357,7 +357,7 @@ def test_a_batch_of_new_pages_costs_one_read_and_one_write_of_each_table(spied, 
 
 
 def test_a_queue_that_cannot_be_written_costs_no_other_page_its_entries(spied, site):
-    site.store(site.page("/a", html=b"x", age=900))
+    site.store(site.page("/a", body=b"x", age=900))
 
     def fail(call, table, *_):
         if call == "write" and table.endswith("_queue"):
@@ -365,8 +365,8 @@ def test_a_queue_that_cannot_be_written_costs_no_other_page_its_entries(spied, s
 
     spied.listener = fail
     with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
-        writer.put(site.page("/a", html=b"x", age=300))  # nothing to be counted
-        writer.put(site.page("/b", html=b"x", age=300))
+        writer.put(site.page("/a", body=b"x", age=300))  # nothing to be counted
+        writer.put(site.page("/b", body=b"x", age=300))
 
     assert [failure.url for failure in raised.value.failures] == [site.url("/b")]
     since = site.now - timedelta(seconds=400)
@@ -375,7 +375,7 @@ def test_a_queue_that_cannot_be_written_costs_no_other_page_its_entries(spied, s
 
 def test_a_table_without_indexes_writes_pages_alone(new_url, site):
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        table.put(site.page("/", html=b"x"))
+        table.put(site.page("/", body=b"x"))
 
         assert [page.url for page in table.pages(site.domain)] == [site.url("/")]
         assert [name for name in table.store.tables() if name.startswith(table.table) and name.endswith("_idx")] == []

@@ -42,7 +42,7 @@ def test_as_many_batches_are_stored_side_by_side_as_are_allowed(spied, site, in_
         stored_at_once = 1  # a file has one lock for all who write
     with spied.site.table.writer(in_flight=in_flight, buffer_pages=2) as writer:
         crawler = threading.Thread(
-            target=lambda: [writer.put(site.page(f"/{number}", html=b"x")) for number in range(20)]
+            target=lambda: [writer.put(site.page(f"/{number}", body=b"x")) for number in range(20)]
         )
         crawler.start()
         assert gate.has(stored_at_once)
@@ -58,7 +58,7 @@ def test_two_captures_of_a_page_are_never_under_way_in_two_batches(spied, site):
     gate = Gate(spied)
     with spied.site.table.writer(in_flight=8, buffer_pages=1) as writer:
         crawler = threading.Thread(
-            target=lambda: [writer.put(site.page("/a", html=b"%d" % age, age=age)) for age in (300, 200, 100)]
+            target=lambda: [writer.put(site.page("/a", body=b"%d" % age, age=age)) for age in (300, 200, 100)]
         )
         crawler.start()
         assert gate.has(1)
@@ -67,7 +67,7 @@ def test_two_captures_of_a_page_are_never_under_way_in_two_batches(spied, site):
         crawler.join(30)
 
     assert gate.most == 1
-    assert [page.html for page in site.table.history(site.url("/a"), columns=["html"])] == [b"100", b"200", b"300"]
+    assert [page.body for page in site.table.history(site.url("/a"), columns=["body"])] == [b"100", b"200", b"300"]
 
 
 @pytest.mark.parametrize("in_flight", [1, 8])
@@ -76,7 +76,7 @@ def test_outcomes_are_told_in_the_order_of_the_pages(site, in_flight):
 
     with site.table.writer(in_flight=in_flight, buffer_pages=3, on_outcome=outcomes.append) as writer:
         for number in range(100):
-            writer.put(site.page(f"/{number % 40}", html=b"%d" % number, age=2_000 - number))
+            writer.put(site.page(f"/{number % 40}", body=b"%d" % number, age=2_000 - number))
 
     assert [outcome.error for outcome in outcomes] == [None] * 100
     assert [outcome.url for outcome in outcomes] == [site.url(f"/{number % 40}") for number in range(100)]
@@ -88,7 +88,7 @@ def test_a_slow_store_holds_the_caller_back_at_one_batch_more_than_are_in_flight
     def crawl():
         with spied.site.table.writer(in_flight=3, buffer_pages=10) as writer:
             for number in range(100):
-                writer.put(site.page(f"/{number}", html=b"x"))
+                writer.put(site.page(f"/{number}", body=b"x"))
                 put.append(number)
 
     crawler = threading.Thread(target=crawl)

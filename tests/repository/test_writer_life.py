@@ -30,7 +30,7 @@ from webtable import Page
 table = webtable.open(sys.argv[1], create=True, indexes=[])
 writer = table.writer()
 for number in range(7):
-    writer.put(Page(url=f"https://left.example/{number}", html=b"<p>left"))
+    writer.put(Page(url=f"https://left.example/{number}", body=b"<p>left"))
 """
 
 
@@ -58,7 +58,7 @@ def test_pages_of_a_writer_left_open_are_stored_also_where_warnings_are_errors_a
 
 
 def test_pages_that_a_writer_left_open_cannot_store_are_named_at_the_end(new_url):
-    program = LEFT_OPEN + "\nimport os\nwriter.put(Page(url='https://left.example/large', html=os.urandom(11 * 2**20)))"
+    program = LEFT_OPEN + "\nimport os\nwriter.put(Page(url='https://left.example/large', body=os.urandom(11 * 2**20)))"
 
     ended = run(program, with_limit(new_url()))
 
@@ -78,7 +78,7 @@ from webtable import Page
 def crawl(url):
     table = webtable.open(url)
     writer = table.writer()
-    writer.put(Page(url="https://left.example/child", html=b"<p>left"))
+    writer.put(Page(url="https://left.example/child", body=b"<p>left"))
 
 if __name__ == "__main__":
     webtable.create(sys.argv[1], indexes=[])
@@ -124,7 +124,7 @@ def forked(child) -> int:
 def test_a_writer_of_the_parent_is_refused_in_a_forked_child_at_once(site):
     def child() -> int:
         refused = 0
-        for use in (lambda: writer.put(site.page("/child", html=b"x")), writer.flush):
+        for use in (lambda: writer.put(site.page("/child", body=b"x")), writer.flush):
             try:
                 use()
             except OtherProcess:
@@ -133,7 +133,7 @@ def test_a_writer_of_the_parent_is_refused_in_a_forked_child_at_once(site):
         return refused
 
     with site.table.writer() as writer:
-        writer.put(site.page("/parent", html=b"x"))
+        writer.put(site.page("/parent", body=b"x"))
 
         assert forked(child) == 2
 
@@ -145,13 +145,13 @@ def test_a_forked_child_reads_and_writes_while_threads_of_the_parent_are_in_the_
 
     def busy(number):
         while not over.is_set():
-            site.table.put(site.page(f"/busy/{number}/{uuid.uuid4().hex}", html=b"x"))
+            site.table.put(site.page(f"/busy/{number}/{uuid.uuid4().hex}", body=b"x"))
             list(site.table.pages(site.domain, limit=5))
             list(site.table.errors(domain=site.domain, limit=5))
 
     def child() -> int:
         with site.table.writer() as writer:
-            writer.put(site.page(f"/child/{os.getpid()}", html=b"x"))
+            writer.put(site.page(f"/child/{os.getpid()}", body=b"x"))
         return len(list(site.table.pages(site.domain, path="/child/")))
 
     threads = [threading.Thread(target=busy, args=(number,)) for number in range(2)]
@@ -168,7 +168,7 @@ def test_a_forked_child_reads_and_writes_while_threads_of_the_parent_are_in_the_
 
 
 def test_a_listing_that_the_parent_has_begun_goes_on_in_the_child_or_is_refused(site):
-    site.store(*(site.page(f"/{number:04}", html=b"x") for number in range(1_500)))
+    site.store(*(site.page(f"/{number:04}", body=b"x") for number in range(1_500)))
     listing = iter(site.table.pages(site.domain))
     begun = [next(listing) for _ in range(200)]
 
@@ -196,7 +196,7 @@ def test_a_pool_of_processes_writes_into_one_table(new_url):
 def crawl(url: str, number: int) -> int:
     with webtable.open(url) as table, table.writer() as writer:
         for path in range(10):
-            writer.put(Page(url=f"https://pool.example/{number}/{path}", html=b"x"))
+            writer.put(Page(url=f"https://pool.example/{number}/{path}", body=b"x"))
     return writer.stored
 
 
@@ -208,7 +208,7 @@ def test_closing_a_table_stores_the_pages_of_all_writers_whatever_their_function
     url, told = new_url(), []
     table = webtable.open(url, create=True, indexes=[])
     for name, told_of in (("a", fail), ("b", told.append), ("c", fail)):
-        table.writer(on_outcome=told_of).put(site.page(f"/{name}", html=b"x"))
+        table.writer(on_outcome=told_of).put(site.page(f"/{name}", body=b"x"))
 
     with pytest.raises(ExceptionGroup) as raised:
         table.close()
@@ -222,7 +222,7 @@ def test_closing_a_table_stores_the_pages_of_all_writers_whatever_their_function
 def test_a_function_that_raises_is_told_of_every_page_and_all_it_raised_comes_together(site):
     writer = site.table.writer(on_outcome=fail)
     for path in ("/a", "/b", "/c"):
-        writer.put(site.page(path, html=b"x"))
+        writer.put(site.page(path, body=b"x"))
 
     with pytest.raises(ExceptionGroup) as raised:
         writer.close()
@@ -232,8 +232,8 @@ def test_a_function_that_raises_is_told_of_every_page_and_all_it_raised_comes_to
 
 def test_pages_that_were_not_stored_come_with_the_other_errors_of_a_table(new_url, site):
     table = webtable.open(with_limit(new_url()), create=True, indexes=[])
-    table.writer().put(site.page("/large", html=os.urandom(11 * 2**20)))
-    table.writer(on_outcome=fail).put(site.page("/a", html=b"x"))
+    table.writer().put(site.page("/large", body=os.urandom(11 * 2**20)))
+    table.writer(on_outcome=fail).put(site.page("/a", body=b"x"))
 
     with pytest.raises(ExceptionGroup) as raised:
         table.close()
@@ -263,7 +263,7 @@ def test_a_flush_waits_no_longer_than_one_call_may_take(spied):
     Stalled(spied, 0.4)
     writer = spied.site.table.writer(buffer_pages=2)
     for number in range(5):
-        writer.put(spied.site.page(f"/{number}", html=b"x"))
+        writer.put(spied.site.page(f"/{number}", body=b"x"))
 
     began = time.monotonic()
     with pytest.raises(WriteFailed, match="5 pages not stored"):
@@ -279,7 +279,7 @@ def test_a_put_waits_no_longer_than_one_call_may_take(spied):
     with pytest.raises(WriteFailed), spied.site.table.writer(buffer_pages=1) as writer:
         for number in range(5):
             began = time.monotonic()
-            writer.put(spied.site.page(f"/{number}", html=b"x"))
+            writer.put(spied.site.page(f"/{number}", body=b"x"))
             waits.append(time.monotonic() - began)
 
     assert max(waits) < 1.9
@@ -290,7 +290,7 @@ def test_one_page_is_put_or_refused_within_one_call(spied):
 
     began = time.monotonic()
     with pytest.raises(WriteFailed):
-        spied.site.table.put(spied.site.page("/a", html=b"x"))
+        spied.site.table.put(spied.site.page("/a", body=b"x"))
 
     assert time.monotonic() - began < 1.9
     assert stalled.calls > 1

@@ -24,7 +24,7 @@ def test_pages_are_stored_when_a_store_comes_back_before_the_deadline(site, manu
 
     with over(site, store).writer(deadline=30, buffer_pages=3) as writer:
         for number in range(10):
-            writer.put(site.page(f"/{number}", html=b"x"))
+            writer.put(site.page(f"/{number}", body=b"x"))
 
     assert writer.stored == len(list(site.table.pages(site.domain))) == 10
 
@@ -34,7 +34,7 @@ def test_without_a_deadline_nothing_is_tried_again(site):
     store = FailingStore(site.table.store, GONE, at=lambda call: attempts.append(call.name) is None)
 
     with pytest.raises(WriteFailed), over(site, store).writer() as writer:
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
 
     assert len(attempts) == 1
 
@@ -62,7 +62,7 @@ def test_only_the_pages_that_failed_are_tried_again_and_what_is_refused_is_not(s
     outcomes = []
     with spied.site.table.writer(deadline=30, on_outcome=outcomes.append) as writer:
         for path in ("/a", "/late1", "/refused", "/late2"):
-            writer.put(site.page(path, html=b"x"))
+            writer.put(site.page(path, body=b"x"))
 
     assert [[path.strip("/") for path in paths] for paths in written] == [
         ["a", "late1", "refused", "late2"],
@@ -83,7 +83,7 @@ def test_a_later_capture_does_not_overtake_one_that_is_tried_again(site):
     with over(site, FailingStore(site.table.store, GONE, at)).writer(
         deadline=30, buffer_pages=1, on_outcome=outcomes.append
     ) as writer:
-        first, second = site.page("/a", html=b"first", age=300), site.page("/a", html=b"second", age=200)
+        first, second = site.page("/a", body=b"first", age=300), site.page("/a", body=b"second", age=200)
         writer.put(first)
         writer.put(second)
 
@@ -91,7 +91,7 @@ def test_a_later_capture_does_not_overtake_one_that_is_tried_again(site):
         (first.fetched_at, None),
         (second.fetched_at, None),
     ]
-    assert [page.html for page in site.table.history(site.url("/a"), columns=["html"])] == [b"second", b"first"]
+    assert [page.body for page in site.table.history(site.url("/a"), columns=["body"])] == [b"second", b"first"]
 
 
 def test_a_page_whose_acknowledgement_was_lost_is_new_all_the_same(site):
@@ -101,7 +101,7 @@ def test_a_page_whose_acknowledgement_was_lost_is_new_all_the_same(site):
         return call.name == "write" and call.table == site.table.table and bool(lost) and bool(lost.pop())
 
     with over(site, FailingStore(site.table.store, GONE, at, after=True)).writer(deadline=30) as writer:
-        outcome = writer.put(site.page("/a", html=b"x")).result(30)
+        outcome = writer.put(site.page("/a", body=b"x")).result(30)
 
     assert outcome.is_new
     assert (writer.stored, writer.unchanged) == (1, 0)
@@ -109,13 +109,13 @@ def test_a_page_whose_acknowledgement_was_lost_is_new_all_the_same(site):
 
 def test_flush_and_close_give_up_at_the_deadline_and_the_receipt_tells_why(site):
     writer = over(site, FailingStore(site.table.store, GONE)).writer(deadline=0.4, buffer_pages=2)
-    receipts = [writer.put(site.page(f"/{number}", html=b"x")) for number in range(3)]
+    receipts = [writer.put(site.page(f"/{number}", body=b"x")) for number in range(3)]
 
     began = time.monotonic()
     with pytest.raises(WriteFailed, match="3 pages not stored"):
         writer.flush()
     flushed = time.monotonic() - began
-    writer.put(site.page("/last", html=b"x"))
+    writer.put(site.page("/last", body=b"x"))
     with pytest.raises(WriteFailed, match="1 page not stored"):
         writer.close()
 
@@ -130,7 +130,7 @@ def test_a_put_waits_no_longer_than_the_deadline(site):
     with pytest.raises(WriteFailed), over(site, store).writer(deadline=0.5, buffer_pages=1) as writer:
         for number in range(5):
             began = time.monotonic()
-            writer.put(site.page(f"/{number}", html=b"x"))
+            writer.put(site.page(f"/{number}", body=b"x"))
             waits.append(time.monotonic() - began)
 
     assert max(waits) < 2

@@ -27,10 +27,10 @@ def gone(site):
 
 
 def a_page(site, path, **more):
-    page = site.page(path, html=b"\xff\xfe not UTF-8", age=400)
+    page = site.page(path, body=b"\xff\xfe not UTF-8", age=400)
     links = (Link(site.url("/target"), "there", "nofollow"),)
     headers = [("Content-Type", "text/html"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("ETag", '"7"')]
-    return replace(page, headers=webtable.Headers(headers), outlinks=links, status_code=203, **more)
+    return replace(page, headers=webtable.Headers(headers), outlinks=links, status=203, **more)
 
 
 def test_the_error_hands_back_the_pages_that_were_not_stored(site):
@@ -43,13 +43,13 @@ def test_the_error_hands_back_the_pages_that_were_not_stored(site):
         for page in raised.value.pages:
             writer.put(page)
     assert writer.stored == 2
-    assert site.table.get(site.url("/a")).html == b"\xff\xfe not UTF-8"
+    assert site.table.get(site.url("/a")).body == b"\xff\xfe not UTF-8"
 
 
 def test_pages_are_handed_back_once_and_no_more_than_the_writer_may_hold(site):
     writer = gone(site).writer(buffer_bytes=20_000, in_flight=1)
     for number in range(60):
-        writer.put(site.page(f"/{number}", html=b"x" * 1_000))
+        writer.put(site.page(f"/{number}", body=b"x" * 1_000))
 
     with pytest.raises(WriteFailed) as raised:
         writer.flush()
@@ -77,7 +77,7 @@ def test_what_could_not_be_sent_is_taken_back_by_ingest_as_it_was(site, tmp_path
     with webtable.open(url) as table:
         for page in pages:
             stored = table.get(page.url)
-            assert (stored.fetched_at, stored.html, stored.status_code) == (page.fetched_at, page.html, 203)
+            assert (stored.fetched_at, stored.body, stored.status) == (page.fetched_at, page.body, 203)
             assert stored.outlinks == page.outlinks
             assert stored.headers == page.headers
 
@@ -85,7 +85,7 @@ def test_what_could_not_be_sent_is_taken_back_by_ingest_as_it_was(site, tmp_path
 def test_a_spool_that_is_there_is_left_and_the_next_has_a_number(site, tmp_path):
     writer = gone(site).writer(spool=tmp_path / "unsent.jsonl.zst")
     for path in ("/a", "/b", "/c"):
-        writer.put(site.page(path, html=b"x"))
+        writer.put(site.page(path, body=b"x"))
         with pytest.raises(WriteFailed):
             writer.flush()
     writer.close()
@@ -103,7 +103,7 @@ def test_with_a_function_for_outcomes_the_spool_is_written_and_nothing_raised(si
     outcomes = []
 
     with gone(site).writer(spool=tmp_path / "unsent.jsonl.zst", on_outcome=outcomes.append) as writer:
-        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/a", body=b"x"))
 
     assert [type(outcome.error) for outcome in outcomes] == [StoreUnavailable]
     assert [page.url for page in read_pages(tmp_path / "unsent.jsonl.zst", types=None)] == [site.url("/a")]
@@ -119,7 +119,7 @@ def test_a_page_is_in_the_spool_before_its_failure_is_reported(site, tmp_path):
         reported[outcome.url] = in_spool(outcome.url)
 
     with gone(site).writer(spool=spool, buffer_pages=2, on_outcome=on_outcome) as writer:
-        receipts = [writer.put(site.page(f"/{number}", html=b"x")) for number in range(7)]
+        receipts = [writer.put(site.page(f"/{number}", body=b"x")) for number in range(7)]
         for receipt in receipts:
             assert isinstance(receipt.exception(), StoreUnavailable)
             assert in_spool(receipt.url)
@@ -130,9 +130,9 @@ def test_a_page_is_in_the_spool_before_its_failure_is_reported(site, tmp_path):
 
 def test_a_spool_whose_process_was_killed_as_it_wrote_gives_the_pages_before(site, tmp_path):
     spool = Spool(tmp_path / "unsent.jsonl.zst")
-    path = spool.append([site.page("/a", html=b"x")])
+    path = spool.append([site.page("/a", body=b"x")])
     whole = path.stat().st_size
-    spool.append([site.page("/b", html=os.urandom(5_000))])
+    spool.append([site.page("/b", body=os.urandom(5_000))])
     os.truncate(path, whole + 2_000)
 
     pages = read_pages(path, types=None)
@@ -143,7 +143,7 @@ def test_a_spool_whose_process_was_killed_as_it_wrote_gives_the_pages_before(sit
 def test_more_than_the_writer_may_hold_is_written_before_it_is_closed(site, tmp_path):
     writer = gone(site).writer(spool=tmp_path / "unsent.jsonl.zst", buffer_bytes=20_000, in_flight=1)
     for number in range(60):
-        writer.put(site.page(f"/{number}", html=b"x" * 1_000))
+        writer.put(site.page(f"/{number}", body=b"x" * 1_000))
 
     assert list(tmp_path.glob("unsent*"))
     with pytest.raises(WriteFailed) as raised:
@@ -160,7 +160,7 @@ def test_what_the_table_refuses_is_handed_back_and_not_written(site, tmp_path):
         pytest.raises(WriteFailed) as raised,
         site.table.writer(spool=tmp_path / "unsent.jsonl.zst", buffer_bytes=2**30) as writer,
     ):
-        writer.put(site.page("/large", html=noise))
+        writer.put(site.page("/large", body=noise))
 
     assert [type(failure.error) for failure in raised.value.failures] == [CellTooLarge]
     assert [page.url for page in raised.value.pages] == [site.url("/large")]
@@ -174,7 +174,7 @@ def test_a_spool_that_cannot_be_written_is_an_error_that_has_the_pages(site, tmp
 
     monkeypatch.setattr(os, "fsync", full)
     writer = gone(site).writer(spool=tmp_path / "unsent.jsonl.zst", on_outcome=told)
-    writer.put(site.page("/a", html=b"x"))
+    writer.put(site.page("/a", body=b"x"))
 
     with pytest.raises(WriteFailed, match="No space left") as raised:
         writer.close()
@@ -198,7 +198,7 @@ from webtable.testing import FailingStore
 table = webtable.open(sys.argv[1], create=True)
 gone = FailingStore(table.store, StoreUnavailable("gone"))
 writer = WebTable(gone, table.table, table.layout).writer(spool=sys.argv[2])
-writer.put(Page(url="https://left.example/a", html=b"x"))
+writer.put(Page(url="https://left.example/a", body=b"x"))
 """
 
 
@@ -220,7 +220,7 @@ def test_a_process_that_ends_leaves_its_pages_in_the_spool(tmp_path):
 def test_a_table_that_is_closed_hands_back_the_pages_of_all_its_writers(site):
     table = gone(site)
     for path in ("/a", "/b"):
-        table.writer().put(site.page(path, html=b"x"))
+        table.writer().put(site.page(path, body=b"x"))
     table.store.close = lambda: None
 
     with pytest.raises(WriteFailed) as raised:

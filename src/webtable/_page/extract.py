@@ -239,15 +239,15 @@ def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extra
     page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.
     known = page.outlinks is not None and (page.title is not None or page.charset is not None)
-    html = page.html
-    if html is None or (known and page.content_type) or not _may_be_html(html, page.charset, page.content_type):
+    body = page.body
+    if body is None or (known and page.content_type) or not _may_be_html(body, page.charset, page.content_type):
         return page, None
     if not page.content_type:
         # What is treated as HTML has that type in every answer.
         page = msgspec.structs.replace(page, content_type="text/html")
     if known:
         return page, None
-    found = extract(html, page.url, page.charset, limits)
+    found = extract(body, page.url, page.charset, limits)
     page = msgspec.structs.replace(
         page,
         **_said(given, found.facts, page),

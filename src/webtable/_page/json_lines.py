@@ -1,7 +1,7 @@
 """A page as a line of JSON: what exports write, and what a writer leaves of the pages that it could not send.
 
-The body is `html` where it is UTF-8 and `html_base64` where it is not, so every body comes back byte by byte. Links are
-`[url, anchor, rel]`, times ISO 8601.
+A body that is UTF-8 stands there as `body`, another one as `body_base64`, so every body comes back byte by byte. Links
+are `[url, anchor, rel]`, times ISO 8601.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def page_to_json(page: Page, fields: Iterable[str] | None = None) -> bytes:
         values = {name: value for name in _FIELDS if (value := getattr(page, name)) != _DEFAULTS[name]}
     else:
         values = {name: getattr(page, name) for name in checked_fields(fields)}
-    if values.get("html") is not None:
-        values = dict(body_to_json(value) if name == "html" else (name, value) for name, value in values.items())
+    if values.get("body") is not None:
+        values = dict(body_to_json(value) if name == "body" else (name, value) for name, value in values.items())
     return _encoder.encode(values)
 
 
@@ -50,6 +50,6 @@ def checked_fields(fields: Iterable[str]) -> tuple[str, ...]:
 def body_to_json(body: bytes) -> tuple[str, str | bytes]:
     """Return the name and the value of *body* in JSON."""
     try:
-        return "html", body.decode()
+        return "body", body.decode()
     except UnicodeDecodeError:
-        return "html_base64", body
+        return "body_base64", body

@@ -68,21 +68,33 @@ class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     counted_at: datetime | None = None
 
 
+STORED_NAMES = {"status": "status_code"}
+"""What fields are called in stored JSON, where that is something else."""
+
+
 # No page leads back to itself, and the garbage collector would look through all that a listing has given.
-class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
+class Page(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    gc=False,
+    rename=STORED_NAMES,
+):
     """A capture: one URL, fetched once.
 
-    Give `url`, `html` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in
-    them what you leave out. Pages that come from the store have the other fields too; `html` and `outlinks` are None
+    Give `url`, `body` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in
+    them what you leave out. Pages that come from the store have the other fields too; `body` and `outlinks` are None
     where you did not ask for them, or the page has none.
     """
 
     url: str
     """The URL; canonical (`webtable.rowkey.canonical_url`) once stored."""
-    html: bytes | None = None
+    body: bytes | None = None
     """The body as it was sent, without transfer and content encodings; HTML or any other type."""
     title: str | None = None
-    status_code: Status = 200
+    status: Status = 200
     """The status of the response, from 100 to 999."""
     content_type: str | None = None
     """The media type, as in `text/html`. What is given as in a header is stored in lower case, without parameters."""
@@ -131,7 +143,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     which capture it repeats the content.
     """
     has_body: bool = False
-    """Whether a body is stored, which you get when you ask for the column `html`."""
+    """Whether a body is stored, which you get when you ask for the column `body`."""
     outlink_count: Size | None = None
     only_self_links: bool = False
     """Whether the page has links, all of them to itself."""
@@ -173,8 +185,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
         status = status_of(response)
         page = cls(
             url=url_of(response),
-            html=None if status == 304 else body_of(response, body),
-            status_code=status,
+            body=None if status == 304 else body_of(response, body),
+            status=status,
             headers=headers_of(response),
             fetched_at=fetched_at or clock.now(),
         )
@@ -186,7 +198,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
         Bytes that cannot be read in that charset become U+FFFD, the replacement character.
         """
-        return None if self.html is None else decoded(self.html, encoding_of(self.html, charset_of(self)))
+        return None if self.body is None else decoded(self.body, encoding_of(self.body, charset_of(self)))
 
     def _repr_html_(self) -> str:
         return self._shown().html()
@@ -202,7 +214,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
-        return f"<Page {self.url} {self.status_code}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+        return f"<Page {self.url} {self.status}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
 
 
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page)} | {"headers": {}}
@@ -245,7 +257,7 @@ def with_facts(page: Page) -> Page:
     in a header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as
     `same_as`, unless its `content_at` says that it is a version of its own.
 
-    >>> page = Page(url="https://example.com/a", status_code=301, headers={"Location": "../b", "ETag": "1"})
+    >>> page = Page(url="https://example.com/a", status=301, headers={"Location": "../b", "ETag": "1"})
     >>> with_facts(page).redirect_to, with_facts(page).etag
     ('https://example.com/b', '1')
     """
@@ -256,8 +268,8 @@ def with_facts(page: Page) -> Page:
         named = headers.folded()
     announced, charset = media_type(named.get("content-type"))
     media, own_charset = media_type(page.content_type)
-    leads_to = page.redirect_to or (named.get("location") if page.status_code in REDIRECTS else None)
-    repeats = page.status_code == 304 and page.html is None and page.content_at != page.fetched_at
+    leads_to = page.redirect_to or (named.get("location") if page.status in REDIRECTS else None)
+    repeats = page.status == 304 and page.body is None and page.content_at != page.fetched_at
     return msgspec.structs.replace(
         page,
         headers=headers or {},
@@ -271,23 +283,3 @@ def with_facts(page: Page) -> Page:
         language=page.language or said_once(named.get("content-language")),
         same_as=page.url if repeats and page.same_as is None else page.same_as,
     )
-
-
-LINK_BYTES = 250
-"""About how many bytes of memory a link takes, with its URL and its anchor text."""
-_PAGE_BYTES = 800
-_LINK_BYTES = 160
-_HEADER_BYTES = 130
-
-
-def memory_of(page: Page) -> int:
-    """Return about how many bytes of memory *page* takes, with its body, its links and its headers.
-
-    The constants were measured with tracemalloc on Python 3.11; a character counts as one byte.
-    """
-    links, headers = page.outlinks, page.headers
-    size = _PAGE_BYTES + len(page.url) + len(page.html or b"") + _HEADER_BYTES * len(headers)
-    # In lists and by `map`: this is done for every page, and generators take twice as long.
-    size += sum(map(len, headers)) + sum(map(len, headers.values()))
-    size += sum([len(text) for name in SAID if (text := getattr(page, name))])
-    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _ in links]) if links else size

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from webtable._clock import clock
-from webtable._page.page import Page, memory_of
+from webtable._page.memory import memory_of
+from webtable._page.page import Page
 
 if TYPE_CHECKING:
     from webtable._threads import Task
@@ -87,7 +88,7 @@ class _Reader(Generic[T]):
 
 def _weight(one: object) -> int:
     """Return about how many bytes *one* takes, where it may be many."""
-    return memory_of(one) if isinstance(one, Page) and (one.html is not None or one.outlinks is not None) else 0
+    return memory_of(one) if isinstance(one, Page) and (one.body is not None or one.outlinks is not None) else 0
 
 
 class Stream(AsyncIterator[T]):

@@ -24,7 +24,7 @@ app = typer.Typer(
     epilog=examples(
         "webtable ingest crawl.warc.gz",
         "webtable pages example.com --limit 20",
-        "webtable get https://example.com/products --html",
+        "webtable get https://example.com/products --body",
         "webtable errors --domain example.com",
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.page import Page
+from webtable._page.page import Page, Status
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.formats.compressed.stream import TooLong
@@ -27,18 +27,20 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = Page.__struct_fields__
 
 
-class _PageLine(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "html_text": "html"}):
+class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", "body_text": "body"}):
     """A page as it stands in a line: its body is text, or bytes under another name."""
 
-    html: bytes | None = None
-    html_text: str | None = None
+    body: bytes | None = None
+    body_text: str | None = None
+    # Declared here as well, for the field of a page has the name that is stored.
+    status: Status = 200
 
 
 class _Raw(msgspec.Struct):
     """The values of a line that may be large, as they stand there."""
 
-    html: msgspec.Raw = msgspec.Raw()
-    html_base64: msgspec.Raw = msgspec.Raw()
+    body: msgspec.Raw = msgspec.Raw()
+    body_base64: msgspec.Raw = msgspec.Raw()
     headers: msgspec.Raw = msgspec.Raw()
     outlinks: msgspec.Raw = msgspec.Raw()
 
@@ -106,8 +108,8 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = {name: getattr(read, name) for name in _FIELDS}
         del line  # which may be large, and so may what comes now
-        if read.html_text is not None:
-            values["html"] = read.html_text.encode()
+        if read.body_text is not None:
+            values["body"] = read.body_text.encode()
         canonical_url(read.url)
     except (msgspec.MsgspecError, InvalidURL, UnicodeError, RecursionError) as exc:
         raise Damaged(str(exc)) from exc
@@ -130,7 +132,7 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
     if len(values[1]) > 4 * limits.link_text:  # a character has up to four bytes
         raise OverLimit("link_text", f"its outlinks have over {4 * limits.link_text:,} bytes")
     # A name is followed by a colon, and there may be more of these.
-    inside = sum(bytes(value).count(b":") for value in (raw.html, raw.html_base64, raw.headers, raw.outlinks))
+    inside = sum(bytes(value).count(b":") for value in (raw.body, raw.body_base64, raw.headers, raw.outlinks))
     if line.count(b":") - inside > _MAX_NAMES:
         raise OverLimit("fields", f"it has over {_MAX_NAMES:,} names")
 

@@ -27,7 +27,7 @@ def as_given(page: Page) -> Page:
     given = Page(**{name: getattr(page, name) for name in GIVEN})
     if page.content_at == page.fetched_at:
         return given
-    if page.html is not None:
+    if page.body is not None:
         return replace(given, content_at=None)
     return replace(given, same_as=page.url, truncated=False, outlinks=None)
 
@@ -37,7 +37,7 @@ FIELD = "WebTable-Page"
 MOST = 200_000
 """Bytes of its value: readers take no head of a record that is over `ReadLimits.head`."""
 NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
-"""The fields of a page that it may have; `html` is null where no body is stored, not even an empty one."""
+"""The fields of a page that it may have; `body` is null where no body is stored, not even an empty one."""
 
 _Told = msgspec.defstruct(
     "_Told",

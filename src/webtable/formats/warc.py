@@ -161,7 +161,7 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
     cut = same_as is None and "warc-truncated" in record.headers
     # What the crawler found in the body stands for a type that the server did not tell.
     media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
-    if same_as is None and "html" not in told:
+    if same_as is None and "body" not in told:
         body, media = _body(types, response, media, limits, cut=cut)
     else:
         body = None
@@ -169,8 +169,8 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
             check_type(types, media)
     page = Page(
         url=url,
-        html=body,
-        status_code=status,
+        body=body,
+        status=status,
         content_type=media,
         headers=_with_their_names(headers, record),
         fetched_at=_fetched_at(record),

@@ -138,10 +138,10 @@ def _row(change: Change) -> tuple[object, ...]:
     before, after = change.before, change.after
     match change.kind:
         case "new":
-            return change.url, after and after.status_code, after and after.title, after and after.size
+            return change.url, after and after.status, after and after.title, after and after.size
         case "gone":
-            return change.url, _pair("status_code", before, after), before and before.title, before and before.size
-    pairs = [_pair(name, before, after) for name in ("status_code", "title", "size")]
+            return change.url, _pair("status", before, after), before and before.title, before and before.size
+    pairs = [_pair(name, before, after) for name in ("status", "title", "size")]
     return change.url, _what(before, after), *pairs
 
 
@@ -154,5 +154,5 @@ def _pair(name: str, before: Page | None, after: Page | None) -> object:
 def _what(before: Page | None, after: Page | None) -> str:
     if before is None or after is None:
         return "not kept any more what it was"
-    names = {"digest": "content", "status_code": "status", "redirect_to": "redirect"}
+    names = {"digest": "content", "status": "status", "redirect_to": "redirect"}
     return ", ".join(said for name, said in names.items() if getattr(before, name) != getattr(after, name))

@@ -134,17 +134,17 @@ class Findings:
 
     def _broken(self) -> Iterator[tuple[object, ...]]:
         links = self.table.broken_links(domain=self.domain)
-        for (status, target), some in groupby(links, attrgetter("status_code", "target")):
+        for (status, target), some in groupby(links, attrgetter("status", "target")):
             sources = Found(_EXAMPLES)
             for link in some:
                 sources.add(link.source)
             yield status, target, sources.count, tuple(source for (source,) in sources.rows)
 
     def _errors(self) -> Iterator[tuple[object, ...]]:
-        return ((one.status_code, one.url, one.fetched_at) for one in self.table.errors(domain=self.domain))
+        return ((one.status, one.url, one.fetched_at) for one in self.table.errors(domain=self.domain))
 
     def _orphans(self) -> Iterator[tuple[object, ...]]:
-        return ((one.url, one.status_code, one.title) for one in self.table.orphans(self.domain))
+        return ((one.url, one.status, one.title) for one in self.table.orphans(self.domain))
 
     def _chains(self) -> Iterator[tuple[object, ...]]:
         for chain in self.table.redirect_chains(self.domain):

@@ -66,7 +66,7 @@ class SiteCounts(PageCounts):
                 heapq.heappush(self._largest, one)
             else:
                 heapq.heappushpop(self._largest, one)
-        if 200 <= page.status_code < 300:
+        if 200 <= page.status < 300:
             self._look_at(page)
 
     @property

@@ -132,7 +132,7 @@ def grouping(
             host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
             return GroupCounts(lambda row, _: host(key.unsalted(row).partition(b"/")[0]))  # type: ignore[union-attr]
         case "status":
-            return GroupCounts(lambda _, page: page.status_code)
+            return GroupCounts(lambda _, page: page.status)
         case "type":
             return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
         case "age":

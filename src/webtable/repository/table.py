@@ -181,7 +181,7 @@ class WebTable(ShowsItself):
         """Store that the server of *url* said "not modified" (status 304) at *fetched_at*, now by default.
 
         The page keeps its content and its links, which are written anew once half of their time to live is over;
-        *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
+        *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status=304,
         same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
         self._writers.put_not_modified(url, fetched_at, headers, partial(self.writer, max_age=3_600))
@@ -259,7 +259,7 @@ class WebTable(ShowsItself):
 
         With *as_of* the page as it was at that moment: the newest capture up to it, or of a page that was fetched again
         since then the content that it had (its title, status, type, headers, body and links), as far as it is kept.
-        *columns* names what is wanted instead; `html` and `outlinks` are read only where they are named.
+        *columns* names what is wanted instead; `body` and `outlinks` are read only where they are named.
         With *verify* its body is compared with its digest and its size as well: without that, a body that was stored
         before bodies had checksums may be another one. Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`, and
         `DamagedRow` for a page that cannot be read.
@@ -276,7 +276,7 @@ class WebTable(ShowsItself):
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
-        Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its
+        Bodies and links are read where *columns* names `body` or `outlinks`. A version has its links as long as its
         body; in a table that keeps links in two versions, as all did once, those before the two newest may have none.
         Empty where the URL is not stored. A version that cannot be read is left out, and counted in `metrics`. Raises
         `InvalidURL` and `UnknownColumn`.
@@ -323,7 +323,7 @@ class WebTable(ShowsItself):
         *host_only* leaves out the hosts below, and so does *path*, which names a directory of the host (`/docs/`).
         *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among them; all rows are
         read for that. Without a *domain* all pages of the table come, which takes *full_scan*, else `FullScanNeeded` is
-        raised. *columns* may name `html`, `outlinks` and `link_counts`; the other columns always come. At most *limit*
+        raised. *columns* may name `body`, `outlinks` and `link_counts`; the other columns always come. At most *limit*
         pages come, behind the place of the token *after*. They come in the order of their URL keys (host reversed, then
         path, query, scheme), or with `order="storage"` in the store's, which is the faster where many salts take part.
 
@@ -366,7 +366,7 @@ class WebTable(ShowsItself):
         `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither HTML
         nor text has no words. All bodies in question are read for that; with `in_="title"` none is, and where the table
         has a plain `title` column the store leaves out most pages that do not match. The other arguments are those of
-        `pages`; a hit's page has its body only where *columns* names `html`.
+        `pages`; a hit's page has its body only where *columns* names `body`.
 
         Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`; that too for a quote
         in front of a word that is not closed.

@@ -26,7 +26,9 @@ from webtable.schema.web import (
     option_of_column,
     option_value,
     queue_table,
+    stored_plain_columns,
     web_table_schema,
+    with_plain_columns,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
 COMPRESSIONS = ("zstd", "none")
-
 
 # What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
 # a partial function, an object without a `__repr__`.
@@ -62,7 +63,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     names: ColumnNames = "readable"
     compression: str = "zstd"
     digest: Literal["blake3"] = "blake3"
-    plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
+    plain_columns: tuple[PlainColumn, ...] = ("title", "status", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL
     family_options: dict[str, int | bool | str] = {}
@@ -149,7 +150,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
-        values = msgspec.structs.asdict(self)
+        values = {**msgspec.structs.asdict(self), "plain_columns": stored_plain_columns(self.plain_columns)}
         if not self.family_options:
             del values["family_options"]
         return with_checksum(msgspec.json.encode(values))
@@ -189,7 +190,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 "of webtable does not read; copy it with the version that made it: webtable copy --compression zstd"
             )
         try:
-            layout = msgspec.convert(msgspec.json.decode(unsealed(stored)), cls)
+            layout = msgspec.convert(with_plain_columns(msgspec.json.decode(unsealed(stored))), cls)
             layout.web_key()
             layout.table_schema("any")
         except UNREADABLE as exc:

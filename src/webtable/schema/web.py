@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -38,7 +38,10 @@ FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("
 OptionValue = int | bool | str | None
 
 ColumnNames = Literal["readable", "short"]
-PlainColumn = Literal["title", "status_code", "last_modified"]
+PlainColumn = Literal["title", "status", "last_modified"]
+
+_STORED_STATUS = "status_code"
+"""What a stored layout calls the plain column `status`."""
 
 DAY = 86_400
 DEFAULT_TTL = 90 * DAY
@@ -59,7 +62,7 @@ class WebColumns:
     metadata: str
     outlinks: str
     inlinks: str
-    html: bytes
+    body: bytes
     capture: bytes
     page: bytes
     links: bytes
@@ -74,26 +77,30 @@ _COLUMNS: dict[ColumnNames, WebColumns] = {
         metadata="metadata",
         outlinks="outlinks",
         inlinks="inlinks",
-        html=b"content:html",
+        body=b"content:html",
         capture=b"content:capture",
         page=b"metadata:page",
         links=b"metadata:links",
         deleted=b"metadata:deleted",
         urls=b"outlinks:urls",
-        plain={name: f"metadata:{name}".encode() for name in get_args(PlainColumn)},
+        plain={
+            "title": b"metadata:title",
+            "status": b"metadata:status_code",
+            "last_modified": b"metadata:last_modified",
+        },
     ),
     "short": WebColumns(
         content="c",
         metadata="m",
         outlinks="o",
         inlinks="i",
-        html=b"c:h",
+        body=b"c:h",
         capture=b"c:c",
         page=b"m:p",
         links=b"m:l",
         deleted=b"m:d",
         urls=b"o:u",
-        plain={"title": b"m:t", "status_code": b"m:s", "last_modified": b"m:m"},
+        plain={"title": b"m:t", "status": b"m:s", "last_modified": b"m:m"},
     ),
 }
 
@@ -103,6 +110,19 @@ def web_columns(names: ColumnNames = "readable") -> WebColumns:
     if names not in _COLUMNS:
         raise InvalidArgument(f"names={names!r} must be one of {', '.join(_COLUMNS)}")
     return _COLUMNS[names]
+
+
+def stored_plain_columns(names: Sequence[PlainColumn]) -> list[str]:
+    """Return the plain columns *names* as a layout stores them."""
+    return [_STORED_STATUS if name == "status" else name for name in names]
+
+
+def with_plain_columns(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a *stored* layout with its plain columns by their names."""
+    columns = stored.get("plain_columns")
+    if not isinstance(columns, list):
+        return stored
+    return {**stored, "plain_columns": ["status" if name == _STORED_STATUS else name for name in columns]}
 
 
 def web_table_schema(

@@ -50,7 +50,7 @@ def sample_pages(until: datetime | None = None) -> list[Page]:
     These are HTML with links, within the site and out of it; a redirect and the page that it leads to; a 404; a PDF;
     a page in windows-1251; one that was cut; and last a 304, which repeats the first. *until* is now by default.
 
-    >>> [(page.status_code, page.url) for page in sample_pages()]
+    >>> [(page.status, page.url) for page in sample_pages()]
     ... # doctest: +NORMALIZE_WHITESPACE
     [(200, 'https://example.com/'), (301, 'https://example.com/old'), (200, 'https://example.com/new'),
      (404, 'https://example.com/gone'), (200, 'https://example.com/report.pdf'), (200, 'https://example.com/privet'),
@@ -59,14 +59,14 @@ def sample_pages(until: datetime | None = None) -> list[Page]:
     newest = (until or clock.now()).astimezone(UTC)
     newest = newest.replace(microsecond=newest.microsecond // 1_000 * 1_000)  # to the millisecond, as pages are stored
     pages = [
-        Page(url="https://example.com/", headers=_HTML | _VERSION, html=_HOME),
-        Page(url="https://example.com/old", status_code=301, headers=_HTML | {"Location": "/new"}, html=b""),
-        Page(url="https://example.com/new", headers=_HTML, html=_NEW),
-        Page(url="https://example.com/gone", status_code=404, headers=_HTML, html=_GONE),
-        Page(url="https://example.com/report.pdf", headers={"Content-Type": "application/pdf"}, html=_PDF),
-        Page(url="https://example.com/privet", headers={"Content-Type": "text/html; charset=cp1251"}, html=_RUSSIAN),
-        Page(url="https://example.com/long", headers=_HTML, html=_LONG, truncated=True),
-        Page(url="https://example.com/", status_code=304, headers=_VERSION),
+        Page(url="https://example.com/", headers=_HTML | _VERSION, body=_HOME),
+        Page(url="https://example.com/old", status=301, headers=_HTML | {"Location": "/new"}, body=b""),
+        Page(url="https://example.com/new", headers=_HTML, body=_NEW),
+        Page(url="https://example.com/gone", status=404, headers=_HTML, body=_GONE),
+        Page(url="https://example.com/report.pdf", headers={"Content-Type": "application/pdf"}, body=_PDF),
+        Page(url="https://example.com/privet", headers={"Content-Type": "text/html; charset=cp1251"}, body=_RUSSIAN),
+        Page(url="https://example.com/long", headers=_HTML, body=_LONG, truncated=True),
+        Page(url="https://example.com/", status=304, headers=_VERSION),
     ]
     return [
         with_facts(msgspec.structs.replace(page, fetched_at=newest - timedelta(seconds=age)))
@@ -106,17 +106,17 @@ def _record(page: Page | RawResponse) -> bytes:
     if not isinstance(page, Page):
         url, status, headers, body = page
         return _written(url, clock.now(), {}, _head(status, headers), body)
-    if page.html is None and page.has_body:
+    if page.body is None and page.has_body:
         raise InvalidArgument(f"page={page.url!r} has a body that was not asked for: name the column html as well")
-    head = _head(page.status_code, _headers(page))
-    return _written(page.url, page.fetched_at, _fields(page), head, page.html or b"")
+    head = _head(page.status, _headers(page))
+    return _written(page.url, page.fetched_at, _fields(page), head, page.body or b"")
 
 
 def _fields(page: Page) -> dict[str, str]:
     """Return what the record says of *page* beside its response (sections 5.13 and 6.7 of WARC 1.1)."""
     fields = {"WARC-Truncated": "length"} if page.truncated else {}
     if page.same_as is not None:
-        profile = "server-not-modified" if page.status_code == 304 else "identical-payload-digest"
+        profile = "server-not-modified" if page.status == 304 else "identical-payload-digest"
         fields |= {"WARC-Profile": REVISIT + profile, "WARC-Refers-To-Target-URI": page.same_as}
     return fields
 

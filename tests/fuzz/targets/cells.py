@@ -90,9 +90,9 @@ def _read(name: str, row: Row, column: bytes) -> Any:
     codec = table()._frame.codec
     if name == "pages":
         captures = row.cells.get(codec.columns.capture, ())
-        bodies, links = row.cells.get(codec.columns.html, [None]), row.cells.get(codec.columns.urls, [None])
+        bodies, links = row.cells.get(codec.columns.body, [None]), row.cells.get(codec.columns.urls, [None])
         versions = [codec.version(row, capture, bodies[0], links[0]) for capture in captures[:1]]
-        codec.weight([codec.columns.html, codec.columns.urls])(row)
+        codec.weight([codec.columns.body, codec.columns.urls])(row)
         codec.stored(row)
         return codec.page(row), codec.counts(row), codec.deleted(row), codec.versions(row), versions
     if name == "pages_queue":

@@ -13,9 +13,9 @@ from targets.wrappings import GZIP, MEMBERS, PLAIN, ZSTD, check_file
 
 _PAGE = {
     "url": "https://example.com/a",
-    "html": "<title>T</title><a href=/b>b</a>",
+    "body": "<title>T</title><a href=/b>b</a>",
     "title": None,
-    "status_code": 200,
+    "status": 200,
     "content_type": "text/html",
     "fetched_at": "2026-03-01T10:20:30Z",
     "headers": {"Content-Type": "text/html", "Last-Modified": "Sun, 01 Mar 2026 10:00:00 GMT"},
@@ -25,11 +25,11 @@ _PAGE = {
 }
 _LINES = [
     json.dumps(_PAGE).encode() + b"\n",
-    b'{"url":"https://example.com/b","html_base64":"PHA+/w==","content_type":"text/html","charset":"latin-1"}\n',
-    b'{"url":"https://example.com/c","status_code":304,"fetched_at":"2026-03-01T10:20:30"}\r\n',
-    b'{"url":"https://example.com/d","truncated":true,"unknown":[1,{"a":"\\ud800"}],"html":"\\ud83d\\ude00"}',
+    b'{"url":"https://example.com/b","body_base64":"PHA+/w==","content_type":"text/html","charset":"latin-1"}\n',
+    b'{"url":"https://example.com/c","status":304,"fetched_at":"2026-03-01T10:20:30"}\r\n',
+    b'{"url":"https://example.com/d","truncated":true,"unknown":[1,{"a":"\\ud800"}],"body":"\\ud83d\\ude00"}',
     b"\xef\xbb\xbf\n{}\n\n[]\nnull\n",
-    b'{"url":"https://example.com/e","headers":{},"redirect_to":"https://example.com/f","status_code":301}\n',
+    b'{"url":"https://example.com/e","headers":{},"redirect_to":"https://example.com/f","status":301}\n',
     b'{"url":"https://example.com/e","fetched_at":"0001-01-01T00:00:00+14:00","outlinks":[]}\n',
 ]
 
@@ -50,7 +50,7 @@ def inputs() -> Strategy:
         odd, lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=5), some), max_leaves=6
     )
     page = st.dictionaries(
-        st.sampled_from([*_PAGE, "html_base64", "digest", "charset", "etag", "x"]), value, max_size=5
+        st.sampled_from([*_PAGE, "body_base64", "digest", "charset", "etag", "x"]), value, max_size=5
     )
     line = page.map(lambda values: json.dumps({"url": "https://example.com/a", **values}).encode() + b"\n")
     some = st.lists(st.sampled_from(_LINES) | line, min_size=1, max_size=4).map(b"".join)

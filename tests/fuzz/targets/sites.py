@@ -31,11 +31,11 @@ def table() -> WebTable:
         for page in _pages(now):
             writer.put(page)
         writer.flush()
-        writer.put(Page(url=HOME, html=_HTML + b"!", fetched_at=now + timedelta(hours=2), outlinks=_links()))
+        writer.put(Page(url=HOME, body=_HTML + b"!", fetched_at=now + timedelta(hours=2), outlinks=_links()))
     made.delete(url("/deleted"))
     made.refresh_links()
     with made.writer() as writer:  # what waits to be counted
-        writer.put(Page(url=url("/late"), html=_HTML, fetched_at=now, outlinks=_links()))
+        writer.put(Page(url=url("/late"), body=_HTML, fetched_at=now, outlinks=_links()))
     return made
 
 
@@ -46,18 +46,18 @@ def _links() -> tuple[Link, ...]:
 def _pages(now: datetime) -> list[Page]:
     headers = {"ETag": '"x"', "Content-Type": "text/html; charset=utf-8"}
     return [
-        Page(url=HOME, html=_HTML, fetched_at=now, outlinks=_links(), title="home", headers=headers),
-        Page(url=url("/a"), html=_HTML + b"a", fetched_at=now, outlinks=_links()[:2], last_modified=now),
-        Page(url=url("/b"), html=_HTML, fetched_at=now, outlinks=()),
-        Page(url=url("/gone"), html=b"gone", fetched_at=now, status_code=404),
-        Page(url=url("/moved"), fetched_at=now, status_code=301, redirect_to=url("/a")),
-        Page(url=url("/deleted"), html=_HTML, fetched_at=now, outlinks=_links()[:1]),
-        Page(url=f"http://www.{DOMAIN}:8080/x?y=z", html=_HTML + b"www", fetched_at=now, outlinks=_links()[1:3]),
+        Page(url=HOME, body=_HTML, fetched_at=now, outlinks=_links(), title="home", headers=headers),
+        Page(url=url("/a"), body=_HTML + b"a", fetched_at=now, outlinks=_links()[:2], last_modified=now),
+        Page(url=url("/b"), body=_HTML, fetched_at=now, outlinks=()),
+        Page(url=url("/gone"), body=b"gone", fetched_at=now, status=404),
+        Page(url=url("/moved"), fetched_at=now, status=301, redirect_to=url("/a")),
+        Page(url=url("/deleted"), body=_HTML, fetched_at=now, outlinks=_links()[:1]),
+        Page(url=f"http://www.{DOMAIN}:8080/x?y=z", body=_HTML + b"www", fetched_at=now, outlinks=_links()[1:3]),
     ]
 
 
 Question = Callable[[WebTable, str | None], Any]
-_BODIES = ["html", "outlinks", "link_counts"]
+_BODIES = ["body", "outlinks", "link_counts"]
 
 # Answers that are cut into batches.
 QUESTIONS: list[Question] = [
@@ -96,7 +96,7 @@ OTHERS: list[Callable[[WebTable], Any]] = [
     lambda t: t.get(HOME, columns=_BODIES),
     lambda t: t.get(HOME, columns=_BODIES, as_of=datetime(2026, 1, 2, 4, tzinfo=UTC)),
     lambda t: list(t.history(HOME)),
-    lambda t: t.get(url("/a"), columns=["html"], verify=True),
+    lambda t: t.get(url("/a"), columns=["body"], verify=True),
     lambda t: t.validators(HOME),
     lambda t: t.by_handle(handle_of(url("/a"))),
     lambda t: t.resolve(url("/moved")),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webtable._page.page import Page, memory_of
+from webtable._page.memory import memory_of
+from webtable._page.page import Page
 from webtable.cli.loading.load import COUNTERS, NUMBERS, LoadCounts
 from webtable.errors import FormatError, InvalidCapture, InvalidURL, SchemaError, StoreUnavailable
 from webtable.formats import Place, ReadReport, read_pages
@@ -102,7 +103,7 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
             for page in read_pages(
                 source, types=job.types, report=reading.report, limits=job.limits, start=given.place
             ):
-                comes_last = load is None and page.same_as is not None and page.html is None
+                comes_last = load is None and page.same_as is not None and page.body is None
                 (repeats if comes_last else pages).append(page)
                 size += memory_of(page)
                 is_ending = load is not None and load.is_ending

@@ -91,13 +91,13 @@ def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
     # typer takes choices as an enum only.
     orders: Any = StrEnum("Order", list(listing.orders))  # type: ignore[misc]
     order = typer.Option("--order", help=f"Default: {listing.orders[0]}.", show_default=False)
-    html = typer.Option("--html", help="Add the bodies.")
+    body = typer.Option("--body", help="Add the bodies.")
     explain = typer.Option("--explain", help="Show how it would be answered, and do not ask.")
     options |= {"limit": (Annotated[int | None, limit], None), "after": (Annotated[str | None, after], None)}
     options["columns"] = (columns_option(listing.columns.names), None)
     options["order"] = (Annotated[orders | None, order], None)
     if listing.is_of_pages:
-        options["html"] = (Annotated[bool, html], False)
+        options["body"] = (Annotated[bool, body], False)
     options |= {"format": (FormatOption, None), "explain": (Annotated[bool, explain], False)}
     for name, (annotation, default) in options.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -130,7 +130,7 @@ def _asked(listing: Listing, given: dict[str, Any], listed: _Listed) -> dict[str
     if given["order"] is not None:
         asked["order"] = given["order"].value
     if listing.is_of_pages:
-        asked["columns"] = read_for([*(listed.columns or ()), *(["html"] if listed.has_bodies else [])])
+        asked["columns"] = read_for([*(listed.columns or ()), *(["body"] if listed.has_bodies else [])])
     limit = given["limit"]
     # One more tells whether a token is worth showing.
     return asked | {"after": given["after"], "limit": limit + 1 if limit and limit > 0 else limit}
@@ -176,13 +176,13 @@ class _Listed(NamedTuple):
         """Return what the options say of it, and remove those from *given*."""
         text = given.pop("columns", None)
         names = None if text is None else parse_names(text)
-        return cls(names, given.pop("html", False), chosen_format(given.pop("format")), given.pop("explain"))
+        return cls(names, given.pop("body", False), chosen_format(given.pop("format")), given.pop("explain"))
 
     def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
         """Write *records* that have the columns *known*, and return how many they were; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
         default = [one.name for one in known.in_json()] if self.format == "jsonl" else known.listed
-        names = [*(default if self.columns is None else self.columns), *(["html"] if self.has_bodies else [])]
+        names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
         write = table_writer if self.format == TABLE and not is_asked_for else write_records
         return write(records, known.chosen(names), self.format, asked_for=is_asked_for)
 

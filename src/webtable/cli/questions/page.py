@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _PANEL = "One page"
-_HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
-_CHANGED = ("title", "status_code", "headers", "text", "links_added", "links_removed", "links_changed")
+_HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "title")
+_CHANGED = ("title", "status", "headers", "text", "links_added", "links_removed", "links_changed")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 else:
     ColumnsOption = columns_option(PAGES.names)
 URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
-HTMLOption = Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")]
+BodyOption = Annotated[bool, typer.Option("--body", help="Write the body, byte for byte, and nothing else.")]
 
 
 class DiffFormat(StrEnum):
@@ -62,7 +62,7 @@ class DiffFormat(StrEnum):
     rich_help_panel=_PANEL,
     epilog=examples(
         "webtable get https://example.com/products",
-        "webtable get https://example.com/products --html > products.html",
+        "webtable get https://example.com/products --body > products.html",
         "webtable get https://example.com/products --as-of 7d --columns title,digest",
         "webtable get https://example.com/products --columns outlinks --format jsonl",
     ),
@@ -74,23 +74,23 @@ def get(
         str | None,
         typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {FORMS}.", show_default=False),
     ] = None,
-    html: HTMLOption = False,
+    body: BodyOption = False,
     columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Show the newest capture of a page, or what it was at a time."""
     shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
-        page = table.get(url, as_of=moment, columns=_read(shown, html=html))
+        page = table.get(url, as_of=moment, columns=_read(shown, body=body))
         likes = stored_likes(table, url) if page is None and as_of is None else ""
     missing = f"not stored{likes}" if as_of is None else f"not stored as of {as_of}"
-    _show(page, shown, format, html=html, missing=f"{url}: {missing}")
+    _show(page, shown, format, body=body, missing=f"{url}: {missing}")
 
 
 @commands.command(
     "by-handle",
     rich_help_panel=_PANEL,
-    epilog=examples("webtable by-handle 182ccedb33a9e03f", "webtable by-handle 182ccedb33a9e03f --html > page.html"),
+    epilog=examples("webtable by-handle 182ccedb33a9e03f", "webtable by-handle 182ccedb33a9e03f --body > page.html"),
 )
 def by_handle(
     ctx: typer.Context,
@@ -101,15 +101,15 @@ def by_handle(
             show_default=False,
         ),
     ],
-    html: HTMLOption = False,
+    body: BodyOption = False,
     columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Show the page whose URL has a handle."""
     shown = parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
-        page = table.by_handle(handle, columns=_read(shown, html=html))
-    _show(page, shown, format, html=html, missing=f"{handle}: not stored")
+        page = table.by_handle(handle, columns=_read(shown, body=body))
+    _show(page, shown, format, body=body, missing=f"{handle}: not stored")
 
 
 @commands.command(
@@ -250,8 +250,8 @@ def not_modified(
     typer.echo(f"not modified\t{harmless(url)}")
 
 
-def _read(shown: Sequence[Column], *, html: bool) -> tuple[str, ...]:
-    return ("html", "charset") if html else read_for(one.name for one in shown)
+def _read(shown: Sequence[Column], *, body: bool) -> tuple[str, ...]:
+    return ("body", "charset") if body else read_for(one.name for one in shown)
 
 
 def _show(
@@ -259,16 +259,16 @@ def _show(
     shown: Sequence[Column],
     format: Format | None,  # noqa: A002
     *,
-    html: bool,
+    body: bool,
     missing: str,
 ) -> None:
     if page is None:
         complain(missing)
         raise typer.Exit(NOT_DONE)
-    if not html:
+    if not body:
         write_fields(page, shown, format)
-    elif page.html is None:
-        complain(f"{page.url}: stored without a body (status {page.status_code})")
+    elif page.body is None:
+        complain(f"{page.url}: stored without a body (status {page.status})")
         raise typer.Exit(NOT_DONE)
     else:
         write_body(page)

@@ -58,7 +58,7 @@ def create(
         str | None,
         typer.Option(
             metavar="A,B|none",
-            help="Stored as plain text too, for filters and other programs. Default: title,status_code,last_modified.",
+            help="Stored as plain text too, for filters and other programs. Default: title,status,last_modified.",
         ),
     ] = None,
     indexes: IndexesOption = None,

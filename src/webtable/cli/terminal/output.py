@@ -125,10 +125,10 @@ def chosen_format(format: Format | None) -> Format:  # noqa: A002
     return format or (TABLE if on_terminal() else LINES)
 
 
-def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, html: bool = False) -> list[Column]:
-    """Return the columns that `--columns` names, with the body where *html*; raises `UnknownColumn`."""
+def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, body: bool = False) -> list[Column]:
+    """Return the columns that `--columns` names, with the body where *body*; raises `UnknownColumn`."""
     given = default if text is None else parse_names(text)
-    return list(known.chosen([*given, *(["html"] if html else [])]))
+    return list(known.chosen([*given, *(["body"] if body else [])]))
 
 
 def write_records(
@@ -183,7 +183,7 @@ def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -
 
 def write_body(page: Page) -> None:
     """Write the body of *page*: its bytes as they are, and on a terminal as text that cannot command it."""
-    body = page.html or b""
+    body = page.body or b""
     if on_terminal():
         text = decoded(body, page.charset)
         sys.stdout.write("\n".join(map(harmless, text.expandtabs().splitlines())) + "\n")

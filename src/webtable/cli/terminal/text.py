@@ -34,8 +34,8 @@ def parse_size(name: str, text: str) -> int:
 def parse_names(text: str) -> list[str]:
     """Return the names in a list with commas.
 
-    >>> parse_names("url, status_code,")
-    ['url', 'status_code']
+    >>> parse_names("url, status,")
+    ['url', 'status']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
 

@@ -1,7 +1,7 @@
 """JSON Lines: an object a line, as `read_pages` reads them where they are pages.
 
-The body is `html` where it is UTF-8 and `html_base64` where it is not, so every body comes back byte by byte. Links are
-`[url, anchor, rel]`, times ISO 8601.
+A body that is UTF-8 stands there as `body`, another one as `body_base64`, so every body comes back byte by byte. Links
+are `[url, anchor, rel]`, times ISO 8601.
 """
 
 from __future__ import annotations
@@ -30,4 +30,4 @@ def lines(records: Iterable[Any], columns: Sequence[Column], *, for_terminal: bo
 
 def _member(column: Column, record: Any) -> tuple[str, Any]:
     value = column.of(record)
-    return body_to_json(value) if column.name == "html" and value is not None else (column.name, value)
+    return body_to_json(value) if column.name == "body" and value is not None else (column.name, value)

@@ -265,7 +265,7 @@ def page_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def page_line(page: Page, number: int) -> bytes | None:
     """Return the line of a page that a reader would open, None for errors, redirects and pictures."""
-    if not 200 <= page.status_code < 300 or page.content_type not in _SHOWN_TYPES:
+    if not 200 <= page.status < 300 or page.content_type not in _SHOWN_TYPES:
         return None
     fields = {"id": str(number), "url": page.url, "ts": date_text(page.fetched_at)}
     return msgspec.json.encode(fields | ({"title": page.title} if page.title else {})) + b"\n"

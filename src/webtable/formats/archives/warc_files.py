@@ -50,7 +50,7 @@ def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename
     fields = {
         "url": page.url,
         "mime": "warc/revisit" if record.kind == "revisit" else page.content_type or "unk",
-        "status": str(page.status_code),
+        "status": str(page.status),
         **({"digest": record.digest} if record.digest else {}),
         "length": str(length),
         "offset": str(offset),

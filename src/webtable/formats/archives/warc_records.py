@@ -79,12 +79,12 @@ def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecor
     head, told = _told_head(given, kind, fields, _head(page, renamed))
     text, left_out = told_text(told)
     fields += [*(((FIELD, text),) if told else ()), ("WARC-Warcinfo-ID", info)]
-    made = record(kind, page.fetched_at, fields, (head, page.html or b""), digest=digest)
+    made = record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
     return made._replace(left_out=tuple(left_out))
 
 
 def _is_revisit(page: Page, given: Page) -> bool:
-    if page.html is not None or page.status_code == NOT_MODIFIED:
+    if page.body is not None or page.status == NOT_MODIFIED:
         return False
     return given.same_as is not None or given.digest is not None
 
@@ -101,9 +101,9 @@ def _repetition(given: Page, repeated: Written | None) -> Iterator[tuple[str, st
 
 
 def _truncated(given: Page) -> Iterator[tuple[str, str]]:
-    if given.truncated and given.html is not None:
+    if given.truncated and given.body is not None:
         yield "WARC-Truncated", "length"
-    elif given.html is None and given.same_as is None and given.digest is None and given.status_code != NOT_MODIFIED:
+    elif given.body is None and given.same_as is None and given.digest is None and given.status != NOT_MODIFIED:
         yield "WARC-Truncated", "unspecified"
 
 
@@ -113,18 +113,18 @@ def _told_head(given: Page, kind: str, fields: Sequence[tuple[str, str]], head: 
     Where the record would not be read with these headers, the response is written without them.
     """
     told: dict[str, Any] = {}
-    if given.same_as is None and (kind == "revisit" or given.status_code == NOT_MODIFIED):
+    if given.same_as is None and (kind == "revisit" or given.status == NOT_MODIFIED):
         told["same_as"] = None
-    if given.same_as is None and given.html is None:
-        told["html"] = None
+    if given.same_as is None and given.body is None:
+        told["body"] = None
     for some in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
         try:
             found = _read_again(given, kind, fields, some, told)
         except (Damaged, LeftOut):
             continue
-        if found.html == given.html:
+        if found.body == given.body:
             return some, told | _differences(given, found)
-    return some, told | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"html": given.html}
+    return some, told | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"body": given.body}
 
 
 def _read_again(
@@ -133,12 +133,12 @@ def _read_again(
     known = [("WARC-Type", kind), ("WARC-Date", date_text(given.fetched_at)), *fields]
     if told:
         known.append((FIELD, told_text(told)[0]))
-    return filled(page_of_record(known, head + (given.html or b"")))[0]
+    return filled(page_of_record(known, head + (given.body or b"")))[0]
 
 
 def _differences(given: Page, found: Page) -> dict[str, Any]:
     """Return the fields of *given*, as far as they count there, that *found* has not."""
-    compared_already = ("html", "same_as", *_measured(given))
+    compared_already = ("body", "same_as", *_measured(given))
     names = [name for name in NAMES if name not in compared_already]
     told = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
     if any(value is None and name in SAID for name, value in told.items()):
@@ -149,7 +149,7 @@ def _differences(given: Page, found: Page) -> dict[str, Any]:
 
 def _measured(given: Page) -> tuple[str, ...]:
     """Return the fields that are found in the body of *given*, whatever is told."""
-    is_told = given.html is None or (given.truncated and (given.size or 0) > len(given.html))
+    is_told = given.body is None or (given.truncated and (given.size or 0) > len(given.body))
     return () if is_told else ("digest", "size")
 
 
@@ -159,13 +159,13 @@ def _payload_digest(page: Page, repeated: Written | None) -> str:
     It is SHA-256, because readers know that; another one only where a body that is not here has no other.
     """
     is_known = page.digest is not None and algorithm_of(page.digest) == "sha256"
-    if page.html is not None and (page.truncated or not is_known):
-        return sha256(page.html)
+    if page.body is not None and (page.truncated or not is_known):
+        return sha256(page.body)
     if page.digest is None:
         return ""
     if is_known:
         return f"sha256:{page.digest.removeprefix('sha256:')}"
-    return (repeated.digest if repeated and page.html is None else "") or page.digest
+    return (repeated.digest if repeated and page.body is None else "") or page.digest
 
 
 def date_text(moment: datetime) -> str:
@@ -210,10 +210,10 @@ def record(
 def _head(page: Page, renamed: Sequence[str]) -> bytes:
     """Return the head of the response; a line end in a header would begin another one, and becomes a space."""
     try:
-        phrase = HTTPStatus(page.status_code).phrase
+        phrase = HTTPStatus(page.status).phrase
     except ValueError:
         phrase = ""
-    lines = [f"HTTP/1.1 {page.status_code:03d} {phrase}"]
+    lines = [f"HTTP/1.1 {page.status:03d} {phrase}"]
     for name, value in page.headers.items():
         prefix = ORIGINAL if name.lower() in renamed else ""
         lines.append(f"{prefix}{_LINE_ENDS.sub(' ', name).strip()}: {_LINE_ENDS.sub(' ', value)}")
@@ -223,7 +223,7 @@ def _head(page: Page, renamed: Sequence[str]) -> bytes:
 def _misfits(page: Page) -> list[str]:
     """Return the headers of *page*, in lower case, that do not fit its body as it is written."""
     headers = page.headers
-    length = page.size if page.html is None else len(page.html)
+    length = page.size if page.body is None else len(page.body)
     misfits = [name for name in ("content-encoding", "transfer-encoding") if name in headers]
     if "content-length" in headers and length is not None and headers["content-length"].strip() != str(length):
         misfits.append("content-length")

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
-from webtable._page.page import LINK_BYTES
+from webtable._page.memory import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_captures, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
@@ -80,7 +80,7 @@ class ParquetFile:
         count = 0
         for count, page in enumerate(captures, 1):  # noqa: B007
             self._rows.append(as_given(page))
-            self.waiting += len(page.html or b"") + LINK_BYTES * len(page.outlinks or ())
+            self.waiting += len(page.body or b"") + LINK_BYTES * len(page.outlinks or ())
             if self.waiting >= BATCH_BYTES or len(self._rows) == BATCH_ROWS:
                 self._write_group()
         return count

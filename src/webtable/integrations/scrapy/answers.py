@@ -87,7 +87,7 @@ class ConditionalMiddleware:
 
     async def _stored(self, request: Request) -> Response | None:
         try:
-            page = await self._table.read(partial(WebTable.get, url=request.url, columns=["html"]))
+            page = await self._table.read(partial(WebTable.get, url=request.url, columns=["body"]))
         except WebTableError as exc:
             self._table.unread(request.url, exc)
             return None
@@ -133,7 +133,7 @@ class WebTableCacheStorage:
         if request.method != "GET":
             return None
         try:
-            page = self._table.table.get(request.url, columns=["html"])
+            page = self._table.table.get(request.url, columns=["body"])
         except WebTableError as exc:
             self._table.unread(request.url, exc)
             return None

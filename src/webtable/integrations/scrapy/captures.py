@@ -37,7 +37,7 @@ _OF_THE_CONNECTION = {"content-encoding", "content-length", "set-cookie", "trans
 """Headers that say nothing of a stored body; cookies are joined, and another session's."""
 
 _FIELDS: Final = frozenset(Page.__struct_fields__)
-_NEEDED: Final = frozenset({"url", "html"})
+_NEEDED: Final = frozenset({"url", "body"})
 
 
 def page_of(response: Response) -> Page:
@@ -54,7 +54,7 @@ def is_redirect(response: Response) -> bool:
 def redirect_of(response: Response) -> Page:
     """Return the redirect *response*, as it was downloaded, as a page; without its body where that is encoded."""
     page = page_of(response)
-    return replace(page, html=None) if "Content-Encoding" in response.headers else page
+    return replace(page, body=None) if "Content-Encoding" in response.headers else page
 
 
 def response_of(page: Page, request: Request, *flags: str) -> Response | None:
@@ -62,16 +62,16 @@ def response_of(page: Page, request: Request, *flags: str) -> Response | None:
 
     None where its body is not stored as a whole (any more).
     """
-    if page.truncated or (page.html is None and page.size):
+    if page.truncated or (page.body is None and page.size):
         return None
-    body = page.html or b""
+    body = page.body or b""
     headers = Headers({name: value for name, value in page.headers.items() if name.lower() not in _OF_THE_CONNECTION})
     headers.setdefault("Date", format_datetime(page.fetched_at, usegmt=True))
     for name, value in (("Content-Type", page.content_type), ("Location", page.redirect_to)):
         if value is not None:
             headers.setdefault(name, value)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
-    return kind(request.url, page.status_code, headers, body, flags=[FROM_TABLE, *flags], request=request)
+    return kind(request.url, page.status, headers, body, flags=[FROM_TABLE, *flags], request=request)
 
 
 class WebTableMiddleware:
@@ -141,7 +141,7 @@ class WebTableMiddleware:
 
 
 class WebTablePipeline:
-    """Stores the items that are pages: a `Page`, a response, or an item (a dict, a dataclass …) with `url` and `html`.
+    """Stores the items that are pages: a `Page`, a response, or an item (a dict, a dataclass …) with `url` and `body`.
 
     Of the latter the fields that pages have are stored. What is no page passes. An item goes on when it was taken to be
     stored; one that cannot be raises, which Scrapy logs.
@@ -174,6 +174,6 @@ def _page_in(item: Any) -> Page | None:
     if not given.keys() >= _NEEDED:
         return None
     fields = {name: given[name] for name in _FIELDS & given.keys()}
-    if isinstance(fields["html"], str):
-        fields |= {"html": fields["html"].encode(), "charset": "utf-8"}
+    if isinstance(fields["body"], str):
+        fields |= {"body": fields["body"].encode(), "charset": "utf-8"}
     return Page(**fields)

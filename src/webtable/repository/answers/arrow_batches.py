@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
-from webtable._page.page import LINK_BYTES
+from webtable._page.memory import LINK_BYTES
 from webtable._whole_file import whole_file
 from webtable.errors import FormatError, MissingExtra
 
@@ -110,7 +110,7 @@ def _some(records: Iterator[Any]) -> list[Any]:
     size = 0
     for record in islice(records, BATCH_ROWS):
         some.append(record)
-        size += len(getattr(record, "html", None) or b"")
+        size += len(getattr(record, "body", None) or b"")
         size += LINK_BYTES * len(getattr(record, "outlinks", None) or ())
         if size >= BATCH_BYTES:
             break

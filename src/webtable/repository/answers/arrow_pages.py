@@ -9,7 +9,7 @@ an end of line), the pages are made one by one.
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +41,8 @@ _MADE = set(PAGES.names).difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"
 """What pandas calls the columns that it makes of its index."""
+_STORED_AS = dict(zip(Page.__struct_fields__, Page.__struct_encode_fields__, strict=True))
+_STORED_AS = dict(zip(Page.__struct_fields__, Page.__struct_encode_fields__, strict=True))
 _RENAMED = {theirs: ours for ours, theirs in PAGES.renaming("commoncrawl").items()}
 
 
@@ -103,7 +105,7 @@ def page_of(values: Mapping[str, Any]) -> Page:
     for name, value in given.items():
         if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError(f"its {name} {value.isoformat()} names no time zone")
-    return msgspec.convert(given, Page)
+    return msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
 
 
 def _link(given: Any) -> Link:
@@ -116,10 +118,10 @@ def _link(given: Any) -> Link:
 
 
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "html": lambda body: body.encode() if isinstance(body, str) else bytes(body),
+    "body": lambda body: body.encode() if isinstance(body, str) else bytes(body),
     "headers": lambda headers: dict(headers.items() if isinstance(headers, dict) else headers),
     "outlinks": lambda links: tuple(map(_link, links)),
-    "status_code": int,
+    "status": int,
 }
 
 
@@ -184,7 +186,7 @@ class _Piece:
         if lines.count(b"\n") != len(self.found) - 1:
             return None
         stored = [column for column in columns if column.source == "stored"]
-        needed = stored if URL in stored else [URL, *stored]
+        needed = [replace(one, name=_STORED_AS[one.name]) for one in (stored if URL in stored else [URL, *stored])]
         try:
             table = pa.json.read_json(
                 pa.BufferReader(lines),
@@ -198,7 +200,7 @@ class _Piece:
         if table.num_rows != len(self.found) or urls.null_count:
             return None
         arrays = [
-            parts_of(column, urls) if column.source == "url" else _filled(table[column.name], column)
+            parts_of(column, urls) if column.source == "url" else _filled(table[_STORED_AS[column.name]], column)
             for column in columns
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))

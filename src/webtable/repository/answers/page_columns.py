@@ -49,7 +49,7 @@ PAGES = declared(
     Page,
     "page",
     URL,
-    _stored("status_code", "status", heading="status", default=200, common_crawl="fetch_status"),
+    _stored("status", "status", heading="status", default=200, common_crawl="fetch_status"),
     _stored("title", "title"),
     _stored("content_type", heading="type", common_crawl="content_mime_type"),
     _stored("charset", common_crawl="content_charset"),
@@ -79,16 +79,16 @@ PAGES = declared(
     _part("path", "url_path", lambda url: url.path),
     _part("query", "url_query", lambda url: url.query.removeprefix("?") or None),
     column("headers", "headers", is_usual=False),
-    column("html", "body", is_usual=False),
+    column("body", "body", is_usual=False),
     column("text", is_usual=False, share=3),
     column("outlinks", "links", is_usual=False),
     column("link_counts", "counts", is_usual=False),
     *_COUNTS,
-    listed=("url", "status_code", "size", "fetched_at", "title"),
-    read_again=("headers", "html", "outlinks"),
+    listed=("url", "status", "size", "fetched_at", "title"),
+    read_again=("headers", "body", "outlinks"),
 )
 """Pages and versions."""
-_READ_FOR = {"html": ("html", "text"), "outlinks": ("outlinks",), "link_counts": ("link_counts", *COUNTED)}
+_READ_FOR = {"body": ("body", "text"), "outlinks": ("outlinks",), "link_counts": ("link_counts", *COUNTED)}
 """The columns that pages have where these were asked for."""
 
 

@@ -60,7 +60,7 @@ class ContentReader:
         found = Content([], {}, [])
         wanted = {milliseconds(version.at) for version in versions}
         names = self._source.columns
-        bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+        bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
         links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
         for cell in row.cells.get(names.capture, ()):
             if cell.timestamp not in wanted:
@@ -80,7 +80,7 @@ class ContentReader:
         """Return the captures that *content* and the *page* of *row* are made of, oldest first, as a crawl put them."""
         source, names = self._source, self._source.columns
         cells = {cell.timestamp: cell for cell in row.cells[names.capture]} if content.packed else {}
-        bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+        bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
         captures = [
             replace(
                 source.version(row, cells[one.timestamp], None if one.body is None else bodies[one.timestamp]),
@@ -91,8 +91,8 @@ class ContentReader:
         ]
         if not captures or page.fetched_at > captures[-1].fetched_at:
             own = [one for one in captures if one.fetched_at == page.content_at]
-            html, links = (own[0].html, own[0].outlinks) if own else (None, None)
-            captures.append(with_self_links(replace(page, html=html, outlinks=links)))
+            html, links = (own[0].body, own[0].outlinks) if own else (None, None)
+            captures.append(with_self_links(replace(page, body=html, outlinks=links)))
         return captures
 
     def _add(self, found: Content, row: Row, cell: Cell, body: Cell | None, links: Cell | None) -> None:
@@ -119,5 +119,5 @@ class ContentReader:
         try:
             check_body(body, version.capture)
         except ValueError as exc:
-            raise self._source.damaged(row.key, self._source.columns.html, exc) from exc
+            raise self._source.damaged(row.key, self._source.columns.body, exc) from exc
         return body

@@ -151,7 +151,7 @@ class PageCopier:
 
     def _lost(self, row: bytes, there: Stored, content: Content) -> list[DamagedRow]:
         """Return the error where the source has lost content that its page should have."""
-        page, html = there.page, self._sides.source.codec.columns.html
+        page, html = there.page, self._sides.source.codec.columns.body
         dates = {one.timestamp for one in content.packed if one.body is not None}
         if page is None or page.content_at is None or milliseconds(page.content_at) in dates:
             return []

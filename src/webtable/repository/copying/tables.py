@@ -192,4 +192,4 @@ def _comparable(versions: Sequence[Version]) -> list[object]:
 
 def _brought(version: Version) -> tuple[object, ...]:
     capture = version.capture
-    return version.at, capture.digest, capture.status_code, capture.redirect_to
+    return version.at, capture.digest, capture.status, capture.redirect_to

@@ -71,7 +71,7 @@ class Index:
     """An index of the pages of a web table.
 
     `terms` gives for a page what it is found by: texts, or tuples of *parts* texts. It gets a page with its metadata
-    (no `html`, no `outlinks`), must return the same for the same page always, and may return nothing. `columns` names
+    (no `body`, no `outlinks`), must return the same for the same page always, and may return nothing. `columns` names
     what it needs beside the metadata. One that does not name pages has an entry a term (as the hosts have).
 
         language = Index("language", lambda page: [page.headers.get("content-language", "none")])
@@ -220,9 +220,9 @@ def descending(number: int, highest: int) -> str:
     return str(max(highest - number, 0)).zfill(len(str(highest)))
 
 
-def status_text(status_code: int) -> str:
+def status_text(status: int) -> str:
     """Return a status code as it stands in a term."""
-    return f"{min(max(status_code, 0), 999):03d}"
+    return f"{min(max(status, 0), 999):03d}"
 
 
 def _times(page: Page) -> Iterator[tuple[str, str]]:
@@ -252,7 +252,7 @@ def _handles(page: Page) -> Iterator[str]:
 
 
 def _statuses(page: Page) -> Iterator[str]:
-    yield status_text(page.status_code)
+    yield status_text(page.status)
 
 
 def _hosts(page: Page) -> Iterator[str]:

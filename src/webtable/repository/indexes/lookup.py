@@ -68,8 +68,8 @@ class Lookup:
     def seen(self, page: Page) -> Page:
         """Return *page* as the index gets to see it."""
         counts = page.link_counts if "link_counts" in self.index.columns else None
-        is_bare = page.html is None and page.outlinks is None and page.link_counts is counts
-        return page if is_bare else replace(page, html=None, outlinks=None, link_counts=counts)
+        is_bare = page.body is None and page.outlinks is None and page.link_counts is counts
+        return page if is_bare else replace(page, body=None, outlinks=None, link_counts=counts)
 
     def __contains__(self, place: object) -> bool:
         return any(place in keys for keys in self.places)
@@ -109,7 +109,7 @@ class EntryReader:
         be read, an entry or its page, is reported to *damage*.
         """
         answer = _Answer(lookup, after, storage)
-        most = BODY_ROWS if "html" in columns else BATCH
+        most = BODY_ROWS if "body" in columns else BATCH
         size = min(expected or most, most)
         wanted = (*columns, *lookup.index.columns)
         rows = self.entries(lookup, after, expected, storage=storage)

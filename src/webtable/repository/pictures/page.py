@@ -50,8 +50,8 @@ def draw_timeline(versions: Sequence[Page], ax: Axes | None) -> Axes:
         return say_empty(ax, "no versions")
     pages = versions[::-1]
     ax.plot(_times(pages), _sizes(pages), drawstyle="steps-post", color=GREY, linewidth=1.2, zorder=1)
-    for kind in sorted({page.status_code // 100 for page in pages}):
-        some = [page for page in pages if page.status_code // 100 == kind]
+    for kind in sorted({page.status // 100 for page in pages}):
+        some = [page for page in pages if page.status // 100 == kind]
         colour, mark = STATUSES.get(kind, GREY), _MARKS.get(kind, "s")
         ax.scatter(_times(some), _sizes(some), s=45, color=colour, marker=mark, label=f"status {kind}xx", zorder=3)
     _name_statuses(ax, pages)
@@ -69,12 +69,12 @@ def _sizes(pages: Sequence[Page]) -> list[int]:
 
 def _name_statuses(ax: Axes, pages: Sequence[Page]) -> None:
     """Draw a line where the status changed, with both of them."""
-    changes = [(one, other) for one, other in pairwise(pages) if one.status_code != other.status_code]
+    changes = [(one, other) for one, other in pairwise(pages) if one.status != other.status]
     for time in _times([other for _, other in changes]):
         ax.axvline(time, color=VERMILION, linestyle=":", linewidth=1, zorder=0)
     for number, (one, other) in enumerate(changes[-MOST_NAMED:]):
         ax.annotate(
-            f"{one.status_code} → {other.status_code}",
+            f"{one.status} → {other.status}",
             (_times([other])[0], 1),
             xycoords=("data", "axes fraction"),
             # Names that are close to each other stand on two lines.
@@ -146,9 +146,9 @@ def _write(ax: Axes, side: float, y: float, text: str, **style: Any) -> None:
 
 
 def _kind(page: Any, host: str) -> str:
-    if page.status_code is None:
+    if page.status is None:
         return "not stored"
-    if page.status_code >= 400:
+    if page.status >= 400:
         return "answers with an error"
     return "on the same host" if split_url(page.url).host == host else "on another host"
 

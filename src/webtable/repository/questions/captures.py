@@ -43,7 +43,7 @@ def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
     names = frame.codec.columns
-    columns = [names.capture, names.html, names.urls]
+    columns = [names.capture, names.body, names.urls]
     return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
 
 
@@ -84,7 +84,7 @@ def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Pa
 def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
     """Yield the versions in *row*, the oldest first, or why one cannot be read."""
     names = frame.codec.columns
-    bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+    bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     for capture in reversed(row.cells.get(names.capture, ())):
         try:
@@ -110,14 +110,14 @@ def _with_newest(
             yield version
             continue
         if version.fetched_at == page.content_at:
-            whole = replace(page, html=version.html, outlinks=version.outlinks)
+            whole = replace(page, body=version.body, outlinks=version.outlinks)
             if (error := frame.pages.lost(row, whole, columns)) is not None:
                 lost = True
                 yield error
                 continue
             own = version
         # In whatever order they are put, one whose like is not there becomes a version by itself.
-        is_new = version.html is not None and brought(version) not in before
+        is_new = version.body is not None and brought(version) not in before
         yield replace(version, content_at=None) if is_new else version
         before.add(brought(version))
     if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
@@ -130,4 +130,4 @@ def _with_newest(
         # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
         yield replace(page, content_at=page.fetched_at, has_body=False)
     else:
-        yield replace(page, html=own.html, outlinks=own.outlinks)
+        yield replace(page, body=own.body, outlinks=own.outlinks)

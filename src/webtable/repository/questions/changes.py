@@ -70,7 +70,7 @@ PAGE_CHANGES = declared(
     "change",
     column("url", "url"),
     column("kind"),
-    *_sides("status", "status", "status_code", before="was", after="status"),
+    *_sides("status", "status", "status", before="was", after="status"),
     *_sides("title", "title", "title", after="title"),
     *_sides("size", "bytes", "size"),
     *_sides("redirect", "text", "redirect_to"),
@@ -242,6 +242,6 @@ def _change(
 def _kind(before: Page | None, after: Page | None) -> ChangeKind:
     if before is None or after is None:
         return "changed"
-    if before.status_code < 400 <= after.status_code:
+    if before.status < 400 <= after.status:
         return "gone"
     return "unchanged" if brought(before) == brought(after) else "changed"

@@ -142,7 +142,7 @@ def _frame(table: WebTable) -> Frame:
 
 def _wanted(frame: Frame) -> Wanted:
     names = frame.codec.columns
-    return Wanted([names.page, names.capture, names.html], versions=frame.layouts.recent().versions)
+    return Wanted([names.page, names.capture, names.body], versions=frame.layouts.recent().versions)
 
 
 def _sampled(table: WebTable, frame: Frame) -> Iterator[Row]:
@@ -167,7 +167,7 @@ def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None
         at = row.cells[names.page][0].timestamp
         versions = row.cells.get(names.capture, ())
         captures += len(versions) + (at not in {cell.timestamp for cell in versions})
-        stored += sum(len(cell.value) for cell in row.cells.get(names.html, ()))
+        stored += sum(len(cell.value) for cell in row.cells.get(names.body, ()))
         if on_progress is not None and counts.pages % PROGRESS_PAGES == 0:
             on_progress(counts.pages)
     return Holdings(

@@ -31,7 +31,7 @@ PLACES_REMEMBERED = 1_000
 class Asking(TypedDict, total=False):
     """What every question by an index takes.
 
-    `domain` leaves out the pages that are not of that domain or of a host below it. `columns` may name `html`,
+    `domain` leaves out the pages that are not of that domain or of a host below it. `columns` may name `body`,
     `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come, in the `order`, behind the
     place of the token `after`.
     """

@@ -72,7 +72,7 @@ FETCHED = _listing(
 )
 MODIFIED = _listing(
     "modified",
-    listed=("url", "status_code", "last_modified", "changed_at", "title"),
+    listed=("url", "status", "last_modified", "changed_at", "title"),
     orders=_NEWEST,
     options=(_SINCE, _UNTIL),
     examples=(
@@ -140,7 +140,7 @@ ERRORS = _listing(
 )
 REDIRECTS = _listing(
     "redirects",
-    listed=("url", "status_code", "redirect_to", "fetched_at"),
+    listed=("url", "status", "redirect_to", "fetched_at"),
     orders=("status", "url", "storage"),
     options=(ListingOption("to", "Only those that lead there directly, by URL.", metavar="URL"),),
     examples=(

@@ -59,7 +59,7 @@ _OWN = (
     column("rel", width=9),
     column("at", "time"),
     column("is_current", "bool", heading="current"),
-    column("source_status", "status", lambda inlink: inlink.page and inlink.page.status_code),
+    column("source_status", "status", lambda inlink: inlink.page and inlink.page.status),
     column("source_title", "title", lambda inlink: inlink.page and inlink.page.title),
 )
 INLINKS = declared(

@@ -39,7 +39,7 @@ class BrokenLink:
 
     source: str
     target: str
-    status_code: int
+    status: int
     anchor: str
     rel: str
 
@@ -49,10 +49,10 @@ BROKEN_LINKS = declared(
     "broken link",
     column("source", "url"),
     column("target", "url"),
-    column("status_code", "status", heading="status"),
+    column("status", "status", heading="status"),
     column("anchor", share=2),
     column("rel", width=9),
-    listed=("target", "status_code", "source", "anchor"),
+    listed=("target", "status", "source", "anchor"),
 )
 LINKS = declared(Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9))
 
@@ -191,11 +191,11 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
         pages = EntryReader(frame).pages(lookup(start), (), damage, None, at_most)
         targets = ((page, source if place == start and source else None) for place, page in pages)
         found = InlinkReader(frame, damage).of_each(targets, inside=inside, expected=at_most)
-        return (BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel) for page, link in found)
+        return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in found)
 
     def place_of(link: BrokenLink) -> bytes:
         key = frame.key.unsalted(frame.key.encode(link.target))
-        return STATUS.range_of(f"{link.status_code:03d}").start + key + b"\x00" + link.source.encode()
+        return STATUS.range_of(f"{link.status:03d}").start + key + b"\x00" + link.source.encode()
 
     def explain() -> Explanation:
         asked = lookup(b"400")

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 class Neighbour(NamedTuple):
     """A page that links to another (`direction` "from"), or that one links to ("to"), and the link.
 
-    `status_code` is that of its last capture, None where it is not stored.
+    `status` is that of its last capture, None where it is not stored.
     """
 
     direction: Literal["from", "to"]
     url: str
     anchor: str
     rel: str
-    status_code: int | None
+    status: int | None
 
 
 NEIGHBOURS = declared(
@@ -43,7 +43,7 @@ NEIGHBOURS = declared(
     column("url", "url"),
     column("anchor", share=2),
     column("rel", width=9),
-    column("status_code", "status", heading="status"),
+    column("status", "status", heading="status"),
 )
 
 
@@ -119,4 +119,4 @@ def _with_status(frame: Frame, links: Sequence[Link]) -> Iterator[Neighbour]:
 
 
 def _status(page: Page | None) -> int | None:
-    return None if page is None else page.status_code
+    return None if page is None else page.status

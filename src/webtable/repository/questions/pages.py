@@ -101,7 +101,7 @@ class Condition(NamedTuple):
 
         def keep(page: Page) -> bool:
             return (
-                (wanted is None or page.status_code in wanted)
+                (wanted is None or page.status in wanted)
                 and (content_type is None or page.content_type == content_type.strip().lower())
                 and (low is None or (page.size is not None and page.size >= low))
                 and (high is None or (page.size is not None and page.size <= high))
@@ -117,8 +117,8 @@ class Condition(NamedTuple):
         """
         if not isinstance(self.status, int) or self.status == 200 or frame.strict:
             return None
-        column = frame.codec.columns.plain["status_code"]
-        return Containing(column, (str(self.status),)) if "status_code" in frame.layout.plain_columns else None
+        column = frame.codec.columns.plain["status"]
+        return Containing(column, (str(self.status),)) if "status" in frame.layout.plain_columns else None
 
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
         """Return the columns *wanted*, and those that the condition asks for."""
@@ -131,7 +131,7 @@ class Condition(NamedTuple):
         pc = pa.compute
         if self.status is not None:
             statuses = [self.status] if isinstance(self.status, int) else sorted(self.status)
-            tests.append(pc.is_in(batch["status_code"], value_set=pa.array(statuses, pa.int64())))
+            tests.append(pc.is_in(batch["status"], value_set=pa.array(statuses, pa.int64())))
         if self.content_type is not None:
             tests.append(pc.equal(batch["content_type"], self.content_type.strip().lower()))
         if self.min_size is not None:
@@ -142,7 +142,7 @@ class Condition(NamedTuple):
         return kept.select([column.name for column in wanted])
 
 
-_FIELD = {"status": "status_code", "min_size": "size", "max_size": "size"}
+_FIELD = {"status": "status", "min_size": "size", "max_size": "size"}
 
 
 def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[str] | None, part: Slice) -> Pages:

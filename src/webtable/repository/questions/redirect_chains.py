@@ -156,7 +156,7 @@ class _Walk:
     def goes_on(self, pages: Mapping[str, Page]) -> bool:
         """Go on by the page of the last URL, which is among *pages* if it is stored, and return whether it is open."""
         page = pages.get(self.urls[-1])
-        self.statuses.append(None if page is None else page.status_code)
+        self.statuses.append(None if page is None else page.status)
         target = None if page is None or len(self.urls) > MAX_HOPS else target_of(page)
         if target is None:
             return False

@@ -93,7 +93,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
         if in_titles:
             wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
         else:
-            wanted = Wanted(frame.codec.select((*names, "html")))
+            wanted = Wanted(frame.codec.select((*names, "body")))
         is_whole = scope.domain is None and part.order == "storage"
         return replace(rows.spec(wanted), ranges=[KeyRange()]) if is_whole else rows.spec(wanted)
 
@@ -135,12 +135,12 @@ class _Search:
     def in_bodies(self) -> Iterator[Hit]:
         frame = self.frame
         rows = PageRows(frame).rows(self.spec, self.order, self.after)
-        with closing(matched(rows, self._hit, frame.codec.columns.html)) as found:
+        with closing(matched(rows, self._hit, frame.codec.columns.body)) as found:
             for row, hit in found:
                 if isinstance(hit, DamagedRow):
                     self.damage.add(hit)
                     continue
-                whole = frame.counted.each(row, self._content) if "html" in self.names else hit.page
+                whole = frame.counted.each(row, self._content) if "body" in self.names else hit.page
                 for page in self.damage.sift([whole]):
                     if page is not None:
                         yield replace(hit, page=frame.refreshed.counted(page, self.names))
@@ -170,7 +170,7 @@ class _Search:
         if isinstance(page, DamagedRow):
             return page
         hit = None if page is None else self.matcher.hit(page)
-        return hit and replace(hit, page=msgspec.structs.replace(hit.page, html=None))
+        return hit and replace(hit, page=msgspec.structs.replace(hit.page, body=None))
 
 
 def _title_filter(frame: Frame, matcher: Matcher) -> Containing | None:

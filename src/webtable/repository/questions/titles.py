@@ -100,7 +100,7 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
 
 def _is_shown(page: Page) -> bool:
     """Whether *page* is one that people read: HTML that was there."""
-    return page.status_code == 200 and is_html_page(page)
+    return page.status == 200 and is_html_page(page)
 
 
 def _title(page: Page) -> tuple[bytes | None, int]:

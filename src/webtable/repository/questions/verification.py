@@ -264,10 +264,10 @@ def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:
     for _, version in versions_in(frame, row):
         if isinstance(version, DamagedRow):
             yield version
-        elif version.html is not None:
+        elif version.body is not None:
             try:
-                check_body(version.html, version)
+                check_body(version.body, version)
             except ValueError as exc:
-                yield codec.damaged(row.key, codec.columns.html, exc)
+                yield codec.damaged(row.key, codec.columns.body, exc)
             else:
-                yield len(version.html)
+                yield len(version.body)

@@ -47,7 +47,7 @@ def get(frame: Frame, url: str, as_of: Moment | None, columns: Sequence[str] | N
 
 def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Return what `WebTable.get_many` does."""
-    wanted = ("html", "outlinks") if columns is None else column_names(columns)
+    wanted = ("body", "outlinks") if columns is None else column_names(columns)
     frame.codec.select(wanted)
     return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
 
@@ -97,7 +97,7 @@ def validators(frame: Frame, url: str) -> dict[str, str]:
     from email.utils import format_datetime
 
     (page,) = frame.counted.read([frame.key.encode(url)], ())
-    if page is None or not 200 <= page.status_code < 300 or not _has_body(frame, page):
+    if page is None or not 200 <= page.status < 300 or not _has_body(frame, page):
         return {}
     headers = {} if page.etag is None else {"If-None-Match": page.etag}
     # As the server wrote it, where it is known: RFC 9110, section 13.1.3.
@@ -111,7 +111,7 @@ def validators(frame: Frame, url: str) -> dict[str, str]:
 def versions_in(frame: Frame, row: Row) -> Iterator[tuple[int, Page | DamagedRow]]:
     """Yield the versions in *row*, each with its date in epoch milliseconds, or why it cannot be read."""
     names = frame.codec.columns
-    bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+    bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     for capture in row.cells.get(names.capture, ()):
         at = capture.timestamp
@@ -143,7 +143,7 @@ def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int,
         if isinstance(newer, Page) and isinstance(version, Page) and _same_content(newer, version):
             # Content that was only renewed: it was first seen under the older date.
             versions.pop()
-            version = replace(version, html=version.html or newer.html, outlinks=version.outlinks or newer.outlinks)
+            version = replace(version, body=version.body or newer.body, outlinks=version.outlinks or newer.outlinks)
         versions.append((at, version))
     return versions
 
@@ -162,7 +162,7 @@ def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
     wanted = [
         names.page,
         names.capture,
-        *([names.html] if "html" in columns else []),
+        *([names.body] if "body" in columns else []),
         *([names.urls] if "outlinks" in columns else []),
     ]
     frame.codec.select(columns)
@@ -185,8 +185,8 @@ def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int
     own = dict(versions).get(at)
     if isinstance(own, DamagedRow):
         return versions
-    html, links = (own.html, own.outlinks) if own else (None, None)
-    whole = replace(page, html=html, outlinks=links)
+    html, links = (own.body, own.outlinks) if own else (None, None)
+    whole = replace(page, body=html, outlinks=links)
     error = frame.pages.lost(row.key, whole, frame.codec.contents(frame.codec.select(columns)))
     others = [one for one in versions if one[0] != at]
     return versions if error is None else sorted([*others, (at, error)], key=itemgetter(0), reverse=True)

@@ -89,7 +89,7 @@ class Deletion:
         later = [
             Delete(row, milliseconds(one), [column], exact=True)
             for one in deleted.also
-            for column in (names.html, names.capture, names.page, *names.plain.values(), *self._links)
+            for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
         with self._store.together():
             entered = self._keeper.enter_removal(found) if is_gone else None
@@ -158,7 +158,7 @@ class DeletedPage(NamedTuple):
 
     url: str | None
     fetched_at: datetime | None
-    status_code: int | None
+    status: int | None
     size: int | None
     versions: int
 
@@ -273,7 +273,7 @@ class Retention:
 def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:
     match page:
         case Page():
-            return DeletedPage(page.url, page.fetched_at, page.status_code, page.size, versions)
+            return DeletedPage(page.url, page.fetched_at, page.status, page.size, versions)
         case DamagedRow():
             return DeletedPage(page.url, None, None, None, versions)
         case None:

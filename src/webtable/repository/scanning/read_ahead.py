@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from webtable._page.page import LINK_BYTES, Page
+from webtable._page.memory import LINK_BYTES
+from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import DamagedRow
 
@@ -88,8 +89,8 @@ class _PagePiece:
             if one is None:
                 continue
             made.append(one)
-            if one.html is not None or one.outlinks is not None:
-                size += len(one.html or b"") + LINK_BYTES * len(one.outlinks or ())
+            if one.body is not None or one.outlinks is not None:
+                size += len(one.body or b"") + LINK_BYTES * len(one.outlinks or ())
                 if size >= READ_AHEAD_BYTES:
                     return cls(made, True, is_damaged)
         return cls(made, count == most, is_damaged)

@@ -72,7 +72,7 @@ def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
     One that is a version of its own is so where it came after an error, and otherwise because it was put as one.
     """
     before = next((version for version in versions if version.at < page.fetched_at), None)
-    came_after_error = before is not None and before.capture.status_code >= 400
+    came_after_error = before is not None and before.capture.status >= 400
     return _is_unfounded(page) and (page.content_at is None or came_after_error)
 
 
@@ -102,7 +102,7 @@ def _first_seen(dates: Iterable[datetime], before: Page) -> datetime | None:
 def _first(page: Page) -> PageWrite:
     if page.same_as is not None and content_date(page) is not None:
         return _awaiting(page, 0)
-    if page.status_code == 304 and page.same_as is not None:
+    if page.status == 304 and page.same_as is not None:
         bare = replace(page, same_as=None, digest=None, size=None, content_at=None)
         return PageWrite(bare, with_content=False)
     return PageWrite(_changed(page, 0))
@@ -116,7 +116,7 @@ def _awaiting(page: Page, count: int) -> PageWrite:
 
 def _is_unfounded(page: Page) -> bool:
     """Whether *page* is a 304 that was stored without the content that was not modified."""
-    return page.status_code == 304 and page.digest is None and not page.has_body
+    return page.status == 304 and page.digest is None and not page.has_body
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
@@ -132,7 +132,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         is_same = page.digest is not None and brought(page) == brought(before)
         if date is not None and date != before.content_at and not is_same:
             return [_again_of(page, before, versions, date)]
-        if date is None and page.status_code == 304 and before.status_code >= 400:
+        if date is None and page.status == 304 and before.status >= 400:
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
@@ -143,7 +143,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         changed_at=before.changed_at,
         change_count=before.change_count,
         first_seen=before.first_seen,
-        size=page.size if page.html is not None else before.size,
+        size=page.size if page.body is not None else before.size,
         content_at=before.content_at,
         has_body=before.has_body,
         truncated=before.truncated,
@@ -153,13 +153,13 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         hints_at=before.hints_at,
         links_digest=before.links_digest,
     )
-    if not is_lost and replace(kept, html=None, outlinks=None) == before:
+    if not is_lost and replace(kept, body=None, outlinks=None) == before:
         return []
     is_own = is_version and page.fetched_at > before.fetched_at
-    is_whole = page.html is not None and not page.truncated
-    is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
+    is_whole = page.body is not None and not page.truncated
+    is_better = page.body is not None and (not before.has_body or (is_whole and before.truncated))
     is_due = _is_due(page, before, ttl)
-    if is_own or is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
+    if is_own or is_better or (is_due and (is_whole or (page.body is not None and before.truncated))):
         return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
         return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
@@ -167,8 +167,8 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
 
 
 def _same(page: Page, before: Page) -> bool:
-    has_content = page.digest is not None or (page.html is None and not before.has_body)
-    one, other = ((p.digest, p.status_code, p.redirect_to) for p in (page, before))
+    has_content = page.digest is not None or (page.body is None and not before.has_body)
+    one, other = ((p.digest, p.status, p.redirect_to) for p in (page, before))
     # Without a body the links are the content; a capture that brings none says nothing of them.
     same_links = page.digest is not None or page.outlinks is None or page.links_digest == before.links_digest
     return has_content and one == other and same_links
@@ -191,12 +191,12 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
         return [late, PageWrite(_with_content_of(before, page), with_content=False)]
     if known is not None and brought(known.capture) == brought(page) and (is_stored or page.content_at is None):
         return []
-    if before.content_at is None and page.status_code >= 400:
+    if before.content_at is None and page.status >= 400:
         return [late, PageWrite(_changed(before, before.change_count + 1))]
     # After an error only a page that is none comes back.
-    if _is_unfounded(before) and (page.status_code < 300 or before.content_at is None):
+    if _is_unfounded(before) and (page.status < 300 or before.content_at is None):
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
-        founded = replace(_with_content_of(before, page), html=page.html)
+        founded = replace(_with_content_of(before, page), body=page.body)
         return [late, PageWrite(replace(_changed(founded, before.change_count), changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
@@ -214,7 +214,7 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
     count = before.change_count + 1
     # A late capture that crossed a delete may have left a version above the page's own.
     known = (version for version in versions if version.at <= page.fetched_at)
-    good = next((version for version in known if version.capture.status_code < 300), None)
+    good = next((version for version in known if version.capture.status < 300), None)
     if good is None:
         return PageWrite(_changed(page, count))
     return _again(page, before, good)
@@ -232,7 +232,7 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
     again = replace(
         page,
         **_told(page, capture),
-        status_code=capture.status_code if page.status_code == 304 else page.status_code,
+        status=capture.status if page.status == 304 else page.status,
         digest=capture.digest,
         size=capture.size,
         truncated=capture.truncated,
@@ -254,7 +254,7 @@ def _with_content_of(before: Page, page: Page) -> Page:
     return replace(
         _repeated(before, page),
         truncated=page.truncated,
-        has_body=page.html is not None,
+        has_body=page.body is not None,
         outlinks=page.outlinks,
         outlink_count=page.outlink_count,
         only_self_links=page.only_self_links,
@@ -267,7 +267,7 @@ def _repeated(page: Page, before: Page) -> Page:
         page,
         same_as=None,
         **_told(page, before),
-        status_code=before.status_code if page.status_code == 304 else page.status_code,
+        status=before.status if page.status == 304 else page.status,
         digest=before.digest,
         size=before.size,
         links_digest=before.links_digest,
@@ -292,5 +292,5 @@ def _changed(page: Page, count: int) -> Page:
         changed_at=page.fetched_at,
         change_count=count,
         content_at=page.fetched_at,
-        has_body=page.html is not None,
+        has_body=page.body is not None,
     )

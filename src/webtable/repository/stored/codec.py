@@ -13,7 +13,8 @@ from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
-from webtable._page.page import LINK_BYTES, LinkCounts, Page
+from webtable._page.memory import LINK_BYTES
+from webtable._page.page import LinkCounts, Page
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.stored.content import ContentCodec
 from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from webtable.schema import Layout
     from webtable.store import Cell
 
-EXTRA_COLUMNS = ("html", "outlinks", "link_counts")
+EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
 """The columns of a page that are cells of their own, and so are read only where they are asked for."""
 PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
 """Everything that a page has, as `columns=` takes it."""
@@ -65,7 +66,7 @@ class PageCodec(ContentCodec):
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:
             raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
-        extra = {"html": self.columns.html, "outlinks": self.columns.urls, "link_counts": self.columns.links}
+        extra = {"body": self.columns.body, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
 
@@ -103,7 +104,7 @@ class PageCodec(ContentCodec):
                 raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
 
     def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
-        remedy = CellTooLarge.CUTS if cell.column == self.columns.html else ""
+        remedy = CellTooLarge.CUTS if cell.column == self.columns.body else ""
         return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
 
     def page(self, row: Row) -> Page | None:
@@ -128,7 +129,7 @@ class PageCodec(ContentCodec):
 
     def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
         """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
-        with_html = self.columns.html in columns or self.family in columns
+        with_html = self.columns.body in columns or self.family in columns
         with_links = self.columns.urls in columns
 
         def weight(row: Row) -> int:
@@ -154,8 +155,8 @@ class PageCodec(ContentCodec):
         at = milliseconds(page.content_at)
         if not self._compress and (captures := cells.get(names.capture)) and captures[0].timestamp != at:
             return page
-        if page.has_body and (body := cells.get(names.html)) and body[0].timestamp == at:
-            force_setattr(page, "html", self.body(row, body[0]))
+        if page.has_body and (body := cells.get(names.body)) and body[0].timestamp == at:
+            force_setattr(page, "body", self.body(row, body[0]))
         if page.outlink_count is not None and (links := cells.get(names.urls)) and links[0].timestamp == at:
             force_setattr(page, "outlinks", self.links(row, links[0]))
         return page
@@ -170,14 +171,14 @@ class PageCodec(ContentCodec):
 
         So it is after a late capture, one that was fetched before *page* and after its content was stored.
         """
-        return (page.has_body and page.html is None and self.columns.html in row.cells) or (
+        return (page.has_body and page.body is None and self.columns.body in row.cells) or (
             page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells
         )
 
     def wanted(self, columns: Collection[bytes]) -> tuple[bool, bool]:
         """Return whether the body and whether the links are among the stored *columns*."""
         names = self.columns
-        return names.html in columns or self.family in columns, names.urls in columns
+        return names.body in columns or self.family in columns, names.urls in columns
 
     def lacks(self, page: Page, columns: Collection[bytes]) -> bool:
         """Whether *page*, which was read with the stored *columns*, has none of the content there that it should have.
@@ -185,7 +186,7 @@ class PageCodec(ContentCodec):
         Links are only asked for of a page with a body, or with their digest: a count of links may have been given
         without them.
         """
-        return (page.has_body and page.html is None and self.wanted(columns)[0]) or (
+        return (page.has_body and page.body is None and self.wanted(columns)[0]) or (
             page.outlinks is None
             and page.outlink_count is not None
             and (page.has_body or page.links_digest is not None)
@@ -233,7 +234,7 @@ class PageCodec(ContentCodec):
             **{name: getattr(fields, name) for name in CAPTURED},
             url=url,
             # One of the same millisecond may have left a body or links that are not its own.
-            html=None if body is None or fields.digest is None else self.body(row, body),
+            body=None if body is None or fields.digest is None else self.body(row, body),
             fetched_at=fetched_at,
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,
@@ -243,17 +244,17 @@ class PageCodec(ContentCodec):
 def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
     """Return page columns as a tuple; a single name may stand for itself. Raises `UnknownColumn` for what is no list.
 
-    >>> column_names("html"), column_names(["html", "outlinks"]), column_names(None)
-    (('html',), ('html', 'outlinks'), ())
+    >>> column_names("body"), column_names(["body", "outlinks"]), column_names(None)
+    (('body',), ('body', 'outlinks'), ())
     """
     if not isinstance(columns, Iterable | None):
-        raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['html']")
+        raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['body']")
     return (columns,) if isinstance(columns, str) else tuple(columns or ())
 
 
 def bare(page: Page) -> Page:
     """Return *page* as its metadata cell has it: what an index knows of it."""
-    return replace(page, html=None, outlinks=None, link_counts=None, same_as=None)
+    return replace(page, body=None, outlinks=None, link_counts=None, same_as=None)
 
 
 def as_stored(page: Page) -> Page:

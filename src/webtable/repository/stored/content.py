@@ -61,29 +61,29 @@ class ContentCodec:
         self._compress = layout.compression != "none"
         self.family = f"{self.columns.content}:".encode()
         """The family of bodies and captures."""
-        self.body_and_links = self.columns.html, self.columns.urls
+        self.body_and_links = self.columns.body, self.columns.urls
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
         """Return those of the stored *columns* that are content."""
         names = self.columns
-        return [column for column in columns if column in (names.html, names.urls, names.capture, self.family)]
+        return [column for column in columns if column in (names.body, names.urls, names.capture, self.family)]
 
     def with_checksums(self, columns: list[bytes]) -> list[bytes]:
         """Return the stored *columns* and, where the checksums of any are in the capture, that too."""
         names = self.columns
-        if self._compress or not (names.html in columns or names.urls in columns):
+        if self._compress or not (names.body in columns or names.urls in columns):
             return columns
-        if names.html in columns:
+        if names.body in columns:
             # Both are all that the family has, and a family is read faster than two columns.
-            return [self.family if column == names.html else column for column in columns]
+            return [self.family if column == names.body else column for column in columns]
         return [*columns, names.capture]
 
     def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
         """Return the body and the links of each of *pages* as they are stored; *threads* as `pack` takes them."""
-        values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
+        values = [value for page in pages for value in (page.body, _links_json(page)) if value is not None]
         packed = iter(pack(values, compress=self._compress, threads=threads))
         return [
-            (None if page.html is None else next(packed), None if page.outlinks is None else next(packed))
+            (None if page.body is None else next(packed), None if page.outlinks is None else next(packed))
             for page in pages
         ]
 
@@ -109,7 +109,7 @@ class ContentCodec:
     ) -> list[NewCell]:
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
         if body is not None:
-            cells.append(NewCell(self.columns.html, timestamp, body))
+            cells.append(NewCell(self.columns.body, timestamp, body))
         if links is not None:
             cells.append(NewCell(self.columns.urls, timestamp, links))
         return cells
@@ -141,7 +141,7 @@ class ContentCodec:
             self._check(row, cell, b'"body_crc32":"')
             return self.unpacked(cell.value)
         except UNREADABLE as exc:
-            raise self.damaged(row.key, self.columns.html, exc) from exc
+            raise self.damaged(row.key, self.columns.body, exc) from exc
 
     def unpacked(self, stored: bytes) -> bytes:
         """Return a body, or links as JSON, from what is stored; raises `ValueError` for a frame that is damaged."""

@@ -10,17 +10,17 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import SAID, Page, Size, Status
+from webtable._page.page import SAID, STORED_NAMES, Page, Size, Status
 from webtable.errors import DamagedRow
 
 
-class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
+class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAMES):
     """What a history needs to know of a version without its body: the value of the capture column."""
 
     digest: str | None = None
     size: Size | None = None
     title: str | None = None
-    status_code: Status = 200
+    status: Status = 200
     content_type: str | None = None
     truncated: bool = False
     headers: Mapping[str, str] = {}
@@ -60,7 +60,7 @@ KEPT = (
 """The fields that are made when a page is stored, of what is stored already."""
 GIVEN = tuple(name for name in Page.__struct_fields__ if name not in KEPT)
 """The fields by which a page is stored; digest and size count where the body was cut or is not given."""
-DAMAGED_CAPTURE = Capture(status_code=999)
+DAMAGED_CAPTURE = Capture(status=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
 
 
@@ -171,7 +171,7 @@ def is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
 
 def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
     """Return what makes the content of a capture another one than that of the capture before it."""
-    return one.digest, one.status_code, one.redirect_to
+    return one.digest, one.status, one.redirect_to
 
 
 def content_date(page: Page) -> datetime | None:

@@ -233,7 +233,7 @@ class PageReader:
         """Return *page* with what it has of *columns* under its `content_at`, and with nothing else."""
         with_body, with_links = self._codec.wanted(columns)
         own = self.content_of(row, page, with_body=with_body)
-        return replace(page, html=own.html, outlinks=own.outlinks if with_links else None)
+        return replace(page, body=own.body, outlinks=own.outlinks if with_links else None)
 
     def what_is_left(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
         """Return the page of *row*, None where there is none or its metadata cannot be read, and its links.
@@ -265,7 +265,7 @@ class PageReader:
 
     def _content(self, stored: Row | None, row: bytes, page: Page) -> Page | DamagedRow:
         try:
-            filled = replace(page, html=None, outlinks=None)
+            filled = replace(page, body=None, outlinks=None)
             if stored is None or self._codec.is_stale(self._codec.fill(filled, stored), stored):
                 filled = self.content_of(row, page)
             self.check(row, filled)
@@ -277,10 +277,10 @@ class PageReader:
     def check(self, row: bytes, page: Page) -> None:
         """Raise `DamagedRow` where the body of *page*, as far as it is here, is not that of its digest and size."""
         try:
-            if page.html is not None:
-                check_body(page.html, page)
+            if page.body is not None:
+                check_body(page.body, page)
         except ValueError as exc:
-            raise self._codec.damaged(row, self._codec.columns.html, exc) from exc
+            raise self._codec.damaged(row, self._codec.columns.body, exc) from exc
 
     def content_of(self, row: bytes, page: Page, *, with_body: bool = True) -> Page:
         """Return *page* with the body and the links that were stored under its `content_at`; raises `DamagedRow`."""
@@ -288,7 +288,7 @@ class PageReader:
             return page
         timestamp = milliseconds(page.content_at)
         names = self._codec.columns
-        columns = self._codec.with_checksums([*([names.html] if with_body else []), names.urls])
+        columns = self._codec.with_checksums([*([names.body] if with_body else []), names.urls])
         (found,) = self._store.read(self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1)))
-        bare = replace(page, html=None, outlinks=None)
+        bare = replace(page, body=None, outlinks=None)
         return self._codec.fill(bare, found) if found else bare

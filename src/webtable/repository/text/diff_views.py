@@ -31,7 +31,7 @@ _DEPTH = 8
 class DifferenceRow(NamedTuple):
     """One of the differences as a row of a table: the part of the page, what in it, and both values as text.
 
-    `part` is title, status_code, header, link or text; `name` is that of the header, or where the link leads. A line of
+    `part` is title, status, header, link or text; `name` is that of the header, or where the link leads. A line of
     text that is the same in both is left out.
     """
 

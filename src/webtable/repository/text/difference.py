@@ -35,7 +35,7 @@ class Difference(Tabular[DifferenceRow]):
     old: Page
     new: Page
     title: tuple[str | None, str | None] | None
-    status_code: tuple[int, int] | None
+    status: tuple[int, int] | None
     headers: dict[str, tuple[str | None, str | None]]
     """The old and new value of each header that changed, None where it was absent."""
     text: tuple[str, ...]
@@ -50,7 +50,7 @@ class Difference(Tabular[DifferenceRow]):
     @property
     def is_empty(self) -> bool:
         """Whether there is no difference, but of markup, order of links and clocks."""
-        return not (self.title or self.status_code or self.headers or self.text or self._links)
+        return not (self.title or self.status or self.headers or self.text or self._links)
 
     @property
     def _columns(self) -> Columns:
@@ -62,8 +62,8 @@ class Difference(Tabular[DifferenceRow]):
     def __iter__(self) -> Iterator[DifferenceRow]:
         if self.title:
             yield DifferenceRow("title", None, *self.title)
-        if self.status_code:
-            yield DifferenceRow("status_code", None, *map(str, self.status_code))
+        if self.status:
+            yield DifferenceRow("status", None, *map(str, self.status))
         yield from (DifferenceRow("header", name, *values) for name, values in self.headers.items())
         yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
         yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
@@ -86,8 +86,8 @@ class Difference(Tabular[DifferenceRow]):
             yield "no difference"
         if self.title:
             yield f"title: {_change(self.title)}"
-        if self.status_code:
-            yield f"status code: {self.status_code[0]} -> {self.status_code[1]}"
+        if self.status:
+            yield f"status code: {self.status[0]} -> {self.status[1]}"
         yield from (f"header {name}: {_change(values)}" for name, values in self.headers.items())
         yield from (f"link added: {_shown(link)}" for link in self.links_added)
         yield from (f"link removed: {_shown(link)}" for link in self.links_removed)
@@ -105,8 +105,8 @@ def difference(old: Page, new: Page) -> Difference:
     line and what ends it do not count.
 
     >>> from datetime import UTC, datetime
-    >>> first = Page(url="https://example.com/", html=b"<p>Tea<p>2.50", fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
-    >>> second = Page(url="https://example.com/", html=b"<p>Tea<p>2.80", fetched_at=datetime(2026, 1, 2, tzinfo=UTC))
+    >>> first = Page(url="https://example.com/", body=b"<p>Tea<p>2.50", fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
+    >>> second = Page(url="https://example.com/", body=b"<p>Tea<p>2.80", fetched_at=datetime(2026, 1, 2, tzinfo=UTC))
     >>> print(difference(first, second))
     https://example.com/: 2026-01-01T00:00:00Z -> 2026-01-02T00:00:00Z
     --- 2026-01-01T00:00:00Z
@@ -123,7 +123,7 @@ def difference(old: Page, new: Page) -> Difference:
         old=old,
         new=new,
         title=None if old_title == new_title else (old_title, new_title),
-        status_code=None if old.status_code == new.status_code else (old.status_code, new.status_code),
+        status=None if old.status == new.status else (old.status, new.status),
         headers=_headers(old.headers, new.headers),
         text=_text(old, new),
         links_added=tuple(link for url, link in after.items() if url not in before),
@@ -142,17 +142,17 @@ def _headers(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tupl
 
 def _was_read(page: Page) -> bool:
     # A version from the history has no `has_body`, but its size.
-    return page.html is not None or not (page.has_body or page.size)
+    return page.body is not None or not (page.has_body or page.size)
 
 
 def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
     """Return the title of *page*, and its links by their URLs, None where they were not read."""
     title, links = page.title, page.outlinks
-    if page.html is None:
+    if page.body is None:
         unread = links is None and (page.outlink_count or not _was_read(page))
         return title, None if unread else _by_url(links or ())
     if (title is None or links is None) and (page.content_type is None or is_html(page.content_type)):
-        found = extract(page.html, page.url, charset_of(page))
+        found = extract(page.body, page.url, charset_of(page))
         title, links = title or found.title, found.outlinks if links is None else links
     return title, _by_url(links or ())
 
@@ -166,7 +166,7 @@ def _text(old: Page, new: Page) -> tuple[str, ...]:
         return () if _has_digest_of(old, new) else (f"body, not read: {_size(old)} -> {_size(new)}",)
     before, after = _lines_of(old), _lines_of(new)
     if before is None or after is None:
-        return () if old.html == new.html else (f"binary body: {_size(old)} -> {_size(new)}",)
+        return () if old.body == new.body else (f"binary body: {_size(old)} -> {_size(new)}",)
     changes = list(unified(before, after))
     return (f"--- {_moment(old)}", f"+++ {_moment(new)}", *changes) if changes else ()
 
@@ -174,20 +174,20 @@ def _text(old: Page, new: Page) -> tuple[str, ...]:
 def _has_digest_of(old: Page, new: Page) -> bool:
     """Whether both have the same digest; that of a body which is here is taken as the other one's was."""
     for page, digest in ((old, new.digest), (new, old.digest)):
-        if digest is not None and page.html is not None and not page.truncated:
-            return digest_like(digest, page.html) == digest
-    return old.digest == new.digest and (old.digest is not None or old.html is new.html)
+        if digest is not None and page.body is not None and not page.truncated:
+            return digest_like(digest, page.body) == digest
+    return old.digest == new.digest and (old.digest is not None or old.body is new.body)
 
 
 def _lines_of(page: Page) -> list[str] | None:
-    if page.html is None:
+    if page.body is None:
         return []
     text = text_of(page)
     return None if text is None else [line.rstrip() for line in text.splitlines()]
 
 
 def _size(page: Page) -> str:
-    size = len(page.html or b"") if page.size is None else page.size
+    size = len(page.body or b"") if page.size is None else page.size
     return plural(size, "byte")
 
 

@@ -66,7 +66,7 @@ _OWN = (
         share=3,
         marked=lambda hit: joined(hit.excerpts),
     ),
-    column("status_code", "status", "page.status_code", heading="status"),
+    column("status", "status", "page.status", heading="status"),
     column("fetched_at", "time", "page.fetched_at", heading="fetched"),
 )
 HITS = declared(
@@ -97,7 +97,7 @@ class Matcher:
         """Return what was found in *page*, None where one of the words is missing.
 
         >>> from webtable._page.page import Page, charset_of
-        >>> page = Page(url="https://example.com/", title="A table", html=b"<p>of the web", content_type="text/html")
+        >>> page = Page(url="https://example.com/", title="A table", body=b"<p>of the web", content_type="text/html")
         >>> found = Matcher(Words.of("WEB table")).hit(page)
         >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
         ('A [table]', 'of the [web]', 2)
@@ -113,7 +113,7 @@ class Matcher:
 
 def text_of(page: Page) -> str | None:
     """Return what can be read of the body of *page*, None where it has no body here or one that is no text."""
-    return None if page.html is None else plain_text(page.html, charset_of(page), page.content_type)
+    return None if page.body is None else plain_text(page.body, charset_of(page), page.content_type)
 
 
 @dataclass(frozen=True, slots=True)

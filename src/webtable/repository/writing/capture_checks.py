@@ -95,7 +95,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    if page.html is None:
+    if page.body is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
     # The time to live may have been raised since the layout was read last.
@@ -158,8 +158,8 @@ def _check_each_type(page: Page) -> None:
 
 
 def _check_numbers(page: Page) -> None:
-    if not 100 <= page.status_code <= 999:
-        raise InvalidCapture(f"{page.url[:200]}: status_code={page.status_code} is no status: they are from 100 to 999")
+    if not 100 <= page.status <= 999:
+        raise InvalidCapture(f"{page.url[:200]}: status={page.status} is no status: they are from 100 to 999")
     for name in ("size", "outlink_count", "change_count"):
         if not 0 <= (getattr(page, name) or 0) < 2**63:
             raise InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
@@ -169,8 +169,8 @@ def _check_is_known(page: Page) -> None:
     # By its default it would be stored as a page with status 200, which nobody has seen.
     if page == Page(url=page.url, fetched_at=page.fetched_at):
         raise InvalidCapture(
-            f"{page.url[:200]}: nothing is known of it but its URL: give its body (html=b'' for an empty one), or its "
-            "headers, a status_code other than 200, or what else was fetched"
+            f"{page.url[:200]}: nothing is known of it but its URL: give its body (body=b'' for an empty one), or its "
+            "headers, a status other than 200, or what else was fetched"
         )
 
 
@@ -189,7 +189,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     *digest* is that of the whole body, as the size is; a long one is cut to *max_body*. Of one that came cut they are
     what the page says, if it says that there was more.
     """
-    links, body = page.outlinks, page.html
+    links, body = page.outlinks, page.body
     if links is not None:
         first: dict[str, Link] = {}
         for link in links:
@@ -199,7 +199,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     is_told = body is None or (page.truncated and (page.size or 0) > len(body))
     return replace(
         page,
-        html=body[:max_body] if body is not None and is_cut else body,
+        body=body[:max_body] if body is not None and is_cut else body,
         digest=page.digest if is_told else digest,
         size=page.size if is_told or body is None else len(body),
         truncated=page.truncated or is_cut,

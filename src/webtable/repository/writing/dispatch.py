@@ -8,7 +8,8 @@ from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import clock
-from webtable._page.page import Page, memory_of
+from webtable._page.memory import memory_of
+from webtable._page.page import Page
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.repository.metrics import WriterMetrics
@@ -73,7 +74,7 @@ class Buffer:
         if self.rows.isdisjoint(rows):
             return False
         last = self._last.get(row)
-        return last is None or page.html is None or page.same_as is not None or page.fetched_at <= last
+        return last is None or page.body is None or page.same_as is not None or page.fetched_at <= last
 
     def following(self) -> Buffer:
         """Return the empty buffer that comes after this one."""

@@ -127,7 +127,7 @@ class Writers:
             if get(self._frame, url, None, (), verify=False) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
             moment = clock.now() if fetched_at is None else fetched_at
-            page = Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {})
+            page = Page(url=url, status=304, same_as=url, fetched_at=moment, headers=headers or {})
             self.put(page, new_writer)
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class PackedPage(NamedTuple):
 
     def packed_as(self, page: Page) -> Packed | None:
         """Return what is `packed` where that is the content of *page*, as it is to be written; else None."""
-        is_own = page.html is self.page.html and page.outlinks is self.page.outlinks
+        is_own = page.body is self.page.body and page.outlinks is self.page.outlinks
         return self.packed if is_own else None
 
 
@@ -88,7 +88,7 @@ class Packer:
         self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool
     ) -> list[PackedPage]:
         codec = self._frame.codec
-        digests = [None if page.html is None else digest_of(page.html) for _, page in part]
+        digests = [None if page.body is None else digest_of(page.body) for _, page in part]
         known = read()
         states = [known[row] for row, _ in part]
         pages = [
@@ -106,7 +106,7 @@ def _slices(batch: Sequence[tuple[bytes, Page]]) -> Iterator[Sequence[tuple[byte
         if at > start and (at - start == SLICE_PAGES or size >= SLICE_BYTES):
             yield batch[start:at]
             start, size = at, 0
-        size += len(page.html or b"")
+        size += len(page.body or b"")
     yield batch[start:]
 
 
@@ -115,7 +115,7 @@ def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
 
     So content that comes again is the same for everybody who compares digests.
     """
-    if digest is None or page.html is None or not (stored.page or stored.versions):
+    if digest is None or page.body is None or not (stored.page or stored.versions):
         return digest
     there = [version.capture.digest for version in stored.versions]
     if stored.page is not None:
@@ -123,7 +123,7 @@ def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
     if digest in there:
         return digest
     others = {other for other in there if other is not None and algorithm_of(other) != algorithm_of(digest)}
-    return next((other for other in others if digest_like(other, page.html) == other), digest)
+    return next((other for other in others if digest_like(other, page.body) == other), digest)
 
 
 def _is_stored(page: Page, stored: Stored) -> bool:

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import clock
-from webtable._page.page import Link, Page, memory_of
+from webtable._page.memory import memory_of
+from webtable._page.page import Link, Page
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import PageChange
 from webtable.repository.stored.captures import decide
@@ -154,9 +155,9 @@ def _stored_after(stored: Stored, write: PageWrite) -> Stored:
     """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
     page, versions = write.page, stored.versions
     if write.with_content:
-        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
         versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
-    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
+    return Stored(replace(page, body=None, outlinks=None), versions, stored.deleted)
 
 
 def _rests_on_older(page: Page, stored: Stored) -> bool:
@@ -166,8 +167,8 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
         return False
     if page.fetched_at < before.fetched_at:
         return versions[-1].at > page.fetched_at
-    if page.status_code == 304 and before.status_code >= 400:
-        return all(version.capture.status_code >= 300 for version in versions)
+    if page.status == 304 and before.status >= 400:
+        return all(version.capture.status >= 300 for version in versions)
     if page.same_as is not None and content_date(page) is not None:
         return all(version.at != page.content_at for version in versions)
     return before.has_body and all(version.at != before.content_at for version in versions)
@@ -199,7 +200,7 @@ def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes,
         place = next((at for at, version in enumerate(versions) if version.at <= page.fetched_at), len(versions))
         if place < len(versions) and versions[place].at == page.fetched_at:
             continue
-        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
         versions.insert(place, Version(page.fetched_at, capture))
         if len(versions) <= most:
             continue

@@ -40,19 +40,19 @@ def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> 
     """
     wanted: dict[bytes, int] = {}
     for index, (row, page) in enumerate(batch):
-        if page.same_as is not None and page.html is None:
+        if page.same_as is not None and page.body is None:
             repeated = row_of(frame.key, page)
             if repeated is not None and repeated != row:
                 wanted.setdefault(repeated, index)
     if not wanted:
         return {}, len(batch)
     rows, count = list(wanted), len(batch)
-    sizes = frame.pages.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
+    sizes = frame.pages.weights(rows, ("body", "outlinks")) if len(rows) > 1 else [0] * len(rows)
     for place, total in enumerate(accumulate(sizes)):
         if total > room and place:
             rows, count = rows[:place], wanted[rows[place]]
             break
-    pages = frame.pages.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
+    pages = frame.pages.read_each(rows, ("body", "outlinks"), weights=sizes[: len(rows)], verify=True)
     return {row: page for row, page in zip(rows, pages, strict=True) if page is not None}, count
 
 
@@ -61,7 +61,7 @@ def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Pag
 
     Returns the error where that cannot be read.
     """
-    if page.same_as is None or page.html is not None:
+    if page.same_as is None or page.body is not None:
         return page if page.same_as is None else replace(page, same_as=None)
     repeated = row_of(key, page)
     if repeated == row:
@@ -70,12 +70,12 @@ def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Pag
     if isinstance(source, DamagedRow):
         return source
     # What the other URL has come to have since then is not what was repeated.
-    if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
+    if source is None or source.body is None or (source.changed_at or source.fetched_at) > page.fetched_at:
         return replace(page, same_as=None)
     return replace(
         page,
         same_as=None,
-        html=source.html,
+        body=source.body,
         **said(source),
         content_type=page.content_type or source.content_type,
         charset=page.charset or source.charset,
@@ -111,8 +111,8 @@ def _with_content(page: Page, content: Page) -> Page:
     return with_self_links(
         replace(
             page,
-            html=content.html,
-            has_body=content.html is not None,
+            body=content.body,
+            has_body=content.body is not None,
             outlinks=links,
             outlink_count=None if links is None else len(links),
         )

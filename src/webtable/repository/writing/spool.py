@@ -13,7 +13,8 @@ import zstandard
 
 from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
-from webtable._page.page import Page, memory_of
+from webtable._page.memory import memory_of
+from webtable._page.page import Page
 from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument, InvalidCapture, WriteFailed
 

@@ -141,7 +141,7 @@ class Writer:
         """Put *pages*, and return how many they were: any number of them, or a table with a row for each.
 
         A table is what speaks the Arrow PyCapsule protocol: a data frame of pandas or polars, a table or a reader of
-        pyarrow, an answer of webtable. Its columns are named as the fields of a page, `url` at least; `html` may be
+        pyarrow, an answer of webtable. Its columns are named as the fields of a page, `url` at least; `body` may be
         text. Columns that webtable makes itself (`host`, `changed_at`) are passed over. Needs `hbase-webtable[arrow]`.
         Raises what `put` does, `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a row that is no page; what
         comes in front of it is put.
