@@ -25,8 +25,6 @@ PAIRS = [
     (webtable.repository.Hosts, aio.Hosts),
     (webtable.KeyedTable, aio.KeyedTable),
 ]
-OF_THE_LIBRARY = {"after_fork", "check_process", "held", "send_batch"}
-"""What other rooms of the library call of a writer."""
 
 
 def page(path: str, **fields: object) -> Page:
@@ -44,7 +42,7 @@ def methods(owner: type) -> dict[str, object]:
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda owner: owner.__name__)
 def test_every_public_name_has_its_counterpart(ours, theirs):
-    missing = set(public(ours)) - set(public(theirs)) - OF_THE_LIBRARY
+    missing = set(public(ours)) - set(public(theirs))
 
     assert missing == set()
 
@@ -54,12 +52,11 @@ def test_a_counterpart_takes_the_same_parameters(ours, theirs):
     found = methods(theirs)
 
     for name, method in methods(ours).items():
-        if name not in OF_THE_LIBRARY:
-            parameters = dict(inspect.signature(found[name]).parameters)
-            if name == "open":
-                parameters.pop("threads")
-            assert parameters == dict(inspect.signature(method).parameters), name
-            assert getattr(found[name], "__wrapped__", method) is method, name
+        parameters = dict(inspect.signature(found[name]).parameters)
+        if name == "open":
+            parameters.pop("threads")
+        assert parameters == dict(inspect.signature(method).parameters), name
+        assert getattr(found[name], "__wrapped__", method) is method, name
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda owner: owner.__name__)
@@ -69,7 +66,7 @@ def test_what_is_not_lazy_is_awaited(ours, theirs):
     for name, method in methods(ours).items():
         returned = str(method.__annotations__["return"])
         is_lazy = (returned in lazy or returned.startswith(("Results[", "Iterator["))) and name != "indexed"
-        if name not in OF_THE_LIBRARY | {"token_behind"}:
+        if name != "token_behind":
             assert inspect.iscoroutinefunction(methods(theirs)[name]) is not is_lazy, name
 
 

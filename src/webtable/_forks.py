@@ -1,4 +1,4 @@
-"""What a fork leaves behind: the threads are gone, locks may be held for ever, connections are another process's."""
+"""Objects renewed after a fork: threads are gone in the child, locks may stay held, connections are the parent's."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ class Forked(Protocol):
     """An object that has something which does not outlive a fork."""
 
     def after_fork(self) -> None:
-        """Make locks anew and let go of threads and connections; called in the child, before anything else runs."""
+        """Make new locks, and drop threads and connections; called in the child, before anything else runs."""
 
 
 _known: weakref.WeakSet[Forked] = weakref.WeakSet()
+_forks = 0
+
+
+def generation() -> int:
+    """Return a number that differs in each child from that of its parent, unlike a process id, which may be reused."""
+    return _forks
 
 
 def renew_after_fork(one: Forked) -> None:
     """Have `one.after_fork()` called in every process that is forked from this one, as long as *one* is in use.
 
-    A lock that another thread holds at the moment of the fork is never given back in the child, where that thread is
-    not: whoever has locks makes them anew there. What they guard was left between two instructions of Python.
+    A lock that another thread holds at the moment of the fork is never released in the child, where that thread does
+    not exist, so the child needs new locks. The data that they guard may be half changed.
     """
     _known.add(one)
 
 
 def _in_child() -> None:
+    global _forks
+    _forks += 1
     for one in list(_known):
         one.after_fork()
 

@@ -441,7 +441,7 @@ def test_a_capture_that_the_table_cannot_keep_is_refused_before_anything_is_writ
 
 
 def test_a_page_of_which_nothing_but_its_url_is_known_is_refused(site):
-    with pytest.raises(InvalidCapture, match="nothing is known of it but its URL"):
+    with pytest.raises(InvalidCapture, match="the page has only a URL"):
         site.table.put(Page(url=site.url("/unknown")))
 
     known = ({"body": b""}, {"status": 204}, {"headers": {"server": "x"}}, {"title": "moved"})

@@ -240,7 +240,7 @@ def test_pages_that_are_left_in_a_file_are_a_warning_that_names_it(table, tmp_pa
 
     [record] = [one for one in caplog.records if one.event == "spooled"]
     assert record.levelname == "WARNING"
-    assert "left 1 pages in " in record.getMessage()
+    assert "wrote 1 pages to " in record.getMessage()
     assert "left.jsonl.zst" in record.getMessage()
     assert "the body" not in caplog.text
     assert losing.metrics.events["spooled"] == 1

@@ -1,4 +1,4 @@
-"""The writer for asyncio: where the buffer is full, `await put(page)` waits, and no loop does."""
+"""The writer for asyncio: if the buffer is full, `await put(page)` waits, and does not block the loop."""
 
 from __future__ import annotations
 
@@ -16,56 +16,57 @@ if TYPE_CHECKING:
     from typing import Any
 
     from webtable._page.page import Page
+    from webtable.repository.metrics import WriterMetrics
     from webtable.repository.writing.outcomes import Dropped, PageOutcome
 
 
 class Receipt(Wrapped[sync.Receipt]):
-    """What becomes of one page that was put: awaited, it returns its `PageOutcome`, or raises what kept it from that.
+    """An awaitable of the `PageOutcome` of one page that was put; raises the error if the page was not stored.
 
-    A receipt may be awaited many times, by several tasks, and dropped; a task that is cancelled leaves it as it was.
+    A receipt may be awaited many times, by several tasks, or dropped; cancelling such a task does not affect it.
     """
 
     @property
     def url(self) -> str:
-        """The page's."""
+        """The URL of the page."""
         return self._core.url
 
     def done(self) -> bool:
-        """Whether it is known what became of the page."""
+        """Whether the outcome of the page is known."""
         return self._core.done()
 
     def __await__(self) -> Generator[Any, None, PageOutcome]:
         return self.result().__await__()
 
     async def result(self) -> PageOutcome:
-        """Return the outcome of a page that is stored; what the writer still holds is sent at once.
+        """Return the outcome of the page, once it is stored; the writer's buffer is sent at once.
 
-        Raises what kept the page from being stored.
+        Raises the error if the page was not stored.
         """
         if not self._core.done():
-            await self._calls.run(self._core.ask)
+            await self._calls.run(self._core._send)
         return await asyncio.wrap_future(self._core)
 
     async def exception(self) -> BaseException | None:
-        """Return what kept the page from being stored, None where it is; sends as `result` does."""
+        """Return the error of a page that was not stored, else None; sends the buffer as `result` does."""
         try:
             await self.result()
         except asyncio.CancelledError:
             raise
-        except Exception as exc:  # noqa: BLE001 - it is what was asked for
+        except Exception as exc:  # noqa: BLE001 - this method returns the error
             return exc
         return None
 
 
 class Writer(Wrapped[sync.Writer]):
-    """Stores pages: `webtable.Writer`, whose calls are awaited; made by `WebTable.writer`.
+    """Stores pages: `webtable.Writer` with awaitable methods; made by `WebTable.writer`.
 
-    Its calls are made one after another, in the order in which they were awaited, in a thread of its own. Where the
-    buffer is full `put` waits there, and those behind it for their turn: whoever awaits is slowed down, not the loop.
+    Calls are made one after another, in the order in which they were awaited, in a thread of the writer. If the buffer
+    is full, `put` waits in that thread, and later calls wait for it: the tasks are slowed down, not the loop.
 
-    A `put` whose task is cancelled has taken its page, or not; `flush` and `close` go on, and may be awaited again:
-    what they were to raise comes with the next of them, or with `close` of the table. Functions given to `writer`, and
-    what `put_many` takes, are called in threads.
+    A `put` whose task is cancelled may or may not have taken its page. A cancelled `flush` or `close` goes on, and may
+    be awaited again: its errors are raised by the next one, or by `close` of the table. Callbacks given to `writer`,
+    and iterables given to `put_many`, run in threads.
     """
 
     def __init__(self, core: sync.Writer, table: Calls, missed: Missed) -> None:
@@ -85,18 +86,23 @@ class Writer(Wrapped[sync.Writer]):
 
     @property
     def unchanged(self) -> int:
-        """How many of them brought no new content."""
+        """How many of them brought no new content: they repeat stored content, or were stored already."""
         return self._core.unchanged
 
     @property
     def dropped(self) -> Dropped:
-        """How many contents the limits of the table have dropped, so far."""
+        """How many contents were dropped because of the limits of the table, so far."""
         return self._core.dropped
 
-    async def put(self, page: Page) -> Receipt:
-        """Take *page* to be stored, and return a receipt, to be awaited by who wants to know of this one.
+    @property
+    def metrics(self) -> WriterMetrics:
+        """How many pages, bytes and batches the writer holds now; zeros if it is closed, or another process's."""
+        return self._core.metrics
 
-        Raises as `webtable.Writer.put` does.
+    async def put(self, page: Page) -> Receipt:
+        """Take *page* to be stored, and return a receipt, which can be awaited.
+
+        Raises what `webtable.Writer.put` does.
         """
         receipt = await self._calls.run(partial(self._core.put, page))
         return Receipt(receipt, self._table)
@@ -104,11 +110,11 @@ class Writer(Wrapped[sync.Writer]):
     put_many = awaited(sync.Writer.put_many)
 
     async def flush(self) -> None:
-        """Store all that was put, and return when it is; raises as `webtable.Writer.flush` does."""
+        """Store everything that was put, and return when it is stored; raises what `webtable.Writer.flush` does."""
         await self._ended(self._core.flush)
 
     async def close(self) -> None:
-        """Flush, and stop the writer; raises as `flush` does, when all that can be stored is stored."""
+        """Flush, and stop the writer; raises what `flush` does, once everything that can be stored is stored."""
         await self._ended(self._core.close)
         self._calls.close()
 
@@ -121,10 +127,10 @@ class Writer(Wrapped[sync.Writer]):
         await self.close()
 
     async def _ended(self, job: Callable[[], None]) -> None:
-        """Do *job*, and raise with what it raises what earlier ones did whose callers were cancelled."""
-        await self._calls.run(partial(self._told, job), partial(self._missed.keep, self))
+        """Do *job*, and raise its errors together with those of earlier jobs whose callers were cancelled."""
+        await self._calls.run(partial(self._with_missed_errors, job), partial(self._missed.keep, self))
 
-    def _told(self, job: Callable[[], None]) -> None:
+    def _with_missed_errors(self, job: Callable[[], None]) -> None:
         errors: list[Exception] = []
         try:
             job()

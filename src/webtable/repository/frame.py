@@ -79,7 +79,7 @@ class Frame:
         """How many versions of a page are read at first."""
         return min(self.layouts.known.versions, NEWEST)
 
-    def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
+    def log(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
         """Count *event* of the table, and log it."""
         self.events(event)
         log_event(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)

@@ -42,7 +42,7 @@ class PageChange(NamedTuple):
     """The links of *before*, where that is in the same batch and not yet stored."""
     is_repeated: bool = False
     """Whether the very capture was stored already."""
-    is_crossed: bool = False
+    is_concurrent: bool = False
     """Whether somebody else has stored a capture of it meanwhile: its inlinks are written again."""
 
     @property
@@ -50,7 +50,7 @@ class PageChange(NamedTuple):
         """Whether the page has other content than what was stored before, and so may have other links."""
         page, before = self.page, self.before
         if (
-            self.is_crossed
+            self.is_concurrent
             or before is None
             or page.content_at == page.fetched_at
             or page.content_at != before.content_at

@@ -1,12 +1,12 @@
-"""The way of a batch of pages into the store, in five steps: read, decide, pack, put, settle.
+"""How a batch of pages is stored, in five steps: read, decide, pack, put, settle.
 
-Three of them prepare a batch, and two store it; one batch is prepared while the one before it is stored.
+The first three prepare a batch, the last two store it; one batch is prepared while the previous one is stored.
 
-    read      what is stored of the pages, and which indexes there are; meanwhile the pages are measured and packed
-    decide    what becomes of each page beside what is stored of it (`plan`)
-    pack      the cells of the pages, their entries and their inlinks
-    put       entries and inlinks first, then the pages (`hints.hints` tells why)
-    settle    what comes after the pages, and what others have stored of them meanwhile (`crossings`)
+    read      the stored state of the pages, and the list of indexes; meanwhile the pages are measured and packed
+    decide    what is written for each page, given its stored state (`plan`)
+    pack      make the cells of the pages, their index entries and their inlinks
+    put       entries and inlinks first, then the pages (`hints.hints` gives the reason)
+    settle    remove outdated entries and inlinks, and mend pages that others wrote meanwhile (`concurrent_writes`)
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.page_state import Stored
-from webtable.repository.writing.crossings import (
-    Crossing,
+from webtable.repository.writing.concurrent_writes import (
+    ConcurrentWrite,
     OwnTransactions,
     PageGone,
-    crossed_earlier,
-    crossings,
+    concurrent_writes,
     settled,
+    unsettled_writes,
 )
 from webtable.repository.writing.packing import PackedPage, Packer, PagePut, Prepared, page_puts
 from webtable.repository.writing.plan import Planner, stored_of
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from webtable.repository.writing.plan import BatchPlan
 
 CONTENT_BYTES = 8 * 2**20
-"""How many bytes of stored bodies are read at once where captures repeat them."""
+"""How many bytes of stored bodies are read at once, for captures that repeat them."""
 
 
 class _ReadBatch(NamedTuple):
-    """What was read for the first pages of a batch: these, packed, what is stored of them, and the indexes."""
+    """The first pages of a batch, packed, with their stored state, the pages that they repeat, and the indexes."""
 
     pages: Sequence[PackedPage]
     stored: Mapping[bytes, Stored]
@@ -53,9 +53,9 @@ class _ReadBatch(NamedTuple):
 
 
 class BatchWriter:
-    """Writes batches of pages to one table; of one page several captures, each later than the one before it.
+    """Writes batches of pages to one table; a batch may hold several captures of a page, in the order of their dates.
 
-    May be used by many threads at once, for batches that have no rows in common.
+    Many threads may use it at once, for batches that have no rows in common.
     """
 
     def __init__(self, frame: Frame, max_body: int | None) -> None:
@@ -71,23 +71,23 @@ class BatchWriter:
         self._packer.close()
         self._keeper.close()
 
-    def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_again: bool = False) -> Prepared:
-        """Read, decide and pack: what is left is to send the first pages of *batch*; the others are the rest.
+    def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_retry: bool = False) -> Prepared:
+        """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.
 
-        Some of it may be written already where it *is_again* prepared, after it has failed.
+        With *is_retry* the batch has failed before, and some of it may be written already.
         """
         since = self.frame.store.last_transaction()
         known = self._read(batch)
         pages = [(row, one.page) for (row, _), one in zip(batch, known.pages, strict=False)]
         plan = Planner(self.frame, pages, known.stored, known.sources, CONTENT_BYTES).decide()
-        return self._pack(batch, known, plan, since=since, is_again=is_again)
+        return self._pack(batch, known, plan, since=since, is_retry=is_retry)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
-        """Put and settle what was prepared, and return what became of each page, in their order.
+        """Put and settle a prepared batch, and return the outcome of each page, in their order.
 
-        It is prepared again where somebody else has written to its rows meanwhile and the store makes a batch one
-        transaction. Where one of several captures of a page has failed, they are stored one by one, and so are those
-        of a page that was deleted meanwhile.
+        If the store makes a batch one transaction, and another writer has changed its rows meanwhile, the batch is
+        prepared again. If one of several captures of a page has failed, they are stored one by one, and so are the
+        captures of a page that was deleted meanwhile.
         """
         outcomes: list[PageOutcome] = []
         with self.frame.store.together() as transaction:
@@ -104,11 +104,8 @@ class BatchWriter:
         return outcomes
 
     def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
-        """Return what is known of the first pages of *batch*.
-
-        Of captures that repeat stored bodies it is as many as take `CONTENT_BYTES`.
-        """
-        # First, for the layout comes with them: what is decided goes by what it says now.
+        """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
+        # First, because this also reads the layout, on which the decisions rest.
         indexes = self.frame.indexes.read()
         sources, count = sources_of(self.frame, batch, CONTENT_BYTES)
         batch = batch[:count]
@@ -122,20 +119,20 @@ class BatchWriter:
         plan: BatchPlan,
         *,
         since: int | None = None,
-        is_again: bool = False,
+        is_retry: bool = False,
     ) -> Prepared:
-        """Return the pages of *batch* that the *plan* is for as they are to be sent."""
+        """Return the pages of *batch* that the *plan* covers, ready to be sent."""
         puts, unwritable = page_puts(self.frame, plan.writes, known.pages)
         changes = [one.change for one in puts if one.planned.write.changes_hints]
         upkeep = self._keeper.prepare(changes + plan.repeated, known.indexes)
         own, rest = batch[: plan.count], batch[plan.count :]
-        return Prepared(own, plan, puts, unwritable, upkeep, known.stored, rest, since, is_again)
+        return Prepared(own, plan, puts, unwritable, upkeep, known.stored, rest, since, is_retry)
 
     def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
-        """Put entries and inlinks, then the pages; return, by their places, why some are not stored.
+        """Put entries and inlinks, then the pages; return the errors of pages that are not stored, by place.
 
-        A capture that repeats what an earlier one of the same batch brings goes when that is there: HBase may store the
-        one and not the other, and the page would have no body.
+        A capture that repeats the content of an earlier one in the same batch is sent after that one is stored: HBase
+        might store only the later one, and the page would have no body.
         """
         errors = prepared.errors(prepared.upkeep.before_pages())
         failed: dict[bytes, WebTableError] = {}
@@ -151,12 +148,12 @@ class BatchWriter:
     def _settle(
         self, prepared: Prepared, errors: dict[int, WebTableError], *, is_alone: bool = False
     ) -> list[PageOutcome]:
-        """Do what comes after the pages that were put without *errors*, and return what became of each.
+        """Finish the pages that were put without *errors*, and return the outcome of each page.
 
-        Nobody else can have written to their rows meanwhile where it *is_alone*.
+        With *is_alone* no other writer can have changed their rows meanwhile.
         """
         stored = [index not in errors for index in range(len(prepared.batch))]
-        crossed, unread = ([], {}) if is_alone else self._crossings(prepared, stored)
+        crossed, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
         overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
         errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
         return prepared.outcomes(self._settled(crossed) | errors if crossed else errors)
@@ -170,7 +167,7 @@ class BatchWriter:
         return outcomes
 
     def _store_one_by_one(self, prepared: Prepared, outcomes: list[PageOutcome]) -> None:
-        """Store those captures once more, each by itself, that have failed for others; replaces their *outcomes*."""
+        """Store captures again, each by itself, that failed because of others; replaces their *outcomes*."""
         captures = Counter(row for row, _ in prepared.batch)
         failed = {
             row
@@ -182,22 +179,24 @@ class BatchWriter:
             if one[0] in failed:
                 (outcomes[index],) = self.store(self.prepare([one]))
 
-    def _crossings(self, prepared: Prepared, stored: Sequence[bool]) -> tuple[list[Crossing], dict[int, WebTableError]]:
-        """Return which of the *stored* pages somebody else has written to meanwhile, or why that is not known."""
+    def _concurrent_writes(
+        self, prepared: Prepared, stored: Sequence[bool]
+    ) -> tuple[list[ConcurrentWrite], dict[int, WebTableError]]:
+        """Return which of the *stored* pages another writer has changed meanwhile, and errors where that is unknown."""
         own: dict[bytes, list[tuple[int, Page]]] = defaultdict(list)
         for one in prepared.plan.writes:
             if stored[one.index] and prepared.stored[one.row].page is not None:
                 own[one.row].append((one.index, one.write.page))
-        for index, (row, page) in enumerate(prepared.batch if prepared.is_again else ()):
+        for index, (row, page) in enumerate(prepared.batch if prepared.is_retry else ()):
             if stored[index] and row not in own:
                 own[row].append((index, page))
         try:
-            return crossings(self.frame, own, prepared.stored, is_again=prepared.is_again)
+            return concurrent_writes(self.frame, own, prepared.stored, is_retry=prepared.is_retry)
         except WebTableError as exc:
             return [], {index: exc for some in own.values() for index, _ in some}
 
-    def _settled(self, crossed: Sequence[Crossing]) -> dict[int, WebTableError]:
-        """Write what is missing of the rows that were *crossed*; return, by the places of their pages, what failed."""
+    def _settled(self, crossed: Sequence[ConcurrentWrite]) -> dict[int, WebTableError]:
+        """Mend rows that were written concurrently; return the errors by the places of their pages."""
         try:
             plan, stored = settled(self.frame, crossed)
             batch = [(row, now.page) for row, now in stored.items() if now.page is not None]
@@ -210,14 +209,14 @@ class BatchWriter:
         return {one.place: error for one in crossed if (error := errors.get(one.row)) is not None}
 
     def mend(self, rows: Sequence[bytes]) -> None:
-        """Write what is missing of the pages of *rows*, as after a crossing; raises the first error."""
+        """Mend the pages of *rows*, as after a concurrent write; raises the first error."""
         with self.frame.store.together():
-            for error in self._settled(crossed_earlier(self.frame, rows)).values():
+            for error in self._settled(unsettled_writes(self.frame, rows)).values():
                 raise error
 
 
 def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]]:
-    """Return *puts*, and after them those that repeat what another one of the same row brings."""
+    """Split *puts* in two: those to send first, and those that repeat the content of an earlier put of their row."""
     rows: set[bytes] = set()
     first: list[PagePut] = []
     repeats: list[PagePut] = []
@@ -229,6 +228,6 @@ def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]
 
 
 def mend_pages(frame: Frame, rows: Sequence[bytes]) -> None:
-    """Mend the pages of *rows* whose newest capture disagrees with their history; raises the first error."""
+    """Mend the pages of *rows*, whose newest capture disagrees with their history; raises the first error."""
     with closing(BatchWriter(frame, None)) as writer:
         writer.mend(rows)

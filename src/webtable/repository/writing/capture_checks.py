@@ -1,4 +1,4 @@
-"""Which captures a table takes, and as what: checked, measured, not expired, and not hidden by a delete."""
+"""Checks of captures before they are stored: of types and ranges, of their age, and of deletes that would hide them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 MAX_AHEAD = timedelta(days=1)
-"""How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
+"""How far in the future a capture may be dated: clocks differ, and a later date would hide captures to come."""
 
 _OURS: dict[str, Any] = {
     "inlinks_at": None,
@@ -44,7 +44,7 @@ _OURS: dict[str, Any] = {
     "link_counts": None,
     "only_self_links": False,
 }
-"""The fields that are found when a page is stored, whatever it says."""
+"""The fields that are computed when a page is stored, whatever the page has there."""
 
 
 def _types_of(annotation: Any) -> tuple[type, ...]:
@@ -61,9 +61,9 @@ _TYPES = {one.name: _types_of(one.type) for one in msgspec.structs.fields(Page) 
 
 
 def taken(page: object, key: WebKey, layouts: Layouts) -> tuple[bytes, Page, Sequence[bytes]]:
-    """Return the row of *page*, the page as it is to be stored, and the rows whose stored state decides upon it.
+    """Return the row of *page*, the page as it will be stored, and the rows whose stored state it depends on.
 
-    Raises what `Writer.put` does for a page that the table cannot keep, and for what is none.
+    Raises what `Writer.put` does for a page that the table cannot keep, and for a value that is not a page.
     """
     if not isinstance(page, Page):
         raise InvalidArgument(f"page={page!r} must be a webtable.Page")
@@ -80,11 +80,11 @@ def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
 
 
 def checked(page: Page, layouts: Layouts) -> Page:
-    """Return *page* as it can be stored, its date in UTC and to the millisecond.
+    """Return *page* with its date in UTC and to the millisecond, after checking its values.
 
-    Raises `ExpiredCapture` for a date at which a cell is gone by the time to live of the table, `FutureCapture`
-    for one more than a day from now, `InvalidCapture` for a value of another type or out of its bounds, a date without
-    a timezone or before 1970, and a page of which nothing is known but its URL.
+    Raises `ExpiredCapture` for a date older than the table's time to live, `FutureCapture` for a date more than a day
+    from now, and `InvalidCapture` for a value of another type or out of range, a date without a timezone or before
+    1970, and a page that has only its URL.
     """
     now = clock.now()
     _check_types(page)
@@ -98,19 +98,19 @@ def checked(page: Page, layouts: Layouts) -> Page:
     if page.body is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
-    # The time to live may have been raised since the layout was read last.
+    # The time to live may have been raised since the layout was last read.
     if expired(page, layouts.known.ttl, now) and (error := expired(page, layouts.recent().ttl, now)):
         raise error
     return page
 
 
 def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
-    """Return why the store would drop *page* as it is written: it is older than content is kept (*ttl* in seconds)."""
+    """Return an error if *page* is older than *ttl* seconds: the store would drop it as it is written."""
     if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
         return None
     return ExpiredCapture(
-        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the "
-        "table keeps content: have it keep everything (webtable alter --ttl none) to store old captures"
+        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86_400:g} days for which "
+        "the table keeps content: let it keep everything (webtable alter --ttl none) to store old captures"
     )
 
 
@@ -119,23 +119,23 @@ def _in_utc(page: Page) -> datetime:
     fetched_at = page.fetched_at
     if fetched_at.tzinfo is not UTC:
         if fetched_at.tzinfo is None:
-            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} has no timezone; take datetime.now(UTC)")
+            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} has no timezone; use datetime.now(UTC)")
         try:
             fetched_at = fetched_at.astimezone(UTC)
         except OverflowError as exc:
-            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} is no date of a capture") from exc
+            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} cannot be converted to UTC") from exc
     beyond = fetched_at.microsecond % 1000
     return fetched_at.replace(microsecond=fetched_at.microsecond - beyond) if beyond else fetched_at
 
 
-# The types of the values of a page that is right, field by field: pages have few kinds, and to look each field up takes
-# longer than all else that is checked.
+# The types of the values of valid pages, field by field. There are few combinations, and checking field by field takes
+# longer than all other checks.
 _right: set[tuple[type, ...]] = set()
 _MOST_RIGHT = 4_096
 
 
 def _check_types(page: Page) -> None:
-    # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
+    # A msgspec.Struct accepts any value; one of a wrong type would be stored, and could not be read back.
     found = tuple(map(type, astuple(page)))
     if found not in _right:
         _check_each_type(page)
@@ -146,7 +146,7 @@ def _check_types(page: Page) -> None:
             raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
+        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")
 
 
 def _check_each_type(page: Page) -> None:
@@ -159,18 +159,18 @@ def _check_each_type(page: Page) -> None:
 
 def _check_numbers(page: Page) -> None:
     if not 100 <= page.status <= 999:
-        raise InvalidCapture(f"{page.url[:200]}: status={page.status} is no status: they are from 100 to 999")
+        raise InvalidCapture(f"{page.url[:200]}: status={page.status} must be from 100 to 999")
     for name in ("size", "outlink_count", "change_count"):
         if not 0 <= (getattr(page, name) or 0) < 2**63:
             raise InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
 
 
 def _check_is_known(page: Page) -> None:
-    # By its default it would be stored as a page with status 200, which nobody has seen.
+    # With the default it would be stored with status 200, which no server has sent.
     if page == Page(url=page.url, fetched_at=page.fetched_at):
         raise InvalidCapture(
-            f"{page.url[:200]}: nothing is known of it but its URL: give its body (body=b'' for an empty one), or its "
-            "headers, a status other than 200, or what else was fetched"
+            f"{page.url[:200]}: the page has only a URL: give its body (body=b'' for an empty one), its headers, "
+            "a status other than 200, or another field that was fetched"
         )
 
 
@@ -180,14 +180,14 @@ def _with_text_headers(page: Page) -> Page:
     try:
         return replace(page, headers=Headers(list(page.headers.items())))
     except (TypeError, ValueError) as exc:
-        raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
+        raise InvalidCapture(f"{page.url[:200]}: invalid headers: {exc}") from exc
 
 
 def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
-    """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
+    """Return *page* as it is stored: with one link for each URL (the first), and the size and digest of its body.
 
-    *digest* is that of the whole body, as the size is; a long one is cut to *max_body*. Of one that came cut they are
-    what the page says, if it says that there was more.
+    *digest* and size are those of the whole body; a body longer than *max_body* is truncated. If the body was truncated
+    before, the size and digest that the page gives are kept, where the size is larger than the body.
     """
     links, body = page.outlinks, page.body
     if links is not None:
@@ -211,9 +211,10 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
 
 
 def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> WebTableError | None:
-    """Return why *page* is not to be stored beside what is *stored*, None where it is.
+    """Return why *page* must not be stored, given the *stored* state, or None.
 
-    It would be hidden, has expired, or what is stored cannot be read; a capture that is not older replaces that.
+    A delete would hide it, it has expired, or it is older than a stored page that cannot be read; a capture that is
+    not older replaces such a page.
     """
     error = hidden(page, stored) or expired(page, ttl, now)
     if error is None and stored.unreadable is not None and stored.unreadable.hides(page):
@@ -222,13 +223,13 @@ def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> WebTa
 
 
 def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
-    """Return why the store would hide *page* although it takes it: a delete is later than the capture."""
+    """Return an error if a delete is later than *page*: the store would accept the capture, and hide it."""
     deleted = stored.deleted
     if deleted is None or not deleted.hides(page.fetched_at):
         return None
     return HiddenByDelete(
         f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
-        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or have the deletes forgotten (webtable compact) "
-        "to store what is older",
+        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or forget the deletes (webtable compact) "
+        "to store older captures",
         deleted.until,
     )

@@ -1,4 +1,4 @@
-"""The writers that are open: those of one table end together, and one that is left open with the interpreter."""
+"""The writers that are open: a table closes its own; those that are left open are closed when the interpreter exits."""
 
 from __future__ import annotations
 
@@ -26,44 +26,47 @@ if TYPE_CHECKING:
 
 
 class OpenWriter(Protocol):
-    """A writer, as far as it matters here."""
+    """The members of a writer that are used here."""
 
     name: str
 
     def put(self, page: Page) -> object:
         """Take *page* to be stored."""
 
-    def held(self) -> WriterMetrics:
-        """Return what it holds."""
+    @property
+    def metrics(self) -> WriterMetrics:
+        """How much it holds."""
 
     def close(self) -> None:
-        """Store what it holds."""
+        """Store the pages that it holds."""
 
 
 _open: set[OpenWriter] = set()
 _registered_in: int | None = None
+# In a child the writers are the parent's, which has the threads that store their pages.
+os.register_at_fork(after_in_child=_open.clear)
 
 
 def remember(writer: OpenWriter) -> None:
-    """Have *writer* closed when the interpreter ends, unless `forget` was told of it."""
+    """Have *writer* closed when the interpreter exits, unless `forget` is called for it."""
     global _registered_in
     _open.add(writer)
     if _registered_in == os.getpid():
         return
     _registered_in = os.getpid()
     atexit.register(_close_all)
-    # A child of multiprocessing ends by os._exit: what it runs before that is multiprocessing's own list.
+    # A child of multiprocessing ends with os._exit, which runs no atexit handlers, only multiprocessing's own.
     if (util := sys.modules.get("multiprocessing.util")) is not None:
         util.Finalize(None, _close_all, exitpriority=100)
 
 
 def forget(writer: OpenWriter) -> None:
-    """Leave *writer* alone: it is closed, or it is another process's."""
+    """Remove *writer*, which is closed."""
     _open.discard(writer)
 
 
 def _close_all() -> None:
-    """Close the writers that are open, raising what goes wrong: the interpreter prints it."""
+    """Close the writers that are open; the interpreter prints the errors that this raises."""
     left = list(_open)
     errors: list[Exception] = []
     for writer in left:
@@ -75,7 +78,7 @@ def _close_all() -> None:
     for writer in left:
         try:
             warnings.warn(
-                f"{writer.name}: a writer was left open; what it held was stored as the interpreter ended. "
+                f"{writer.name}: a writer was left open; its pages were stored as the interpreter exited. "
                 "Open it in a with block, or close() it",
                 ResourceWarning,
                 stacklevel=1,
@@ -87,7 +90,7 @@ def _close_all() -> None:
 
 
 class Writers:
-    """The writers of the table of *frame*. May be used by many threads."""
+    """The writers of the table of *frame*. Thread-safe."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -96,17 +99,17 @@ class Writers:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make a new lock; writers know themselves what is the parent's."""
+        """Make a new lock; writers check for themselves whether they are the parent's."""
         self._lock = threading.Lock()
 
     def add(self, writer: OpenWriter) -> None:
-        """Have *writer* end with the others."""
+        """Add *writer*, to be closed with the others."""
         with self._lock:
             self._open.add(writer)
 
-    def held(self) -> list[WriterMetrics]:
-        """Return what each open writer holds."""
-        return [writer.held() for writer in self._all()]
+    def metrics(self) -> list[WriterMetrics]:
+        """Return the metrics of each open writer."""
+        return [writer.metrics for writer in self._all()]
 
     def put(self, page: Page, new_writer: Callable[[], OpenWriter]) -> None:
         """Do what `WebTable.put` does."""
@@ -125,7 +128,7 @@ class Writers:
 
         with until(Deadline(self._frame.store.timeout)):
             if get(self._frame, url, None, (), verify=False) is None:
-                raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
+                raise InvalidCapture(f"{url[:200]} is not stored, so it cannot be not modified: fetch the whole page")
             moment = clock.now() if fetched_at is None else fetched_at
             page = Page(url=url, status=304, same_as=url, fetched_at=moment, headers=headers or {})
             self.put(page, new_writer)

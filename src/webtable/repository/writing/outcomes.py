@@ -1,4 +1,4 @@
-"""What became of pages, reported to whoever put them: by a function, by a receipt, or as an error."""
+"""The outcomes of pages, reported to the caller by a callback, by a receipt, or as an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from webtable.errors import ExpiredCapture, WebTableError
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What happened to a page that was given to a writer. It is stored if `error` is None.
+    """The outcome of a page that was put: the page is stored if `error` is None.
 
-    `is_new` tells whether its content differs from the newest that was stored before. Where the table keeps a limited
-    number of contents of a page, `pushed_out` is how many older ones this has taken the place of, and `is_kept` is
-    False where it is older than all that are kept itself: nobody will see it.
+    `is_new` is True if its content differs from the newest that was stored before. If the table keeps a limited number
+    of contents for each page, `pushed_out` is how many older ones this page replaced, and `is_kept` is False if the
+    page is older than all that are kept, so that it will never be read.
     """
 
     url: str
@@ -37,11 +37,11 @@ class PageOutcome:
 
 @dataclass(slots=True)
 class Dropped:
-    """How many contents the limits of a table have dropped, so far.
+    """How many contents were dropped because of the limits of a table, so far.
 
-    By its number of `versions`: `older` ones that newer ones have pushed out, and `late` captures that are older than
-    all that are kept, so that nobody will see them. By its `ttl`: `expired` captures, which are refused as
-    `ExpiredCapture`.
+    Because of its number of `versions`: `older` contents that newer ones replaced, and `late` captures that are older
+    than all that are kept, so that they will never be read. Because of its `ttl`: `expired` captures, which are refused
+    with `ExpiredCapture`.
     """
 
     older: int = 0
@@ -52,7 +52,7 @@ class Dropped:
         return bool(self.older or self.late or self.expired)
 
     def note(self, outcome: PageOutcome) -> None:
-        """Count what was dropped for the page of *outcome*."""
+        """Count the contents that were dropped for the page of *outcome*."""
         if outcome.error is None:
             self.older += outcome.pushed_out
             self.late += not outcome.is_kept
@@ -60,11 +60,11 @@ class Dropped:
             self.note_error(outcome.error)
 
     def note_error(self, error: Exception) -> None:
-        """Count the page that was refused because of *error*, where that is its age."""
+        """Count a page that was refused with *error*, if the reason is its age."""
         self.expired += isinstance(error, ExpiredCapture)
 
     def add(self, other: Dropped) -> None:
-        """Count what *other* has counted as well."""
+        """Add the counts of *other*."""
         self.older, self.late = self.older + other.older, self.late + other.late
         self.expired += other.expired
 
@@ -73,9 +73,9 @@ OutcomeCallback = Callable[[PageOutcome], None]
 
 
 class Callbacks:
-    """What functions of the caller are to be told, one after another, by one thread at a time.
+    """Calls of the caller's functions that are due, made one after another, by one thread at a time.
 
-    *on_outcome* is told of every page, where there is such a function; others of the pages whose receipts they got.
+    *on_outcome*, if there is one, is called for every page; functions that were added to a receipt, for its page.
     """
 
     def __init__(self, on_outcome: OutcomeCallback | None) -> None:
@@ -85,75 +85,60 @@ class Callbacks:
         self._deliverer: int | None = None
 
     @property
-    def tells_all(self) -> bool:
-        """Whether the caller's function is told of every page, so that no error has to name those that failed."""
+    def has_callback(self) -> bool:
+        """Whether *on_outcome* reports every page, so that no error needs to name the failed ones."""
         return self._on_outcome is not None
 
     def add(self, outcomes: Iterable[PageOutcome]) -> None:
-        """Take outcomes to be delivered."""
+        """Add outcomes to be delivered."""
         if self._on_outcome is not None:
             self._waiting.extend((self._on_outcome, outcome) for outcome in outcomes)
 
     def add_calls(self, calls: Iterable[tuple[Callable[[Any], object], Any]]) -> None:
-        """Take functions to be called, each with its argument."""
+        """Add functions to be called, each with its argument."""
         self._waiting.extend(calls)
 
     def is_delivering(self) -> bool:
-        """Whether it is a function of the caller that is at work here, in this thread."""
+        """Whether this thread is within one of the caller's functions."""
         return self._deliverer == threading.get_ident()
 
     def deliver(self, *, wait: bool = False) -> list[Exception]:
-        """Call the caller's functions, and return what they have raised.
+        """Call the caller's functions, and return their exceptions; one that raises does not stop the others.
 
-        The next one is called all the same. Not to be called with a lock held: a function may put pages itself. Where
-        another thread is at it, that goes on to the last of them; with *wait* this one waits for it.
+        Must not be called with a lock held, since a function may put pages. If another thread is delivering, that
+        thread makes all calls; with *wait* this one waits for it.
         """
         errors: list[Exception] = []
-        # Again, for what came while the last turn ended. This thread may be at it further up, which then goes on to the
-        # last of them.
+        # Repeated for calls that were added as the last turn ended. If this thread is delivering further up the stack,
+        # that turn makes the calls.
         while self._waiting and not self.is_delivering() and self._delivering.acquire(blocking=wait):
             self._deliverer = threading.get_ident()
             try:
                 while self._waiting:
-                    function, told = self._waiting.popleft()
+                    function, argument = self._waiting.popleft()
                     try:
-                        function(told)
-                    except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
+                        function(argument)
+                    except Exception as exc:  # noqa: BLE001 - raised to the caller, whose function it is
                         errors.append(exc)
             finally:
                 self._deliverer = None
                 self._delivering.release()
         return errors
 
-    def after_fork(self) -> None:
-        """Leave the outcomes to the parent."""
-        self._delivering = threading.Lock()
-        self._waiting.clear()
-
 
 _log = logging.getLogger(__name__)
 
 
-class Sender(Protocol):
-    """A writer, as far as its receipts ask for it."""
-
-    def check_process(self) -> None:
-        """Raise `OtherProcess` in a process that was forked since."""
-
-    def send_batch(self, number: int) -> None:
-        """Have the batch of this *number* sent off now, if it still waits to be full."""
-
-
 class Receipt(Future[PageOutcome]):
-    """What becomes of one page that was given to `Writer.put`: a `concurrent.futures.Future` of its `PageOutcome`.
+    """A `concurrent.futures.Future` of the `PageOutcome` of one page, returned by `Writer.put`.
 
-    `result` and `exception` return when it is known, and have what the writer still holds sent at once, so one page is
-    not waited for until the batch is full or *max_age* old. A function given to `add_done_callback`, `wait` and
-    `as_completed` of `concurrent.futures`, and `asyncio.wrap_future(receipt)` take it as it comes: after *max_age* at
-    the latest. Such a function may put pages; what it raises is logged, as every future does it.
+    `result` and `exception` wait for the outcome, and make the writer send its buffer at once, instead of when it is
+    full or *max_age* old. `add_done_callback`, `wait` and `as_completed` of `concurrent.futures`, and
+    `asyncio.wrap_future(receipt)` do not: with them the outcome comes after *max_age* at the latest. A callback may put
+    pages; an exception that it raises is logged, as with any future.
 
-    `url` is the page's. A receipt that is dropped costs nothing further; a failure is reported by `flush` and `close`
-    all the same. In a process that is forked from this one a receipt raises `OtherProcess`.
+    `url` is that of the page. A receipt need not be kept: `flush` and `close` report failures in any case. In a process
+    forked from this one a receipt raises `OtherProcess`.
     """
 
     def __init__(self, url: str, batch: int, receipts: Receipts) -> None:
@@ -163,21 +148,21 @@ class Receipt(Future[PageOutcome]):
         self._receipts = receipts
 
     def result(self, timeout: float | None = None) -> PageOutcome:
-        """Return the outcome of a page that is stored; it tells whether the content was new.
+        """Return the outcome of the page, once it is stored.
 
-        Raises what kept the page from being stored, and `TimeoutError` where it is not known within *timeout* seconds.
+        Raises the error if the page was not stored, and `TimeoutError` if that is not known within *timeout* seconds.
         """
-        self.ask()
+        self._send()
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what kept the page from being stored, None where it is; `TimeoutError` after *timeout* seconds."""
-        self.ask()
+        """Return the error of a page that was not stored, else None; raises `TimeoutError` after *timeout* seconds."""
+        self._send()
         return super().exception(timeout)
 
     def done(self) -> bool:
-        """Whether it is known what became of the page."""
-        self._receipts.sender.check_process()
+        """Whether the outcome of the page is known."""
+        self._receipts.check_process()
         return super().done()
 
     def cancel(self) -> bool:
@@ -185,62 +170,62 @@ class Receipt(Future[PageOutcome]):
         return False
 
     def add_done_callback(self, fn: Callable[[Future[PageOutcome]], object]) -> None:
-        """Have *fn* called with this receipt when it is known what became of the page, at once where it is."""
-        self._receipts.sender.check_process()
+        """Have *fn* called with this receipt when the outcome is known; at once if it is known already."""
+        self._receipts.check_process()
         if not self._receipts.keep(self, fn):
-            self.tell(fn)
+            self._call(fn)
 
-    def tell(self, fn: Callable[[Future[PageOutcome]], object]) -> None:
-        """Call *fn*, and log what it raises."""
+    def _call(self, fn: Callable[[Future[PageOutcome]], object]) -> None:
+        """Call *fn*, and log its exception, if any."""
         try:
             fn(self)
-        except Exception:  # noqa: BLE001 - it is the caller's, and the writer goes on
+        except Exception:  # noqa: BLE001 - an error of the caller's function does not stop the writer
             _log.exception("exception calling callback for the receipt of %s", self.url)
 
-    def settle(self, outcome: PageOutcome) -> None:
-        """Let those go on who wait for *outcome*; it is told to no function here."""
+    def _settle(self, outcome: PageOutcome) -> None:
+        """Set the outcome, for threads that wait for it; callbacks are called elsewhere."""
         if outcome.error is None:
             self.set_result(outcome)
         else:
             self.set_exception(outcome.error)
 
-    def ask(self) -> None:
-        """Have the page sent off, if it waits for its batch to be full."""
+    def _send(self) -> None:
+        """Have the page sent, if it waits for its batch to be full."""
         if not self.done():
-            self._receipts.sender.send_batch(self._batch)
+            self._receipts.send_batch(self._batch)
 
 
 class Receipts:
-    """The receipts of one writer. Those that nobody holds, and that tell no function, are gone."""
+    """The receipts of one writer that have callbacks; the others live as long as the caller keeps them."""
 
-    def __init__(self, sender: Sender, outcomes: Callbacks) -> None:
-        self.sender = sender
+    def __init__(
+        self, check_process: Callable[[], None], send_batch: Callable[[int], None], outcomes: Callbacks
+    ) -> None:
+        self.check_process = check_process
+        """Raises `OtherProcess` in a process that was forked from the writer's."""
+        self.send_batch = send_batch
+        """Has the batch with a number sent now, if it still waits for more pages."""
         self._outcomes = outcomes
         self._lock = threading.Lock()
-        self._told: dict[Receipt, list[Callable[[Future[PageOutcome]], object]]] = {}
+        self._callbacks: dict[Receipt, list[Callable[[Future[PageOutcome]], object]]] = {}
 
     def keep(self, receipt: Receipt, fn: Callable[[Future[PageOutcome]], object]) -> bool:
-        """Keep *receipt*, to tell *fn* of it later; False where it is settled."""
+        """Keep *receipt* until it is settled, to call *fn* then; False if it is settled already."""
         with self._lock:
             if receipt.done():
                 return False
-            self._told.setdefault(receipt, []).append(fn)
+            self._callbacks.setdefault(receipt, []).append(fn)
             return True
 
     def settle(self, receipts: Sequence[weakref.ref[Receipt]], outcomes: Sequence[PageOutcome]) -> bool:
-        """Give each of *receipts* its outcome, and return whether there are functions to be told of it."""
+        """Give each of *receipts* its outcome, and return whether there are callbacks to call."""
         calls: list[tuple[Callable[[Any], object], Any]] = []
         for reference, outcome in zip(receipts, outcomes, strict=True):
             receipt = reference()
             if receipt is None or receipt.done():
                 continue
-            receipt.settle(outcome)
+            receipt._settle(outcome)
             with self._lock:
-                calls += [(receipt.tell, fn) for fn in self._told.pop(receipt, ())]
+                calls += [(receipt._call, fn) for fn in self._callbacks.pop(receipt, ())]
         self._outcomes.add_calls(calls)
         return bool(calls)
-
-    def after_fork(self) -> None:
-        """Forget them: they are the parent's."""
-        self._lock = threading.Lock()
-        self._told = {}

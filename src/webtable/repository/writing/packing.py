@@ -1,4 +1,4 @@
-"""The pages of a batch as cells: bodies are digested, links are counted, and both are packed; then it can be sent."""
+"""The pages of a batch as cells, ready to be sent: bodies digested, links counted, both compressed."""
 
 from __future__ import annotations
 
@@ -28,32 +28,30 @@ if TYPE_CHECKING:
 
 SLICE_PAGES = 64
 SLICE_BYTES = 2**20
-"""How much a thread takes at once: it waits for the GIL twice a slice, and all processors are to have some of a batch.
+"""The most that a thread packs at once.
 
-Bodies that are compressed in one call are also in one piece of memory until they are cut apart.
+A thread waits for the GIL twice for each slice, so slices are not too small; they are small enough for every processor
+to get some, and because the bodies that are compressed in one call share one piece of memory at first.
 """
 
 
 class PackedPage(NamedTuple):
-    """A page as it is decided upon, measured, with its body and links as they are stored.
+    """A measured page, with its body and links as they are stored.
 
-    `packed` is None where the very content seems to be stored already, or it may not yet be its turn.
+    `packed` is None if the same content seems to be stored already, or if the page may have to wait for another.
     """
 
     page: Page
     packed: Packed | None
 
     def packed_as(self, page: Page) -> Packed | None:
-        """Return what is `packed` where that is the content of *page*, as it is to be written; else None."""
+        """Return `packed` if that is the content of *page*, which is to be written; else None."""
         is_own = page.body is self.page.body and page.outlinks is self.page.outlinks
         return self.packed if is_own else None
 
 
 class Packer:
-    """Measures and packs the pages of batches, in as many threads as there are processors.
-
-    May be used by many threads at once.
-    """
+    """Measures and packs the pages of batches, in as many threads as there are processors. Thread-safe."""
 
     def __init__(self, frame: Frame, max_body: int | None) -> None:
         self._frame = frame
@@ -68,18 +66,15 @@ class Packer:
     def packed(
         self, batch: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]]
     ) -> tuple[list[PackedPage], dict[bytes, Stored]]:
-        """Return the pages of *batch*, measured and packed, and what *read* returns, which is called meanwhile.
-
-        That is what is stored of them.
-        """
+        """Return the pages of *batch*, measured and packed, and their stored state, which *read* returns meanwhile."""
         slices = list(_slices(batch))
-        # After a second capture of a page the plan may end, and what follows is measured again: nothing of it is packed
-        # before that is known.
+        # The plan may end after a second capture of a page, and the pages after it are then measured again: none is
+        # packed before that is known.
         packs = len({row for row, _ in batch}) == len(batch)
         if len(slices) < 2:
             known = read()
             return self._packed(batch, lambda: known, packs=packs), known
-        # First, for each slice waits for it: where a thread has one, this has been begun.
+        # First, because each slice waits for it: when a thread has a slice, another has begun to read.
         reading = self._threads.submit(read)
         parts = self._threads.map(lambda part: self._packed(part, reading.result, packs=packs), slices)
         return [one for part in parts for one in part], reading.result()
@@ -111,9 +106,9 @@ def _slices(batch: Sequence[tuple[bytes, Page]]) -> Iterator[Sequence[tuple[byte
 
 
 def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
-    """Return the *digest* of the body of *page*, by another algorithm where the very body is *stored* under that one.
+    """Return the *digest* of the body of *page*; if the same body is stored with another algorithm, by that one.
 
-    So content that comes again is the same for everybody who compares digests.
+    So the same content has the same digest whenever digests are compared.
     """
     if digest is None or page.body is None or not (stored.page or stored.versions):
         return digest
@@ -135,9 +130,9 @@ def _is_stored(page: Page, stored: Stored) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that only has to be sent: its pages with their rows, the plan of it, its cells, and the upkeep.
+    """A batch that is ready to be sent: its pages with their rows, its plan, its cells, and the changes of its hints.
 
-    `unwritable` says, by their places, which pages have no cells, and why.
+    `unwritable` has the errors of pages without cells, by their places.
     """
 
     batch: Sequence[tuple[bytes, Page]]
@@ -146,18 +141,18 @@ class Prepared:
     unwritable: Mapping[int, WebTableError]
     upkeep: Upkeep
     stored: Mapping[bytes, Stored]
-    """What was stored of the pages when it was decided what becomes of them, by their rows."""
+    """The stored state of the pages on which the plan rests, by row."""
     rest: Sequence[tuple[bytes, Page]] = ()
-    """What of the batch is yet to be prepared."""
+    """The pages of the batch that are not prepared yet."""
     since: int | None = None
-    """The last transaction that had ended when the rows were read, where it may be prepared again."""
-    is_again: bool = False
-    """Whether some of it may be written already, and not read after that."""
+    """The last transaction that had ended when the rows were read; None if the batch is not prepared again."""
+    is_retry: bool = False
+    """Whether some of it may be written already, by an attempt that failed."""
 
     def errors(self, before_pages: Mapping[int, WebTableError]) -> dict[int, WebTableError]:
-        """Return, by their places, why pages are not to be put, with those that have failed *before_pages*.
+        """Return the errors of pages that must not be put, by place, those that failed *before_pages* included.
 
-        A capture rests on those of its page before it in the batch: all of them are stored, or none here.
+        A capture depends on earlier captures of its page in the batch: all of them are put, or none.
         """
         failed = {**self.unwritable, **before_pages}
         rows = {self.batch[index][0]: error for index, error in failed.items()}
@@ -165,7 +160,7 @@ class Prepared:
         return {**others, **failed, **self.plan.refused}
 
     def outcomes(self, errors: Mapping[int, WebTableError]) -> list[PageOutcome]:
-        """Return what became of each page, in their order; *errors* are by their places."""
+        """Return the outcome of each page, in their order; *errors* are by place."""
         batch = self.batch
         new = {one.index for one in self.plan.writes if one.write.page.changed_at == batch[one.index][1].fetched_at}
         outcomes = [
@@ -178,7 +173,7 @@ class Prepared:
 
 
 class PagePut(NamedTuple):
-    """A planned write that only has to be sent: the page as it is written, and its cells."""
+    """A planned write that is ready to be sent: the page as it is written, and its cells."""
 
     planned: PlannedWrite
     page: Page
@@ -186,7 +181,7 @@ class PagePut(NamedTuple):
 
     @property
     def change(self) -> PageChange:
-        """What indexes and inlinks need to know of it."""
+        """The change, for indexes and inlinks."""
         planned = self.planned
         return PageChange(planned.index, planned.row, planned.before, self.page, planned.former)
 
@@ -194,7 +189,7 @@ class PagePut(NamedTuple):
 def page_puts(
     frame: Frame, planned: Sequence[PlannedWrite], packed: Sequence[PackedPage]
 ) -> tuple[list[PagePut], dict[int, WebTableError]]:
-    """Return what is to be put, and, by their places, why pages cannot be: too large, or their content is lost."""
+    """Return the puts of *planned* writes, and, by place, the errors of pages that are too large or lost content."""
     pages = restored(frame, [(one.row, one.write) for one in planned])
     both = list(zip(planned, pages, strict=True))
     contents = _contents(frame, [(one.index, page) for one, page in both if one.write.with_content], packed)
@@ -216,7 +211,7 @@ def page_puts(
 def _contents(
     frame: Frame, pages: Sequence[tuple[int, Page | WebTableError]], packed: Sequence[PackedPage]
 ) -> Iterator[Packed]:
-    """Return the content of *pages*, each with its place: as it was packed when they were measured, or now."""
+    """Return the packed content of *pages*, given with their places: packed when they were measured, or now."""
     found = [(page, packed[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
     late = iter(frame.codec.packed([page for page, content in found if content is None]))
     return (next(late) if content is None else content for _, content in found)

@@ -1,4 +1,4 @@
-"""What becomes of the pages of a batch, decided one after another, and what the limit of versions drops for them."""
+"""The plan of a batch: what is written for each page, and which versions are dropped for it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 class PlannedWrite(msgspec.Struct, frozen=True):
-    """A write for the page of a batch whose place there is `index`, which takes the place of the page `before`."""
+    """A write for the page at place `index` of a batch; `before` is the page that it replaces."""
 
     index: int
     row: bytes
     write: PageWrite
     before: Page | None
     former: Sequence[Link] | None = None
-    """The links of *before*, where they are in the same batch and not yet stored."""
+    """The links of *before*, if they are in the same batch and not stored yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What becomes of the first `count` pages of a batch; the others must wait until these are stored.
+    """The writes for the first `count` pages of a batch; the others must wait until these are stored.
 
-    `repeated` are the pages of which the very same capture is there already. `refused` says, by their places, why pages
-    are not to be stored: they would be hidden, have expired, or rest on what cannot be read.
+    `repeated` are pages whose capture is stored already. `refused` has errors by place: of pages that a delete would
+    hide, that have expired, or that depend on content that cannot be read.
     """
 
     count: int
@@ -51,15 +51,14 @@ class BatchPlan:
     repeated: list[PageChange]
     refused: dict[int, WebTableError]
     dropped: Mapping[int, Drop] = field(default_factory=dict)
-    """What the table's limit of versions drops for pages, by their places."""
+    """The versions that are dropped for pages, because of the table's limit, by place."""
 
 
 class Planner:
-    """Makes the plan of one batch; of a page several captures may be in it, each later than the one before it.
+    """Makes the plan of one batch, which may hold several captures of a page, in the order of their dates.
 
-    What is *stored* of the pages was read when the batch was taken up (`stored_of`). The plan ends in front of a
-    capture that rests on what is not known before others are stored, and where more than *room* bytes of stored bodies
-    are to be written again.
+    *stored* is the state of the pages as it was read for the batch (`stored_of`). The plan ends before a capture that
+    depends on other captures being stored first, and where more than *room* bytes of stored bodies are written again.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Planner:
         self._repeated: list[PageChange] = []
 
     def decide(self) -> BatchPlan:
-        """Return what becomes of the pages, as far as it can be decided now."""
+        """Return the plan, up to the first page that cannot be decided yet."""
         count, refused = 0, dict[int, WebTableError]()
         for row, page in self._batch:
             if row in self._closed:
@@ -105,7 +104,7 @@ class Planner:
         return BatchPlan(count, self._writes, self._repeated, refused, drops)
 
     def _fits(self, index: int, row: bytes, writes: Sequence[PageWrite]) -> bool:
-        """Take room for the stored bodies that *writes* repeat; return whether there was any, and they are stored."""
+        """Take room for the stored bodies that *writes* repeat; return whether there was room, and they are stored."""
         repeats = [source for write in writes if (source := write.content_of)]
         self._room -= sum(memory_of(source) + (source.size or 0) for source in repeats)
         if self._room < 0 and index:
@@ -120,7 +119,7 @@ class Planner:
         if not writes and before is not None and before.fetched_at == page.fetched_at:
             self._repeated.append(PageChange(index, row, None, before, is_repeated=True))
         if len(writes) != 1 or not writes[0].with_metadata or writes[0].content_of:
-            self._closed.add(row)  # what follows rests on what is not at hand before this is stored
+            self._closed.add(row)  # later captures depend on state that is only known once this one is stored
         elif self._has_several:
             (write,) = writes
             self._stored[row] = _stored_after(stored, write)
@@ -129,9 +128,9 @@ class Planner:
 
 
 def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Stored]:
-    """Return, by their rows, what is stored of pages: their newest versions, and older ones where these matter.
+    """Return the stored state of the pages of *batch*, by row: their newest versions, and older ones where they matter.
 
-    To read a thousand versions of a page takes longer than to store one more.
+    Reading a thousand versions of a page takes longer than storing one more.
     """
     versions = frame.layouts.known.versions
     pages: dict[bytes, Page] = {}
@@ -152,7 +151,7 @@ def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, 
 
 
 def _stored_after(stored: Stored, write: PageWrite) -> Stored:
-    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
+    """Return the state of a page after *write*, given the *stored* state before it."""
     page, versions = write.page, stored.versions
     if write.with_content:
         capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
@@ -161,7 +160,7 @@ def _stored_after(stored: Stored, write: PageWrite) -> Stored:
 
 
 def _rests_on_older(page: Page, stored: Stored) -> bool:
-    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    """Whether the decision about *page* may depend on versions that are older than those in *stored*."""
     before, versions = stored.page, stored.versions
     if before is None or not versions:
         return False
@@ -175,7 +174,7 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
 
 
 class Drop(NamedTuple):
-    """What is dropped for one page of a batch: older contents that it pushes out, or its own."""
+    """The contents that are dropped for one page of a batch: older ones that it replaces, or its own."""
 
     pushed_out: int = 0
     is_kept: bool = True
@@ -185,9 +184,9 @@ NOTHING_DROPPED = Drop()
 
 
 def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> dict[int, Drop]:
-    """Return what *writes* drop, by the places of their pages in the batch, beside what was *stored* of these.
+    """Return what *writes* drop, by the places of their pages in the batch, given the *stored* state before them.
 
-    An older content that is there under a later date as well, where it was renewed, is not dropped.
+    An older content that is also stored under a later date, because it was renewed, does not count as dropped.
     """
     most = frame.layouts.known.versions
     if most == ALL_VERSIONS:
@@ -215,9 +214,9 @@ def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes,
 def _kept(
     frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], most: int
 ) -> dict[bytes, list[Version]]:
-    """Return all versions of the pages that are written, newest first, by their rows."""
+    """Return all versions of the pages that are written, newest first, by row."""
     kept = {one.row: list(stored[one.row].versions) for one in writes}
-    # Of what was stored the newest are known, or for a late capture the one before it.
+    # Only the newest stored versions were read, or for a late capture those up to its date.
     some = [row for row in kept if most > NEWEST and (len(kept[row]) >= NEWEST or _is_late(row, writes, stored))]
     if some:
         kept.update((row, list(one.versions)) for row, one in zip(some, frame.pages.stored(some, most), strict=True))

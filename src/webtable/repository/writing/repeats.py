@@ -1,4 +1,4 @@
-"""Content that captures repeat: that of another URL, which `same_as` names, or what is stored of their own."""
+"""Content that captures repeat: of another URL, which `same_as` names, or of an earlier capture of their own URL."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 Sources = dict[bytes, "Page | DamagedRow"]
-"""By their rows, the stored pages whose content is repeated."""
+"""The stored pages whose content is repeated, by row."""
 
 
 def row_of(key: WebKey, page: Page) -> bytes | None:
-    """Return the row of the URL that *page* repeats, None where it repeats none."""
+    """Return the row of the URL that *page* repeats, or None."""
     if page.same_as is None:
         return None
     try:
@@ -34,9 +34,9 @@ def row_of(key: WebKey, page: Page) -> bytes | None:
 
 
 def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
-    """Return the other pages whose content is repeated, as far as they are stored.
+    """Return the other pages whose content is repeated, if they are stored, and how many pages of *batch* that covers.
 
-    With them comes how many pages of the batch that is: as many as repeat *room* bytes of other pages.
+    It covers as many pages as repeat *room* bytes of other pages.
     """
     wanted: dict[bytes, int] = {}
     for index, (row, page) in enumerate(batch):
@@ -57,10 +57,7 @@ def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> 
 
 
 def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page | DamagedRow:
-    """Return a capture that repeats another URL's content with that content, as far as it is stored.
-
-    Returns the error where that cannot be read.
-    """
+    """Return *page*, with the stored content of another URL if it repeats that, or the error if that is unreadable."""
     if page.same_as is None or page.body is not None:
         return page if page.same_as is None else replace(page, same_as=None)
     repeated = row_of(key, page)
@@ -69,7 +66,7 @@ def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Pag
     source = None if repeated is None else sources.get(repeated)
     if isinstance(source, DamagedRow):
         return source
-    # What the other URL has come to have since then is not what was repeated.
+    # Content that the other URL got after this capture is not the content that was repeated.
     if source is None or source.body is None or (source.changed_at or source.fetched_at) > page.fetched_at:
         return replace(page, same_as=None)
     return replace(
@@ -88,10 +85,9 @@ def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Pag
 
 
 def restored(frame: Frame, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
-    """Return the page of each of *writes*, each with its row, as it is to be written.
+    """Return the page of each of *writes*, given with their rows, as it is to be written.
 
-    A page whose stored content is to be written again comes with that, or it is the error that tells why that is
-    lost.
+    A page whose stored content is written again gets that content; if it is lost, the error is returned in its place.
     """
     pages: list[Page | WebTableError] = [write.page for _, write in writes]
     repeating = [(at, row, write.content_of) for at, (row, write) in enumerate(writes) if write.content_of]

@@ -1,4 +1,4 @@
-"""Pages that a writer could not store: kept to be handed back, or left in a file that `webtable ingest` takes."""
+"""Pages that a writer could not store: kept in memory for the caller, or written to a file for `webtable ingest`."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ ENDING = ".jsonl.zst"
 
 
 class Spool:
-    """Files of pages: *path*, or with a number before the ending (`unsent-2.jsonl.zst`) where that is there already."""
+    """Files of pages: *path*, or with a number before the ending (`unsent-2.jsonl.zst`) if that exists already."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._current: Path | None = None
         if not self.path.name.endswith(ENDING) or not self.path.parent.is_dir():
             raise InvalidArgument(
-                f"spool={str(path)!r} must be a file that ends with {ENDING}, in a folder that is there"
+                f"spool={str(path)!r} must be a file whose name ends with {ENDING}, in a folder that exists"
             )
 
     def append(self, pages: Iterable[Page]) -> Path:
-        """Write *pages* to the disk, all or none, at the end of the current file, and return its path.
+        """Append *pages* to the current file on disk, all or none, and return its path.
 
-        They are a zstd frame of their own, so a process that is killed meanwhile leaves those before them readable.
+        They are a separate zstd frame, so that earlier pages stay readable if the process is killed meanwhile.
         Raises `OSError`.
         """
         path = self._current or self._new_file()
@@ -65,7 +65,7 @@ class Spool:
         return path
 
     def end_file(self) -> None:
-        """Have the next pages written into a new file: who was given this one may read and remove it."""
+        """Have the next pages written to a new file: the caller may read and remove this one."""
         self._current = None
 
     def _new_file(self) -> Path:
@@ -80,34 +80,34 @@ class Spool:
         raise AssertionError("numbers do not end")
 
 
-class Left(NamedTuple):
-    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
+class NotStored(NamedTuple):
+    """The pages that were not stored: those that are returned to the caller, and the files with the others."""
 
     pages: list[Page]
     files: list[Path]
     error: Exception | None
-    """Why there are pages that no file has."""
+    """Why some pages are not in a file."""
 
 
-class Tell(Protocol):
-    """What logs an event."""
+class Log(Protocol):
+    """A function that logs an event."""
 
     def __call__(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
-        """Do what `Frame.tell` does."""
+        """Do what `Frame.log` does."""
 
 
 class Unsent:
     """The pages that a writer could not store, until it reports them; they take at most *room* bytes.
 
-    With a *spool* they are on the disk when `add` returns. Without one, or where it cannot be written, those that come
-    later are not kept. What the table refuses as a page is not written: it would be refused again. What becomes of
-    files is told to *tell*. Several threads may add.
+    With a *spool* they are on disk when `add` returns. Without one, or if it cannot be written, pages over *room* are
+    not kept. Pages that the table refuses are not written, since it would refuse them again. *log* gets an event when
+    a file is written. Several threads may add pages.
     """
 
-    def __init__(self, room: float, spool: Spool | None, tell: Tell) -> None:
+    def __init__(self, room: float, spool: Spool | None, log: Log) -> None:
         self._room = room
         self._spool = spool
-        self._tell = tell
+        self._log = log
         self._lock = threading.Lock()
         self._pages: list[Page] = []
         self._refused: list[Page] = []
@@ -116,7 +116,7 @@ class Unsent:
         self._error: Exception | None = None
 
     def add(self, pages: Iterable[Page], outcomes: Sequence[PageOutcome]) -> None:
-        """Take those of *pages* whose outcomes have errors."""
+        """Add those of *pages* whose outcomes have errors."""
         with self._lock:
             for page, outcome in zip(pages, outcomes, strict=True):
                 if outcome.error is None:
@@ -129,11 +129,11 @@ class Unsent:
                     self._bytes += weight
             self._write()
 
-    def taken(self) -> Left:
-        """Write what is left to be written, and return what became of all pages since this was called last."""
+    def taken(self) -> NotStored:
+        """Write the pages that are not in a file yet, and return all since the last call."""
         with self._lock:
             self._write()
-            left = Left([*self._pages, *self._refused], self._files, self._error)
+            left = NotStored([*self._pages, *self._refused], self._files, self._error)
             self._pages, self._refused, self._bytes, self._files, self._error = [], [], 0, [], None
             if self._spool is not None:
                 self._spool.end_file()
@@ -145,12 +145,12 @@ class Unsent:
         began = clock.monotonic()
         try:
             path = self._spool.append(self._pages)
-        except Exception as exc:  # noqa: BLE001 - whatever it is, the pages are handed back
-            text = f"{len(self._pages)} pages were not left in a file"
-            self._tell(WARNING, "not-spooled", text, clock.monotonic() - began, type(exc).__name__)
+        except Exception as exc:  # noqa: BLE001 - after any error, the pages are returned to the caller
+            text = f"could not write {len(self._pages)} pages to the spool"
+            self._log(WARNING, "not-spooled", text, clock.monotonic() - began, type(exc).__name__)
             self._error = exc
             return
-        self._tell(WARNING, "spooled", f"left {len(self._pages)} pages in {path}", clock.monotonic() - began)
+        self._log(WARNING, "spooled", f"wrote {len(self._pages)} pages to {path}", clock.monotonic() - began)
         if path not in self._files:
             self._files.append(path)
         self._pages, self._error = [], None
@@ -165,13 +165,13 @@ def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
     return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
 
 
-def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
-    """Return the error that names pages which were not stored, and says what became of them."""
+def failed(failures: Sequence[PageOutcome], left: NotStored) -> WriteFailed:
+    """Return the error that names the pages that were not stored, with them or the files that have them."""
     reasons = "; ".join(_reason(failure) for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
     said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
     if left.files:
-        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
+        said.append(f"pages that could not be sent are in {', '.join(map(str, left.files))}")
     if left.error is not None:
         said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
     error = WriteFailed("; ".join(said), failures, left.pages)

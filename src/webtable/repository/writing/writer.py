@@ -1,11 +1,11 @@
-"""The writer: takes pages, stores them in batches in the background, and says of each what became of it."""
+"""The writer: it takes pages, stores them in batches in the background, and reports what became of each page."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Self
 
-from webtable._forks import renew_after_fork
+from webtable._forks import generation
 from webtable.errors import ExpiredCapture, OtherProcess, StoreUnavailable, WriteFailed, failed_together
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
@@ -14,7 +14,7 @@ from webtable.repository.writing import open_writers
 from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.dispatch import Buffer, Dispatch
 from webtable.repository.writing.outcomes import Callbacks, Dropped, OutcomeCallback, PageOutcome, Receipt, Receipts
-from webtable.repository.writing.spool import Left, Spool, Unsent, failed
+from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -32,27 +32,25 @@ MOST_ERRORS = 100
 class Writer:
     """Stores pages; made by `WebTable.writer`.
 
-    `put` takes a page into the buffer and returns at once; it waits only while *in_flight* batches are on their way, so
-    the memory is bounded by (*in_flight* + 1) times *buffer_bytes*. A batch goes out when its pages, with their links,
-    take *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age*
-    seconds old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*,
-    or `flush` has returned.
+    `put` takes a page into the buffer and returns at once. It waits only while *in_flight* batches are being stored, so
+    memory is bounded by (*in_flight* + 1) times *buffer_bytes*. A batch is sent when its pages and their links take
+    *buffer_bytes* of memory, when it has *buffer_pages* pages, or when its first page is *max_age* seconds old. A page
+    is stored for good once *on_outcome* got its `PageOutcome` without an error, or `flush` has returned.
 
-    `put` returns a `Receipt`, for those who want to know of one page. Functions that are told of outcomes or receipts
-    are called one after another, in any thread that is in the writer, or in one of its own.
+    `put` returns a `Receipt`, for callers that wait for a single page. Callbacks for outcomes and receipts are called
+    one after another, in any thread that is calling the writer, or in a thread of the writer.
 
-    `put`, `flush` and `close` wait as long as one call of the store may take, its *timeout* in seconds: then what they
-    wait for has failed with `StoreUnavailable`. With a *deadline* it is that many seconds, and pages that failed in
-    this way are tried again, with growing pauses, until so long after their batch was sent; what the store or the table
-    refuses is not.
+    `put`, `flush` and `close` wait at most the *timeout* of a call to the store, in seconds; then the pages that they
+    wait for fail with `StoreUnavailable`. With a *deadline* they wait that many seconds instead, and pages that failed
+    in this way are retried with backoff until that long after their batch was sent. Pages that the store or the table
+    refuses are not retried.
 
-    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`,
-    whose `pages` has them, or whose message names the file of the *spool*. Until then the pages that have failed are
-    held, which takes as much memory again at most.
+    Leaving the `with` block flushes, also after an exception. Pages that were not stored are reported by `WriteFailed`:
+    its `pages` has them, or its message names the file of the *spool*. Until then failed pages are kept in memory,
+    which takes at most as much again.
 
-    A writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by
-    many threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does
-    nothing.
+    A writer that is left open is closed when the interpreter exits, with a `ResourceWarning`. Many threads may use one
+    writer. In a process forked from this one `put` and `flush` raise `OtherProcess`, and `close` does nothing.
     """
 
     def __init__(
@@ -77,39 +75,38 @@ class Writer:
         self._counting = threading.Lock()
         self._buffer = Buffer(buffer_bytes, buffer_pages)
         self._outcomes = Callbacks(on_outcome)
-        self._receipts = Receipts(self, self._outcomes)
+        self._receipts = Receipts(self._check_process, self._send_batch, self._outcomes)
         self._failures: list[PageOutcome] = []
         room = (in_flight + 1) * buffer_bytes
-        # Where the caller was told of a page, and there is no spool, nothing asks for it any more.
+        # Without a spool, failed pages that the callback got are needed no longer.
         files = None if spool is None else Spool(spool)
-        self._unsent = None if on_outcome and spool is None else Unsent(room, files, self._frame.tell)
+        self._unsent = None if on_outcome and spool is None else Unsent(room, files, self._frame.log)
         self._errors: list[Exception] = []
-        self._is_inherited = False
+        self._generation = generation()
         self._closed = False
         self._finished = False
         self.stored = 0
         """How many pages are stored, so far."""
         self.unchanged = 0
-        """How many of them brought no new content: captures that repeat what was stored, or were there already."""
+        """How many of them brought no new content: they repeat stored content, or were stored already."""
         self.dropped = Dropped()
-        """How many contents the limits of the table have dropped, so far."""
+        """How many contents were dropped because of the limits of the table, so far."""
         self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
         self._wake = threading.Event()
         self._wanted = -1
-        """The batch that somebody waits for."""
+        """The number of the batch that a receipt waits for."""
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
-        renew_after_fork(self)
         open_writers.remember(self)
 
     def put(self, page: Page) -> Receipt:
-        """Take *page* to be stored, and return a receipt that tells what became of it, to whoever asks.
+        """Take *page* to be stored, and return a receipt: a future of its `PageOutcome`.
 
         Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
-        page that the table cannot keep, `InvalidArgument` for what is no page, and `StoreUnavailable` where no place in
-        the buffer came free in time.
+        page that the table cannot keep, `InvalidArgument` if *page* is not a `Page`, and `StoreUnavailable` if the
+        buffer stays full.
         """
-        self.check_process()
+        self._check_process()
         try:
             key, page, rows = taken(page, self._frame.key, self._frame.layouts)
         except ExpiredCapture:
@@ -119,8 +116,7 @@ class Writer:
         deadline = Deadline(self._timeout)
         if not self._lock.acquire(timeout=deadline.left()):
             raise StoreUnavailable(
-                f"{self.name}: the page was not taken: the buffer is full, and for "
-                f"{self._timeout:g} s no batch of it was stored"
+                f"{self.name}: the page was not taken: the buffer is full; no batch was stored for {self._timeout:g} s"
             )
         try:
             if self._closed and not self._outcomes.is_delivering():
@@ -138,30 +134,30 @@ class Writer:
         return receipt
 
     def put_many(self, pages: Iterable[Page] | ArrowStream) -> int:
-        """Put *pages*, and return how many they were: any number of them, or a table with a row for each.
+        """Put *pages*, an iterable of pages or a table with a page in each row, and return how many there were.
 
-        A table is what speaks the Arrow PyCapsule protocol: a data frame of pandas or polars, a table or a reader of
-        pyarrow, an answer of webtable. Its columns are named as the fields of a page, `url` at least; `body` may be
-        text. Columns that webtable makes itself (`host`, `changed_at`) are passed over. Needs `hbase-webtable[arrow]`.
-        Raises what `put` does, `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a row that is no page; what
-        comes in front of it is put.
+        A table is any object with the Arrow PyCapsule protocol: a data frame of pandas or polars, a table or a reader
+        of pyarrow, an answer of webtable. Its columns are named like the fields of a page; `url` is required, `body`
+        may be text. Columns that webtable computes itself (`host`, `changed_at`) are ignored. Needs
+        `hbase-webtable[arrow]`. Raises what `put` does, `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a
+        row that is not a page; the pages before it are put.
         """
         count = 0
-        for count, page in enumerate(pages_of(pages), 1):  # noqa: B007 - it is what is left of the loop
+        for count, page in enumerate(pages_of(pages), 1):  # noqa: B007 - the count is used after the loop
             self.put(page)
         return count
 
     def flush(self) -> None:
-        """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
+        """Store everything that was put, and return when it is stored; raises `WriteFailed` for pages that were not.
 
-        A page is reported once: the next flush raises only for pages put after this one. What *on_outcome* has raised
-        comes with it; of several errors an `ExceptionGroup` is made.
+        A page is reported once: the next flush raises only for pages that were put after this one. Exceptions of
+        *on_outcome* are raised too; several errors are raised as an `ExceptionGroup`.
         """
-        self.check_process()
+        self._check_process()
         deadline = Deadline(self._timeout)
         raised: list[Exception] = []
         while True:
-            # Whoever has the lock waits for one of these.
+            # A thread that holds the lock waits for one of these batches.
             self._dispatch.hasten(deadline)
             with self._lock:
                 self._send(deadline)
@@ -169,10 +165,10 @@ class Writer:
                     self._settle_first(deadline)
             raised += self._outcomes.deliver(wait=True)
             with self._lock:
-                # The caller's function may have put more.
+                # The callback may have put more pages.
                 if not (self._buffer.pages or self._dispatch):
-                    # First, for an interrupt may come while it is written.
-                    left = Left([], [], None) if self._unsent is None else self._unsent.taken()
+                    # First, because an interrupt may come while the spool is written.
+                    left = NotStored([], [], None) if self._unsent is None else self._unsent.taken()
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
@@ -181,11 +177,11 @@ class Writer:
             raise failed_together(f"{self.name}: a writer", errors)
 
     def close(self) -> None:
-        """Flush, and stop the writer; raises as `flush` does, when all that can be stored is stored.
+        """Flush, and stop the writer; raises what `flush` does, once everything that can be stored is stored.
 
-        Once it is through, further calls do nothing; one that was interrupted is taken up again by the next.
+        Further calls do nothing, except that a call after an interrupted one completes it.
         """
-        if self._is_inherited:
+        if self._is_inherited():
             return
         with self._lock:
             if self._finished:
@@ -207,40 +203,37 @@ class Writer:
     ) -> None:
         self.close()
 
-    def after_fork(self) -> None:
-        """Leave the pages to the parent, which has the threads that store them."""
-        self._is_inherited = True
-        self._lock = threading.RLock()
-        self._outcomes.after_fork()
-        self._receipts.after_fork()
-        open_writers.forget(self)
-
-    def held(self) -> WriterMetrics:
-        """Return what is held here; nothing by one that is closed, or of the process that this one was forked from."""
-        if self._finished or self._is_inherited:
+    @property
+    def metrics(self) -> WriterMetrics:
+        """How many pages, bytes and batches the writer holds now; zeros if it is closed, or another process's."""
+        if self._finished or self._is_inherited():
             return WriterMetrics(0, 0, 0, 0)
-        return self._dispatch.held(self._buffer)
+        return self._dispatch.metrics(self._buffer)
 
-    def check_process(self) -> None:
+    def _is_inherited(self) -> bool:
+        """Whether this process was forked from the one of the writer, which has the threads that store its pages."""
+        return self._generation != generation()
+
+    def _check_process(self) -> None:
         """Raise `OtherProcess` in a process that was forked from the writer's."""
-        if self._is_inherited:
+        if self._is_inherited():
             raise OtherProcess(
                 f"{self.name}: this writer belongs to the process that this one was forked from; "
                 "make a new one here, with table.writer()"
             )
 
-    def send_batch(self, number: int) -> None:
-        """Have the batch of this *number* sent off now, if it still waits to be full."""
+    def _send_batch(self, number: int) -> None:
+        """Have the batch with this *number* sent now, if it still waits for more pages."""
         if number != self._buffer.number:
             return
         self._wanted = number
         if self._closed or self._outcomes.is_delivering():
-            # The thread that would send it has ended, or it may be this one.
+            # The thread that would send it has ended, or is this one.
             with self._lock:
                 if number == self._buffer.number:
                     self._send(Deadline(self._timeout))
         else:
-            # Not here: to wait for a place takes longer than the caller may want to wait.
+            # Not here: waiting for a place may take longer than the caller wants to wait.
             self._wake.set()
 
     def _finish(self) -> None:
@@ -252,7 +245,7 @@ class Writer:
     def _send(self, deadline: Deadline) -> None:
         if not self._buffer.pages:
             return
-        # Room first: what is on its way is bounded, and `put` is what waits.
+        # Room first: the number of batches in flight is bounded, and `put` waits for a place.
         while not self._dispatch.has_room_for(self._buffer):
             self._settle_first(deadline)
         self._dispatch.send(self._buffer)
@@ -260,7 +253,7 @@ class Writer:
         self._buffer = self._buffer.following()
 
     def _settle_first(self, deadline: Deadline) -> None:
-        """Wait for the first batch under way; what it has not done by *deadline* fails."""
+        """Wait for the first batch in flight; pages that are not stored by *deadline* fail."""
         outcomes = self._dispatch.settle_first(deadline)
         with self._counting:
             for outcome in outcomes:
@@ -268,12 +261,12 @@ class Writer:
                 if outcome.error is None:
                     self.stored += 1
                     self.unchanged += not outcome.is_new
-                elif not self._outcomes.tells_all:
+                elif not self._outcomes.has_callback:
                     self._failures.append(outcome)
         self._outcomes.add(outcomes)
 
     def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
-        # Before anybody hears of a failure: a process that is killed after that has its pages in the spool.
+        # Before a failure is reported: then the pages are in the spool, even if the process is killed.
         if self._unsent is not None:
             self._unsent.add((page for _, page in buffer.pages), outcomes)
         if self._receipts.settle(buffer.receipts, outcomes):
@@ -283,9 +276,9 @@ class Writer:
         while True:
             self._wake.wait(self._max_age / 4)
             if self._closed:
-                return  # what is left is for the thread that closes it
+                return  # the thread that closes the writer sends the rest
             self._wake.clear()
-            # What the caller's functions raise here, the next flush does.
+            # Exceptions of callbacks here are raised by the next flush.
             self._note(self._outcomes.deliver())
             with self._lock:
                 if self._buffer.is_older(self._max_age) or (self._buffer.pages and self._buffer.number == self._wanted):

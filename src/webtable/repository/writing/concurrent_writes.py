@@ -1,11 +1,11 @@
-"""What a batch does about captures of its pages that somebody else has stored while it was on its way.
+"""Concurrent writes: captures of the pages of a batch that other writers store while the batch is being stored.
 
-Two writers that store captures of one page at once decide without knowing of each other. Where a batch is a
-transaction (in a file) it is prepared again if anybody else has written to its rows. Elsewhere it reads its rows again
-after it has written, and writes what is missing by what is there then. One of the two always notices: each reads after
-it has written, so whoever writes last reads what both have left; what it writes then is read again in the same way. A
-writer that is killed in between has acknowledged nothing: to put its captures again mends the page, and so does
-`index repair`.
+Two writers that store captures of one page at once decide without knowing of each other. In a file, where a batch is a
+transaction, the batch is prepared again if another writer has changed its rows. In other stores a batch reads its rows
+again after it has written them, and writes what is missing then. One of the two writers always notices: both read
+after they have written, so the last one to write reads the result of both, and what it then writes is read again in the
+same way. A writer that is killed in between has acknowledged nothing: putting its captures again mends the page, and so
+does `index repair`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from webtable.repository.stored.page_state import Stored
 
 MOST_TRANSACTIONS = 100
-"""How many of its own transactions a writer knows: more than end while a batch of its own is on its way."""
+"""How many of its own transactions a writer remembers: more than can end while one of its batches is being stored."""
 
 
 class OwnTransactions:
-    """The numbers of the transactions that a writer has begun (see `Store.last_transaction`)."""
+    """The numbers of a writer's last transactions (see `Store.last_transaction`)."""
 
     def __init__(self) -> None:
         self._numbers: deque[int] = deque(maxlen=MOST_TRANSACTIONS)
 
     def others_between(self, since: int | None, number: int | None) -> bool:
-        """Note that *number* is one of them, and return whether somebody else's came between *since* and it.
+        """Add *number*, and return whether another writer's transaction came between *since* and *number*.
 
-        False where one is None: the batch is no transaction, or was prepared within this one.
+        False if one of them is None: the batch is not a transaction, or was prepared within this one.
         """
         if since is None or number is None:
             return False
@@ -57,39 +57,39 @@ class PageGone(StoreUnavailable):
     """The page was deleted while a later capture of it was stored, which the delete does not hide: put it again."""
 
 
-class Crossing(NamedTuple):
-    """A row in which somebody else has stored a capture meanwhile."""
+class ConcurrentWrite(NamedTuple):
+    """A row in which another writer has stored a capture meanwhile."""
 
     place: int
-    """That of the last capture in the batch that was written there."""
+    """The place in the batch of the last capture that was written there."""
     row: bytes
     since: datetime
-    """From when on links of versions may have inlinks that nobody else removes."""
+    """Versions from this date on may have inlinks that no other writer removes."""
     first: datetime
     """The date of the first capture that was written there."""
     overtaken: Page | None
-    """The capture that was written, where there is a later one now."""
+    """The capture that was written, if the row has a later one now."""
 
 
-def crossings(
+def concurrent_writes(
     frame: Frame,
     own: Mapping[bytes, Sequence[tuple[int, Page]]],
     stored: Mapping[bytes, Stored],
     *,
-    is_again: bool = False,
-) -> tuple[list[Crossing], dict[int, WebTableError]]:
-    """Return the rows that somebody else has written to since it was read what was *stored*, and which pages are gone.
+    is_retry: bool = False,
+) -> tuple[list[ConcurrentWrite], dict[int, WebTableError]]:
+    """Return the rows that other writers have changed since *stored* was read, and errors for pages that are gone.
 
-    A capture that is gone is one without metadata: the newer one that had them was deleted meanwhile.
+    A capture is gone if its row has no metadata now: the newer capture that had them was deleted meanwhile.
 
-    *own* are the captures that were written there, in the order of their dates, with their places. Where that
-    *is_again* done, nobody knows who has written in between: these are all rows then.
+    *own* has the captures that were written to each row, with their places, in the order of their dates. With
+    *is_retry* it is not known who has written since the first attempt, so all rows are returned.
     """
     if not own:
         return [], {}
     found = frame.pages.stored(list(own), frame.versions_at_first)
     both = list(zip(own.items(), found, strict=True))
-    compared = [_crossing(row, some, stored[row], now, is_again=is_again) for (row, some), now in both]
+    compared = [_concurrent_write(row, some, stored[row], now, is_retry=is_retry) for (row, some), now in both]
     gone: dict[int, WebTableError] = {
         index: PageGone(f"{page.url[:200]}: deleted while a later capture was stored")
         for (_, some), now in both
@@ -99,38 +99,39 @@ def crossings(
     return [one for one in compared if one is not None], gone
 
 
-def _crossing(
-    row: bytes, own: Sequence[tuple[int, Page]], stored: Stored, now: Stored, *, is_again: bool
-) -> Crossing | None:
+def _concurrent_write(
+    row: bytes, own: Sequence[tuple[int, Page]], stored: Stored, now: Stored, *, is_retry: bool
+) -> ConcurrentWrite | None:
     (index, page), before = own[-1], stored.page
     if now.page is None:
         return None
     dates = {one.fetched_at for _, one in own}
     since = EPOCH if before is None else before.content_at or before.fetched_at
-    if is_again:
+    if is_retry:
         since = max((one.at for one in now.versions if one.at < min(dates)), default=EPOCH)
     known = dates.union(one.at for one in stored.versions)
     is_overtaken = now.page.fetched_at > max(page.fetched_at, before.fetched_at if before else EPOCH)
     is_between = any(since < one.at < page.fetched_at and one.at not in known for one in now.versions)
-    if is_again or is_overtaken or is_between or mended(now, *dates) is not None:
-        return Crossing(index, row, since, min(dates), page if now.page.fetched_at > page.fetched_at else None)
+    if is_retry or is_overtaken or is_between or mended(now, *dates) is not None:
+        return ConcurrentWrite(index, row, since, min(dates), page if now.page.fetched_at > page.fetched_at else None)
     return None
 
 
-def crossed_earlier(frame: Frame, rows: Sequence[bytes]) -> list[Crossing]:
-    """Return *rows* as those that writers have crossed in who did not come to settle it."""
+def unsettled_writes(frame: Frame, rows: Sequence[bytes]) -> list[ConcurrentWrite]:
+    """Return *rows* as concurrent writes that were never settled, because a writer was killed."""
     found = zip(rows, frame.pages.stored(rows, 1), strict=True)
     pages = [(row, now.page) for row, now in found if now.page is not None]
     return [
-        Crossing(index, row, page.content_at or EPOCH, page.fetched_at, None) for index, (row, page) in enumerate(pages)
+        ConcurrentWrite(index, row, page.content_at or EPOCH, page.fetched_at, None)
+        for index, (row, page) in enumerate(pages)
     ]
 
 
-def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[bytes, Stored]]:
-    """Return what is to be written of the rows that were *crossed*, and what is stored of those that are still there.
+def settled(frame: Frame, crossed: Sequence[ConcurrentWrite]) -> tuple[BatchPlan, dict[bytes, Stored]]:
+    """Return the plan that mends *crossed* rows, and the stored state of those that still exist.
 
-    The newest capture keeps its place, whosever it is: its inlinks are written again, for the other writer may have
-    removed them, and those of the captures beside it are removed.
+    The newest capture stays the newest, whichever writer stored it. Its inlinks are written again, because the other
+    writer may have removed them, and the inlinks of the captures from the same time are removed.
     """
     found = frame.pages.stored([one.row for one in crossed], frame.versions_at_first)
     there = [(one, now, now.page) for one, now in zip(crossed, found, strict=True) if now.page is not None]
@@ -143,5 +144,5 @@ def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[
             plan.writes.append(PlannedWrite(index, one.row, mend, page, others[index]))
         if mend is None or not mend.changes_hints:
             newest = replace(page, outlinks=tuple(links[index]), inlinks_at=None)
-            plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_crossed=True))
+            plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_concurrent=True))
     return plan, {one.row: now for one, now, _ in there}
