@@ -16,7 +16,7 @@ from nightly import some
 from running_pieces import pieces_run_after
 from webtable.errors import FormatError
 from webtable.formats import ReadLimits, ReadReport, read_pages
-from webtable.formats.compressed import packed
+from webtable.formats.compressed import compressed_bytes
 
 READ = """
 import json, time
@@ -129,7 +129,7 @@ def test_a_file_of_empty_members_is_damaged():
     data = gzip.compress(GOOD) + EMPTY_MEMBER * 21
     pages = []
 
-    with pytest.raises(FormatError, match="over 20 gzip members in a row are empty"):
+    with pytest.raises(FormatError, match="over 20 empty gzip members in sequence"):
         pages.extend(read_pages(io.BytesIO(data), limits=ReadLimits(members=20)))
     assert read(gzip.compress(GOOD) + EMPTY_MEMBER * 20, members=20)[1].pages == 1
 
@@ -137,7 +137,7 @@ def test_a_file_of_empty_members_is_damaged():
 def test_a_file_that_becomes_many_times_its_size_is_read_no_further():
     data = zstandard.compress(GOOD + page(bytes(300_000_000)))
 
-    with pytest.raises(FormatError, match="becomes over 250 times its size"):
+    with pytest.raises(FormatError, match="decompresses to over 250 times its size"):
         read(data)
 
 
@@ -173,17 +173,17 @@ def test_what_is_left_out_by_its_type_needs_no_time_for_its_length():
 
 def test_a_file_of_members_inside_of_members_is_not_read_again_for_each_of_them(monkeypatch):
     # Each is copied as it is by the one before it, and none has a right checksum.
-    monkeypatch.setattr(packed, "_ALWAYS_AGAIN", 1 << 16)
+    monkeypatch.setattr(compressed_bytes, "_ALWAYS_AGAIN", 1 << 16)
     heads = [b"\x1f\x8b\x08" + bytes(7) + b"\x00" + (40_000).to_bytes(2, "little") + (25_535).to_bytes(2, "little")]
     data = gzip.compress(GOOD) + (heads[0] + b"WARC/1.1") * 50_000 + gzip.compress(GOOD)
     taken = 0
 
-    def counting(self, size, take=packed.Packed.take):
+    def counting(self, size, take=compressed_bytes.CompressedBytes.take):
         nonlocal taken
         taken += size
         take(self, size)
 
-    monkeypatch.setattr(packed.Packed, "take", counting)
+    monkeypatch.setattr(compressed_bytes.CompressedBytes, "take", counting)
     with contextlib.suppress(FormatError):
         read(data)
 

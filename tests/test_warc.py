@@ -194,7 +194,7 @@ def test_a_body_shorter_than_announced_is_a_damaged_record_unless_the_crawler_sa
     assert [page.truncated for page in pages] == [True, True]
     assert pages[0].body == HTML[:100]
     assert HTML.startswith(pages[1].body)
-    assert "100 bytes where Content-Length announced" in report.damaged[0].reason
+    assert "100 bytes but Content-Length says" in report.damaged[0].reason
 
 
 def test_a_redirect_knows_where_it_leads():
@@ -381,7 +381,7 @@ def test_a_file_that_is_no_warc_is_named(data, tmp_path):
     path = tmp_path / "picture.warc.gz"
     path.write_bytes(data)
 
-    with pytest.raises(FormatError, match=r"picture\.warc\.gz.*it is no WARC file"):
+    with pytest.raises(FormatError, match=r"picture\.warc\.gz.*not a WARC file"):
         list(read_pages(path))
 
 

@@ -1,11 +1,11 @@
-"""JSON objects that carry a checksum as their last member, and so stay JSON for everybody else.
+"""JSON objects that carry a checksum as their last member, and remain valid JSON for other programs.
 
     {"url":"https://example.com/","status_code":404,"crc32":"K`HJichH"}
 
-The eight letters are such that the CRC-32 (that of zip and PNG) of the whole object is `RIGHT`, if it is begun at a
-number that tells where the object is stored (`place`): so one that was altered is found out, and one that came to
-another row or date as well. A sum of the bytes in front would be as safe. But it takes three times as long to compare,
-for Python has to cut it out and to write the other one beside it; and a listing does this for every row.
+The eight letters are chosen so that the CRC-32 (that of zip and PNG) of the whole object is `RIGHT`. The CRC starts
+from a number that depends on where the object is stored (`place`), so an object that was altered is detected, and so is
+one that was moved to another row or date. A checksum of the bytes before it would be as safe, but takes three times as
+long to compare, because Python has to copy those bytes and format the other checksum; a listing does this for each row.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from zlib import crc32
 
 UNREADABLE = (ValueError, RecursionError, OverflowError, MemoryError)
-"""What reading damaged bytes raises."""
+"""The exceptions that decoding damaged bytes raises."""
 RIGHT = 0
-"""The CRC-32 of an object that is as it was written."""
+"""The CRC-32 of an object that is undamaged."""
 _NAME = b'"crc32":"'
 _END = b'"}'
 _ZERO = b"@" * 8
@@ -23,12 +23,12 @@ _WIDTH = len(_NAME) + 8 + len(_END)
 
 
 def place(row: bytes, timestamp: int) -> int:
-    """Return the number at which the CRC-32 of what is stored in *row* under *timestamp* begins."""
+    """Return the number from which the CRC-32 of what is stored in *row* under *timestamp* starts."""
     return crc32(row, timestamp ^ timestamp >> 32)
 
 
 def with_checksum(value: bytes, begin: int = 0) -> bytes:
-    """Return the JSON object *value* with its checksum, whose CRC-32 begins at *begin*.
+    """Return the JSON object *value* with its checksum; the CRC-32 starts from *begin*.
 
     >>> with_checksum(b'{"a":1}'), with_checksum(b"{}")
     (b'{"a":1,"crc32":"K`HJichH"}', b'{"crc32":"KKIAiH`C"}')
@@ -38,7 +38,7 @@ def with_checksum(value: bytes, begin: int = 0) -> bytes:
 
 
 def is_intact(value: bytes, begin: int = 0) -> bool:
-    """Return whether *value* has a checksum and is what that says.
+    """Return whether *value* has a checksum, and the right one.
 
     >>> [is_intact(value) for value in (b'{"a":1,"crc32":"K`HJichH"}', b'{"a":2,"crc32":"K`HJichH"}', b'{"a":1}')]
     [True, False, False]
@@ -56,7 +56,7 @@ def has_checksum(value: bytes) -> bool:
 
 
 def unsealed(value: bytes) -> bytes:
-    """Return *value* as it was before `with_checksum`; raises `ValueError` where it is not what its checksum says.
+    """Return *value* as it was before `with_checksum`; raises `ValueError` if the checksum is wrong or missing.
 
     >>> unsealed(b'{"a":1,"crc32":"K`HJichH"}'), unsealed(b'{"crc32":"KKIAiH`C"}')
     (b'{"a":1}', b'{}')
@@ -64,12 +64,12 @@ def unsealed(value: bytes) -> bytes:
     if not has_checksum(value):
         return value
     if not is_intact(value):
-        raise ValueError("it is not what its checksum says")
+        raise ValueError("its checksum is wrong or missing")
     return value[:-_WIDTH].removesuffix(b",") + b"}"
 
 
 def _letters(difference: int) -> bytes:
-    """Return the letters that, in the place of `_ZERO`, change the CRC-32 of what ends with them by *difference*."""
+    """Return the letters that change the CRC-32 by *difference* when they replace `_ZERO` at the end."""
     lowest, low, high, highest = _TABLES
     bits = (
         lowest[difference & 255] ^ low[difference >> 8 & 255] ^ high[difference >> 16 & 255] ^ highest[difference >> 24]
@@ -77,14 +77,14 @@ def _letters(difference: int) -> bytes:
     return (b"%08x" % bits).translate(_AS_LETTERS)
 
 
-# Sixteen letters that are exclusive-ored as hexadecimal digits are: they differ in four bits. Not every four will do.
+# Sixteen letters that XOR as hexadecimal digits do: they differ in four bits. Not any four bits will do.
 _AS_LETTERS = bytes.maketrans(b"0123456789abcdef", b"@ABCHIJK`abchijk")
 
 
 def _tables() -> list[list[int]]:
-    """Return, for each byte of a difference, what each of its values takes of the 32 bits that the letters hold."""
-    # The CRC of exclusive-ored texts is the exclusive or of their CRCs. So what each bit does is known from the bit
-    # alone, and which bits make a wanted difference from solving 32 equations (Gauss and Jordan).
+    """Return, for each byte of a difference, the bits of the letters that each of its values sets."""
+    # The CRC of XORed texts is the XOR of their CRCs. So the effect of each bit is known from that bit alone, and the
+    # bits that make a wanted difference follow from solving 32 equations (Gauss-Jordan).
     nothing = crc32(_ZERO + _END)
     rows = [(crc32((b"%08x" % (1 << bit)).translate(_AS_LETTERS) + _END) ^ nothing, 1 << bit) for bit in range(32)]
     for bit in range(32):

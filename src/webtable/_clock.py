@@ -1,11 +1,11 @@
-"""The clock that everything here goes by: retries and their pauses, deadlines, caches, read-ahead, cool-downs, expiry.
+"""The clock of the whole package: retries and their pauses, deadlines, caches, read-ahead, cool-downs, expiry.
 
-Moments are stored as timestamps: epoch milliseconds, which functions here make of them.
+Times are stored as timestamps, in epoch milliseconds, which functions here compute.
 
-A test that must not sleep replaces it: `tests/manual_clock.py` has a `ManualClock`, whose `sleep` returns at once and
-moves the time on, and the fixture `manual_clock` puts its three functions in the place of those of `clock`. To move one
-of them alone is enough where a test is about the date: `monkeypatch.setattr(clock, "nanoseconds", lambda: …)`. Waiting
-for a thread, a lock or a socket takes its time all the same.
+A test that must not sleep replaces the clock: `tests/manual_clock.py` has a `ManualClock`, whose `sleep` returns at
+once and advances the time, and the fixture `manual_clock` replaces the three functions of `clock`. A test about the
+date replaces one of them: `monkeypatch.setattr(clock, "nanoseconds", lambda: …)`. Waiting for a thread, a lock or a
+socket still takes real time.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _LAST = 253_402_214_400_000
 
 
 class SystemClock:
-    """The time of this machine; its attributes are the functions of `time`, so asking them costs nothing more."""
+    """The time of this machine; its attributes are the functions of `time` , so a call costs nothing more."""
 
     __slots__ = ("monotonic", "nanoseconds", "sleep")
 
     def __init__(self) -> None:
         self.monotonic = time.monotonic
-        """Seconds since some moment, which grow whatever happens to the date."""
+        """Seconds since an arbitrary moment; they never go back, even if the date is changed."""
         self.nanoseconds = time.time_ns
         """Nanoseconds since 1970."""
         self.sleep = time.sleep
-        """Returns after so many seconds."""
+        """Sleep for this many seconds."""
 
     def milliseconds(self) -> int:
         """Return the current moment as epoch milliseconds."""
@@ -48,7 +48,7 @@ class SystemClock:
 
 
 clock = SystemClock()
-"""The only one; ask it as `clock.monotonic()`, not by a name bound earlier, so that a test can replace it."""
+"""The only instance; call `clock.monotonic()`, not a name bound earlier, so that a test can replace it."""
 
 
 def now_in_milliseconds() -> int:
@@ -67,14 +67,14 @@ def moment_of(timestamp: int) -> datetime:
 
 
 def possible_moment(timestamp: int) -> datetime:
-    """Return epoch milliseconds as a moment in UTC, the last day of the calendar for what is beyond it."""
+    """Return epoch milliseconds as a moment in UTC; times beyond the calendar become its last day."""
     return moment_of(min(timestamp, _LAST))
 
 
 class Fresh(Generic[T]):
-    """A value that is read again when it is older than *seconds*, counted from when its reading began.
+    """A cached value that is read again when it is older than *seconds*, counted from when its reading began.
 
-    May be used by many threads, which may read it at the same time.
+    It is thread-safe; several threads may read the value at the same time.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -82,23 +82,23 @@ class Fresh(Generic[T]):
         self._known: tuple[float, T] | None = None
 
     def recent(self, read: Callable[[], T]) -> T:
-        """Return the value as it was at most those seconds ago, by `read()` where that was not known."""
+        """Return the cached value if it is not older than those seconds, else that of `read()`."""
         known = self._known
         if known is not None and clock.monotonic() - known[0] < self._seconds:
             return known[1]
         return self.read(read)
 
     def read(self, read: Callable[[], T]) -> T:
-        """Return the value as it is now, by `read()`."""
+        """Return the value of `read()`, and cache it."""
         began = clock.monotonic()
         value = read()
         self.learn(value, began)
         return value
 
     def learn(self, value: T, read_at: float) -> None:
-        """Take *value*, whose reading began at that moment of `clock.monotonic`."""
+        """Cache *value*, whose reading began at *read_at*, a time of `clock.monotonic`."""
         self._known = read_at, value
 
     def forget(self) -> None:
-        """Have the value read when it is asked for next."""
+        """Drop the cached value."""
         self._known = None

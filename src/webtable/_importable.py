@@ -1,4 +1,4 @@
-"""What a user has declared in modules of their own, by its importable name."""
+"""Import of indexes, keys and the like that a user has declared in a module, by their importable name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webtable.errors import InvalidArgument
 
 
 def importable(name: str, said: str) -> Any:
-    """Import and return what has the importable name `package.module:attribute`; raises `InvalidArgument`.
+    """Import and return the object with the name `package.module:attribute`; raises `InvalidArgument`.
 
     *said* is what a message calls such a name.
     """

@@ -1,6 +1,6 @@
-"""The names of a package that are imported when they are asked for: `import webtable` alone takes no time.
+"""Names of a package that are imported when they are first used, so that `import webtable` takes no time.
 
-Annotations, editors and type checkers see the imports below `TYPE_CHECKING`, as of any package.
+Type checkers and editors see the imports under `TYPE_CHECKING`, as in any package.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def late(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of *package*, whose names have *homes*: modules, each with its names.
+    """Return the `__getattr__` and `__dir__` of *package*; *homes* has the modules and the names that each defines.
 
-    A module without names is one that is found as an attribute itself.
+    A module without names is itself an attribute of the package.
     """
     home_of = {name: module for module, names in homes.items() for name in names}
     rooms = {module.rpartition(".")[2]: module for module in homes}

@@ -1,4 +1,4 @@
-"""How much of anything a reader takes, so that no file fills the memory or takes for ever."""
+"""Limits of readers, so that no file fills the memory or takes for ever to read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from webtable.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """What readers of pages bound. Of 6,443 pages of real documentation none comes near one of them.
+    """The limits of readers of pages. Of 6,443 pages of real documentation none comes near one of them.
 
-    What is over `record`, `head`, `fields` or `members` is skipped, what is over `parsed`, `memory` or `seconds` is
-    stored without title and links, and of a page with more links the first are kept. `ReadReport` counts each by name.
-    Together the defaults keep what is read below 500 MB of memory; larger limits take more.
-    Raises `InvalidArgument` for one that is no number above 0.
+    A record over `record`, `head`, `fields` or `members` is skipped; a page over `parsed`, `memory` or `seconds` is
+    stored without title and links; of a page with more links the first are kept. `ReadReport` counts each by name.
+    The defaults together keep the memory of a reader below 500 MB; larger limits take more.
+    Raises `InvalidArgument` for a limit that is not a number above 0.
 
     >>> ReadLimits(parsed=1 << 26).parsed
     67108864
@@ -23,25 +23,25 @@ class ReadLimits:
     record: int = 3 << 23
     """Bytes of a record: of a WARC block, of its body without encodings, of a line of JSON Lines."""
     head: int = 1 << 18
-    """Bytes of the head of a WARC record, of that of a response, and of each field of a page in JSON Lines but the body
-    and the links."""
+    """Bytes of the head of a WARC record, of that of a response, and of each field of a page in JSON Lines except the
+    body and the links."""
     fields: int = 2_000
     """Header fields of a response."""
     members: int = 10_000
-    """Parts that a body may be compressed in (gzip members, zstd frames), and empty ones in a row in a file."""
+    """Parts that a body may be compressed in (gzip members, zstd frames), and empty ones in sequence in a file."""
     inflation: int = 250
-    """Times the size of a compressed file that it may become, once that is over 256 MiB; no further is it read."""
+    """Ratio of decompressed to compressed size above which a file is not read further, once it is over 256 MiB."""
     parsed: int = 1 << 24
     """Bytes of a body that is parsed for its title, links and text."""
     links: int = 50_000
     """Links of a page that are kept."""
     link_text: int = 1 << 22
-    """Characters of the links of a page, anchors included; of a page with a small body 65,536, and 4 for each byte of
+    """Characters of the links of a page, anchors included; for a page with a small body 65,536 plus 4 for each byte of
     it, if that is less."""
     memory: int = 1 << 28
-    """Bytes of memory that the parsing of a body may take."""
+    """Bytes of memory that parsing a body may take."""
     seconds: float = 3.0
-    """Seconds of a processor's time that the parsing of a body may take."""
+    """Seconds of processor time that parsing a body may take."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -51,7 +51,7 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS = ReadLimits()
-"""The limits of a reader that is told no others."""
+"""The limits of a reader unless others are given."""
 
 EXPORT_LIMITS = ReadLimits(record=1 << 33, inflation=1 << 15)
 """The limits for reading an export: the largest page that a store can hold, compressed as well as zstd can.

@@ -1,4 +1,4 @@
-"""How far something is: a bar in a terminal, a line in a notebook, and nothing where nobody looks."""
+"""Progress of long calls: a bar in a terminal, a line in a notebook, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SECONDS_BETWEEN = 0.2
-"""A bar is drawn anew so often at most."""
+"""The shortest time between two redraws of a bar."""
 
 
 def progress_bar(title: str = "", noun: str = "page") -> ProgressBar:
-    """Return what shows how many pages were looked at: give it as `on_progress`.
+    """Return an object to give as `on_progress`, which shows how many pages were read.
 
-    *title* stands in front of it, and *noun* says what is counted, for one of them.
-    In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It goes away
-    when nobody holds it any more, so it may be given as it is: `table.stats(on_progress=webtable.progress_bar())`. In a
-    `with` block it is there from the beginning of the block to its end.
+    *title* is shown before the bar, and *noun* is the singular of what is counted.
+    In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It disappears
+    when nothing refers to it any more, so no variable is needed: `table.stats(on_progress=webtable.progress_bar())`. In
+    a `with` block it is shown from the beginning of the block to its end.
     """
     return ProgressBar(title, noun)
 
 
 class ProgressBar:
-    """Is told how many there are so far, and shows it; `progress_bar` makes one."""
+    """Shows a count, with which it is called again and again; `progress_bar` makes one."""
 
     def __init__(self, title: str, noun: str) -> None:
         self._title = title
@@ -42,11 +42,11 @@ class ProgressBar:
         self._view: _View | None = None
 
     def __call__(self, so_far: int) -> None:
-        """Show that there are *so_far*."""
+        """Show the count *so_far*."""
         self._shown(animated=False).show(_text(so_far, self._noun))
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._view is not None:
             self._end()
             self._view = None
@@ -63,13 +63,13 @@ class ProgressBar:
     def _shown(self, *, animated: bool) -> _View:
         if self._view is None:
             self._view = _view(self._title, animated=animated)
-            # Also at the end of the process: a terminal would stay without a cursor.
+            # Also at the end of the process: otherwise the terminal would be left without a cursor.
             self._end = weakref.finalize(self, self._view.close)
         return self._view
 
 
 def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Progress] | None = None) -> Progress:
-    """Return a bar of rich on standard error, which goes away at its end; *animated* it is drawn by a thread."""
+    """Return a bar of rich on standard error that disappears at its end; if *animated*, a thread draws it."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -86,7 +86,7 @@ def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Pro
 
 
 def counting(items: Iterable[T], on_progress: Callable[[int], object] | None, every: int = 1_000) -> Iterator[T]:
-    """Yield *items*, and tell *on_progress* at each *every* of them, and at the end, how many they were so far.
+    """Yield *items*; call *on_progress* with their count after each *every* of them and at the end.
 
     >>> list(counting("abc", print, 2))
     2
@@ -103,7 +103,7 @@ def counting(items: Iterable[T], on_progress: Callable[[int], object] | None, ev
 
 
 class _View:
-    """Shows nothing, as in a pipe; the others draw what they are told a few times a second."""
+    """Shows nothing, as in a pipe; its subclasses redraw a few times a second."""
 
     def __init__(self, title: str) -> None:
         self.title, self.text = title, ""

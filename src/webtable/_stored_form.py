@@ -1,6 +1,6 @@
-"""The numbers of what is stored: which this version writes, and what becomes of a table or a file with another one.
+"""The numbers of stored formats: which ones this version writes, and the errors for tables and files with other ones.
 
-A number goes up where a webtable that knows the one before would misread what is stored, or corrupt it by writing.
+A number goes up if a webtable that knows the earlier one would misread what is stored, or corrupt it by writing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FILE_FORMAT: Final = 2
 
 
 def check_format(name: str, kind: str, found: int, known: int) -> None:
-    """Raise `NewerFormat` or `OlderFormat` where *name* has another format of this *kind* than the *known* one.
+    """Raise `NewerFormat` or `OlderFormat` if *name* has another format of this *kind* than the *known* one.
 
-    The first upgrade belongs here: where a release has stored an older format, that is read, or brought up to date, in
-    place of the error.
+    The first upgrade belongs here: once a release has stored an older format, that is read, or converted, instead of
+    the error.
     """
     if found > known:
         raise NewerFormat(
-            f"{name} has {kind} format {found}, of a later webtable; this one reads {known}: use one that knows "
+            f"{name} has {kind} format {found}, of a later webtable; this one reads {known}: use a version that knows "
             f"{kind} format {found}. Nothing was changed"
         )
     if found < known:

@@ -1,4 +1,4 @@
-"""Threads that do what they are given also while the interpreter ends, and are never waited for in a forked child."""
+"""Thread pool that works while the interpreter shuts down, and that a forked child never waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 
 class Task(Generic[T]):
-    """A job that was given to `Threads`."""
+    """A job that was submitted to `Threads`."""
 
     __slots__ = ("_future", "_process")
 
@@ -30,26 +30,26 @@ class Task(Generic[T]):
     def result(self, timeout: float | None = None) -> T:
         """Return what the job returned, or raise what it raised; `TimeoutError` after *timeout* seconds.
 
-        Raises `OtherProcess` in a process that was forked since: the thread that had the job is not there.
+        Raises `OtherProcess` in a process that was forked since then: it does not have the thread of the job.
         """
         return self.future().result(timeout)
 
     def future(self) -> Future[T]:
         """Return the job as a future of the standard library; raises `OtherProcess` as `result` does."""
         if self._process != os.getpid():
-            raise OtherProcess("this was begun by the process that this one was forked from: begin it anew here")
+            raise OtherProcess("this was begun by the parent process, before the fork: begin it again in this process")
         return self._future
 
     def done(self) -> bool:
-        """Whether there is nothing to wait for."""
+        """Whether the job has ended, or this process was forked since then."""
         return self._future.done()
 
     def cancel(self) -> bool:
-        """Take the job back if it has not begun, and return whether it will never begin."""
+        """Cancel the job if it has not begun; return whether it will never begin."""
         return self._future.cancel()
 
     def wait(self) -> None:
-        """Return when the job has ended, however it did; at once in a process that was forked since."""
+        """Wait until the job has ended or failed; return at once in a process that was forked since then."""
         if self._process == os.getpid():
             try:
                 self._future.exception()
@@ -60,9 +60,9 @@ class Task(Generic[T]):
 class Threads:
     """At most *count* threads, started when they are needed.
 
-    While the interpreter ends no thread can be started any more (Python 3.12 and later), and executors take no more
-    jobs: from then on a job is done at once, in the thread that submits it. A job sees the context variables of
-    whoever submitted it.
+    While the interpreter shuts down no thread can be started (Python 3.12 and later), and executors accept no jobs: a
+    job that is submitted then runs at once, in the submitting thread. A job sees the context variables of its
+    submitter.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -77,11 +77,11 @@ class Threads:
         context, future = copy_context(), Future[T]()
 
         def run() -> None:
-            # An executor that cannot start a thread has queued the job all the same: it may come here twice.
+            # An executor that cannot start a thread has queued the job anyway: it may run this twice.
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(context.run(job))
-                except BaseException as exc:  # noqa: BLE001 - it is raised where the result is asked for
+                except BaseException as exc:  # noqa: BLE001 - it is raised by `result`
                     future.set_exception(exc)
 
         with self._lock:
@@ -90,26 +90,26 @@ class Threads:
             try:
                 self._executor.submit(run)
                 return Task(future)
-            except RuntimeError:  # the interpreter ends: "cannot schedule new futures", or "can't start new thread"
+            except RuntimeError:  # the interpreter shuts down: "cannot schedule new futures", "can't start new thread"
                 pass
         run()
         return Task(future)
 
     def map(self, job: Callable[[A], T], items: Iterable[A]) -> list[T]:
-        """Return `job(item)` for each of *items*; when all are done, raises the first error of any."""
+        """Return `job(item)` for each of *items*; raises the first error, after all have ended."""
         tasks = [self.submit(lambda item=item: job(item)) for item in items]  # type: ignore[misc]
         for task in tasks:
             task.wait()
         return [task.result() for task in tasks]
 
     def close(self, *, wait: bool = True) -> None:
-        """Let the threads end when they have done what they were given, and *wait* for that."""
+        """End the threads after the jobs that were submitted; with *wait* return when they have ended."""
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
             executor.shutdown(wait)
 
     def after_fork(self) -> None:
-        """Forget the threads: they are the parent's."""
+        """Drop the threads, which only the parent has."""
         self._lock = threading.Lock()
         self._executor = None

@@ -1,4 +1,4 @@
-"""Files that are there when they are whole, and that belong to who made them: nobody else may read them."""
+"""Files that appear under their name only when they are complete, and that only their owner may read."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN: Final = 0o600
-"""The mode of new files; a stricter umask takes away from it. What was crawled may be for nobody else."""
+"""The mode of new files, less what the umask takes away. Crawled pages may be confidential."""
 OWN_FOLDER: Final = 0o700
 
 
 def own_file(path: str, flags: int) -> int:
-    """Open a file, for the owner alone where that makes it; as the `opener` of the function `open`."""
+    """Open a file, for the owner alone if it is new; for use as the `opener` of the function `open`."""
     return os.open(path, flags, OWN)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a path beside *path* to write to; at the end the file takes the place of what was at *path*.
+    """Give a path beside *path* to write to; at the end of the block that file replaces *path*.
 
-    Only its owner may read it, unless more could read a file of the same owner that was there. Where something goes
-    wrong it is removed, and what was there stays. What is no regular file (/dev/stdout, a pipe) is given as it is.
-    Raises `OSError` with the name of the file, which the error of a full disk has not.
+    Only its owner may read it, except that it keeps the mode of an earlier file of the same owner. If the block fails,
+    the new file is removed and the earlier one stays. A path that is not a regular file (/dev/stdout, a pipe) is given
+    as it is. Raises `OSError` with the name of the file, which the error of a full disk lacks.
     """
     if path.exists() and not path.is_file():
         with named(path):
@@ -45,26 +45,26 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _make(part: Path, like: Path) -> None:
-    """Make the empty file *part*, which may be read as the file *like* of the same owner may, if there is one."""
-    part.unlink(missing_ok=True)  # of a process of that number that was killed, or a trap: a link to elsewhere
+    """Make the empty file *part*, with the mode of the file *like* if that has the same owner."""
+    part.unlink(missing_ok=True)  # left by a killed process of the same number, or a trap: a link to elsewhere
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN)
     try:
         with suppress(FileNotFoundError):
             there = like.stat()
-            if there.st_uid == os.geteuid():  # or who has put it there would say who reads this one
+            if there.st_uid == os.geteuid():  # otherwise its owner would decide who may read the new file
                 os.fchmod(file, stat.S_IMODE(there.st_mode))
     finally:
         os.close(file)
 
 
 def part_of(path: Path) -> Path:
-    """Return the name of what will be *path*, while this process writes it."""
+    """Return the name under which this process writes what becomes *path*."""
     return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Give the name *path* to an `OSError` that has none, as that of a full disk, or that of the unfinished file."""
+    """Give the name *path* to an `OSError` without a name (a full disk), or with that of the unfinished file."""
     try:
         yield
     except OSError as exc:

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as one tree.
+"""All errors that webtable raises, as one tree.
 
 WebTableError
 ├── InvalidURL               not an http(s) URL that a browser accepts; correct or skip it (also a ValueError)
@@ -29,13 +29,13 @@ WebTableError
 │   ├── LayoutMismatch       the table was created with another layout
 │   │   ├── IndexNotNamed    the table has an index of your own; name it, and it is imported
 │   │   ├── NewerFormat      written by a later webtable; use that one (also a NotAStore)
-│   │   └── OlderFormat      of before the first release; export it with the version that made it (also a NotAStore)
+│   │   └── OlderFormat      from before the first release; export it with the version that made it (also a NotAStore)
 │   └── SchemaDrift          the families of the table differ from the schema
 └── StoreError               the store could not do what it was asked
     ├── StoreUnavailable     not reached in time; trying again may help
     ├── StoreRefused         the store declined; trying again does not help
     ├── DamagedRow           a stored row that cannot be read; store its page again, or delete it
-    ├── NotAStore            the URL leads to something else than such a store
+    ├── NotAStore            the URL does not lead to a store of this kind
     └── CapabilityError      this store cannot do that; the message says what to run instead
 """
 

@@ -1,4 +1,4 @@
-"""Values as notebooks, terminals and pages show them; nothing that was crawled is live in any of these."""
+"""Display of values in notebooks, terminals and HTML pages, where nothing that was crawled is executed."""
 
 from webtable._shown.table import Marked, Shown, ShowsItself
 from webtable._shown.text import MOST_CHARACTERS, harmless, shown_text

@@ -1,6 +1,6 @@
-"""HTML and SVG made of values: what is not markup already becomes text, whatever it holds.
+"""HTML and SVG made of values: everything that is not `Markup` already is escaped.
 
-All pages, notebook views and drawings are made of these elements, so that nothing that was crawled is live in them.
+All pages, notebook views and drawings are made of these elements, so that nothing that was crawled is executed in them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from webtable._shown.text import MOST_CHARACTERS, harmless
 
 SCOPE = "webtable"
-"""The class of the element that the style is limited to."""
-# Nothing in a page is fetched or run, whatever should get into it.
+"""The class of the element that the style applies to."""
+# Nothing in a page is fetched or run, even if an escape is forgotten.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PAGE_STYLE = """
 :root { color-scheme: light dark }
@@ -22,15 +22,15 @@ body { margin: 0; padding: clamp(16px, 4vw, 48px); background: light-dark(#fff, 
 
 
 class Markup(str):
-    """Text that is HTML or SVG: nothing in it is escaped again."""
+    """Text that is HTML or SVG already and is not escaped."""
 
     __slots__ = ()
 
 
 def escaped(value: object) -> Markup:
-    r"""Return *value* as text for HTML and XML, with what is invisible or forbidden there made visible.
+    r"""Return *value* as text for HTML and XML, with characters that are invisible or forbidden there made visible.
 
-    Markup stays as it is; what can be iterated over is written without anything in between, and None is nothing.
+    Markup stays as it is, the items of an iterable are joined, and None is empty.
 
     >>> escaped("<b>\x00&"), escaped([Markup("<br>"), 1])
     ('&lt;b&gt;\\x00&amp;', '<br>1')
@@ -59,12 +59,12 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
 
 
 def preformatted(text: str) -> Markup:
-    """Return *text* with its lines as they are."""
+    """Return *text* with its line breaks kept."""
     return tag("pre", Markup("\n".join(map(escaped, text.split("\n")))))
 
 
 def web_link(url: str) -> Markup:
-    """Return *url* as a link that tells its target nothing; as text where it is none of the web (`javascript:`).
+    """Return *url* as a link without referrer; as text if it is not http or https (`javascript:`).
 
     >>> web_link("javascript:alert(1)"), web_link("https://a.example/")[:29]
     ('javascript:alert(1)', '<a href="https://a.example/" ')
@@ -85,38 +85,38 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], **attributes: object) -> Markup:
-    """Return a table of the cells *heads*, and those of *rows*."""
+    """Return a table with the header cells *heads* and the cells of *rows*."""
     lines = (tag("tr", cells) for cells in rows)
     return tag("table", tag("thead", tag("tr", heads)), tag("tbody", lines), **attributes)
 
 
 def terms(facts: Iterable[tuple[str, object]]) -> Markup:
-    """Return *facts* as a list, each with its name."""
+    """Return *facts* as a definition list of names and values."""
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts))
 
 
 def bar(share: float, mark: float | None = None, *, is_over: bool = False, title: str = "") -> Markup:
-    """Return a small bar from 0 to 100 % that is filled up to *share*, with a line at *mark*; hot if *is_over*."""
+    """Return a bar from 0 to 100 %, filled up to *share*, with a line at *mark*; in the warning colour if *is_over*."""
     line = "" if mark is None else tag("b", style=f"left:{mark:.1%}")
     return tag("span", tag("i", style=f"width:{share:.1%}"), line, class_="bar over" if is_over else "bar", title=title)
 
 
 def shares(counts: Mapping[str, int]) -> Markup:
-    """Return a wide bar with a part for each of *counts*, which are also the classes of the parts."""
+    """Return a wide bar with a part for each of *counts*, whose names are the CSS classes of the parts."""
     said = {name: f"{count:,} {name}" for name, count in counts.items()}
     parts = (tag("i", class_=name, title=said[name], style=f"flex:{count}") for name, count in counts.items() if count)
     return tag("div", parts, class_="shares", role="img", aria_label=", ".join(said.values()))
 
 
 def style() -> Markup:
-    """Return the look of the element with the class `SCOPE` and of what is in it."""
+    """Return the CSS rules for the element with the class `SCOPE` and its content."""
     from importlib.resources import files
 
     return Markup(files("webtable._shown").joinpath("page.css").read_text(encoding="utf-8"))
 
 
 def document(title: str, *content: object, look: Markup | None = None) -> str:
-    """Return an HTML page that needs no other file, script or font, with *content*; *look* are rules beside `style`."""
+    """Return an HTML page of *content* without other files, scripts or fonts; *look* has CSS rules besides `style`."""
     head = (
         Markup('<meta charset="utf-8">\n'),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'),

@@ -1,4 +1,4 @@
-"""Sizes in bytes: as people write them, as they read them, and the classes by which pages are counted."""
+"""Sizes in bytes: parsing, formatting, and the size classes in which pages are counted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 IN_BYTES: Final = "must be a number of bytes above 0, as in 500000, 5MB or 512KiB"
-"""What a message says of a text that is no size."""
+"""The part of an error message that says which sizes are valid."""
 
 NO_BODY: Final = "no body"
-"""The class of the pages without a body."""
+"""The size class of pages without a body."""
 CLASS_BOUNDS: Final = tuple(digit * 10**power for power in range(2, 18) for digit in (1, 2, 5))
-"""Where one class of sizes ends and the next begins: 100, 200, 500, 1,000 bytes and so on."""
+"""The bounds between size classes: 100, 200, 500, 1,000 bytes and so on."""
 
 
 def size_of(text: str) -> int | None:
-    """Return a number of bytes above 0; None where *text* is none.
+    """Return the number of bytes that *text* says; None if it is not a size above 0.
 
     >>> size_of("5MB"), size_of("2KiB"), size_of("1.5k"), size_of("big")
     (5000000, 2048, 1500, None)
@@ -30,7 +30,7 @@ def size_of(text: str) -> int | None:
 
 
 def size_text(size: float | None) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes with a unit, for people.
 
     >>> size_text(999), size_text(12_345), size_text(5_000_000)
     ('999 B', '12.3 kB', '5.0 MB')
@@ -45,12 +45,12 @@ def size_text(size: float | None) -> str:
 
 
 def round_size_text(size: float) -> str:
-    """Return a round number of bytes as people read it: `1 kB` rather than `1.0 kB`."""
+    """Return a round number of bytes with a unit: `1 kB` rather than `1.0 kB`."""
     return size_text(size).replace(".0 ", " ")
 
 
 def size_class(size: int | None) -> int:
-    """Return the number of the class that *size* is in, which rises with the size; 0 for no body.
+    """Return the number of the size class of *size*; 0 for no body.
 
     >>> [size_class(size) for size in (None, 0, 99, 100, 999, 1_000)]
     [0, 1, 1, 2, 4, 5]
@@ -59,7 +59,7 @@ def size_class(size: int | None) -> int:
 
 
 def class_bounds(number: int) -> tuple[int, int]:
-    """Return from which size on, and below which one, a class of bodies is; the last one reaches ten times as far.
+    """Return the bounds of a size class, the upper one excluded; that of the last class is ten times the lower one.
 
     >>> class_bounds(1), class_bounds(5)
     ((0, 100), (1000, 2000))
@@ -69,7 +69,7 @@ def class_bounds(number: int) -> tuple[int, int]:
 
 
 def class_name(number: int) -> str:
-    """Return what a class is called.
+    """Return the name of a size class.
 
     >>> [class_name(number) for number in (0, 1, 2, 4, 5)]
     ['no body', 'under 100 B', '100 to 200 B', '500 B to 1 kB', '1 to 2 kB']
@@ -82,4 +82,4 @@ def class_name(number: int) -> str:
 
 
 CLASSES: Final = {class_name(number): number for number in range(len(CLASS_BOUNDS) + 2)}
-"""The numbers of all classes by their names."""
+"""The numbers of all size classes by name."""

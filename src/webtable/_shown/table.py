@@ -1,4 +1,4 @@
-"""Small tables of text, as notebooks and terminals show values."""
+"""Small tables in which notebooks and terminals show values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top;overflow-wrap
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text in pieces, each with whether it is marked."""
+    """A text split into pieces, some of which are marked."""
 
     pieces: Sequence[tuple[str, bool]]
 
@@ -32,7 +32,7 @@ class Marked:
 
     @classmethod
     def of(cls, text: str, marks: Iterable[tuple[int, int]]) -> Marked:
-        """Return *text* with the pieces marked that *marks* tell from where to where; they do not overlap."""
+        """Return *text* with the ranges *marks* marked, which do not overlap."""
         pieces, at = [], 0
         for start, stop in sorted(marks):
             pieces += [(text[at:start], False), (text[start:stop], True)]
@@ -41,7 +41,7 @@ class Marked:
 
 
 class ShowsItself(ABC):
-    """What notebooks and terminals show as a small table."""
+    """Base class of values that notebooks and terminals show as a small table."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class ShowsItself(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A small table: what it is, its columns, its rows, and what else there is to say."""
+    """A small table with a caption, columns, rows and a note."""
 
     caption: str
     columns: Sequence[str]
@@ -65,14 +65,14 @@ class Shown:
     note: str = ""
 
     def html(self) -> str:
-        """Return it as HTML: everything in it is text, whatever markup it has."""
+        """Return the table as HTML, with all values escaped."""
         heads = [tag("th", name, style=_CELL) for name in self.columns]
         rows = [[tag("td", _html(value), style=_CELL) for value in row] for row in self.rows]
         note = tag("p", self.note) if self.note else ""
         return escaped([tag("p", tag("b", shown_text(self.caption))), table(heads, rows), note])
 
     def rich(self) -> Table:
-        """Return it as a table of rich, for terminals."""
+        """Return the table as one of rich, for terminals."""
         from rich.table import Table
         from rich.text import Text
 

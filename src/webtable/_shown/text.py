@@ -1,18 +1,18 @@
-"""Values and texts as one line that is harmless wherever it is shown."""
+"""Values as one line of text without control characters, safe to show anywhere."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
 
-# Zero-width joiners belong to words (Persian) and emoji.
+# Zero-width joiners are part of words (Persian) and emoji.
 _INVISIBLE_AND_HARMLESS = "\u200c\u200d"
 MOST_CHARACTERS: Final = 200
-"""Of a value so many characters are shown."""
+"""The number of characters of a value that are shown."""
 
 
 def shown_text(value: object) -> str:
-    r"""Return *value* as one short line without anything that commands a terminal.
+    r"""Return *value* as one short line without terminal control characters.
 
     >>> shown_text("two\nlines\x1b[2J"), shown_text(1234567), shown_text(None), shown_text(0.25)
     ('two lines\\x1b[2J', '1,234,567', '', '0.25')
@@ -33,7 +33,7 @@ def shown_text(value: object) -> str:
 
 
 def harmless(text: str) -> str:
-    r"""Return *text* on one line, with nothing in it that a terminal would obey.
+    r"""Return *text* on one line, with terminal control characters escaped.
 
     >>> harmless("a\tb\x1b[31m")
     'a b\\x1b[31m'
@@ -48,7 +48,7 @@ def _visible(character: str) -> str:
 
 
 def plural(count: int, noun: str, ending: str = "s") -> str:
-    """Return a count with its noun.
+    """Return *count* with *noun*, in the plural unless it is 1.
 
     >>> plural(1, "page"), plural(1200, "page"), plural(2, "batch", "es")
     ('1 page', '1,200 pages', '2 batches')

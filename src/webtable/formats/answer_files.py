@@ -1,4 +1,4 @@
-"""Answers into files: pages, hosts, links, hits, in a format that is found by its name."""
+"""Answers (pages, hosts, links, hits) written to a file, in a format chosen by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(answer_formats.__path__)))
 """The names of the formats that `write` knows."""
 
-# A page of a file may say that it repeats another capture; no page of a table does.
+# A page read from a file may say that it repeats another capture; a page of a table never does.
 _PAGES_OF_FILES = replace(
     PAGES,
     all=(*PAGES.all, column("same_as", "url", is_usual=False)),
@@ -38,13 +38,13 @@ def write(
     columns: Sequence[str] | None = None,
     for_terminal: bool = False,
 ) -> int:
-    """Write *records*, which are pages or what else a question gives, to *stream* as they come; return their count.
+    """Write *records*, the pages or other records of an answer, to *stream* as they come; return their count.
 
-    *stream* is a file that is open for bytes, or for text. *columns* are those of an answer as a table
-    (docs/frames.md lists them); without them come those that the table has. In `jsonl` a page then has its headers, its
-    body and its links as well, as far as they were read: pages are read from it again. *format* is one of `FORMATS`,
-    which the command line's `--format` takes too. With *for_terminal* no value commands a terminal. Raises
-    `InvalidArgument` for another format, `UnknownColumn` for what a record does not have.
+    *stream* is a file that is open for bytes or for text. *columns* are names of the answer's columns (docs/frames.md
+    lists them), by default the usual ones; in `jsonl` a page then also has its headers, body and links, as far as they
+    were read, so that `read_pages` can read it again. *format* is one of `FORMATS`, as for the command line's
+    `--format`. *for_terminal* escapes terminal control characters. Raises `InvalidArgument` for another format,
+    `UnknownColumn` for a column that the records do not have.
     """
     if format not in FORMATS:
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
@@ -68,7 +68,7 @@ def write_rows(
     *,
     for_terminal: bool = False,
 ) -> int:
-    """Write these *columns* of *records* to *stream* in a *format*, and return how many records there were."""
+    """Write these *columns* of *records* to *stream* in a *format*, and return the number of records."""
     counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
@@ -78,7 +78,7 @@ def write_rows(
 
 
 def _rows_of(records: Iterable[Any]) -> tuple[Iterable[Any], Columns | None]:
-    """Return the rows of *records*, and which columns these have; None where there are none that tell."""
+    """Return the rows of *records* and their columns; None for the columns if there are no records."""
     if isinstance(records, Tabular):
         return records._rows(), records._columns
     rest = iter(records)
@@ -89,7 +89,7 @@ def _rows_of(records: Iterable[Any]) -> tuple[Iterable[Any], Columns | None]:
 
 
 class CountedRecords:
-    """Records, and how many of them have come so far."""
+    """Records, counted as they are iterated over."""
 
     def __init__(self, records: Iterable[Any]) -> None:
         self._records = records
@@ -102,9 +102,9 @@ class CountedRecords:
 
 
 def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | None = None) -> int:
-    """Write *pages* to *out* as JSON Lines, each as from `page_to_json`, and return how many there were.
+    """Write *pages* to *out* as JSON Lines, each as `page_to_json` makes it, and return their number.
 
-    They have the fields *fields*, or all that are there; raises `UnknownColumn` for one that a page does not have.
+    *fields* limits the fields that are written; raises `UnknownColumn` for one that a page does not have.
     """
     from webtable._page.json_lines import checked_fields, page_to_json
 

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: the types that pass, and the report of what did not."""
+"""The report of a read, its errors, and the default media types, which the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-"""The media types that `read_pages` lets pass when it is told nothing else."""
+"""The media types that `read_pages` returns by default."""
 
 MAX_DAMAGED = 1_000
-"""Damaged records that a report lists; all are counted."""
+"""How many damaged records a report lists; all are counted."""
 MAX_NAMES = 1_000
-"""Names that a report counts each for itself; what comes with others is counted as `OTHERS`."""
+"""How many names a report counts separately; further names are counted as `OTHERS`."""
 OTHERS = "others"
 _MAX_NAME = 100
 _MAX_TEXT = 1_000
 
 
 class Place(NamedTuple):
-    """Where the reading of a file goes on: so many `records` behind the byte `offset` of the file.
+    """The place from which reading of a file can go on: *records* records after the byte `offset` of the file.
 
-    In a compressed file that is where a member begins, and 0 where a member cannot be read without those before it.
+    In a compressed file `offset` is where a member begins; 0 if a member cannot be read without those before it.
     """
 
     offset: int = 0
@@ -52,7 +52,7 @@ class DamagedRecord(NamedTuple):
 
 @dataclass
 class ReadReport:
-    """What was read so far, and what became of it; given to several reads in turn, it adds up."""
+    """Counts of what was read and skipped so far; given to several reads in turn, it adds up."""
 
     records: int = 0
     """Records (or lines) that were read to their end."""
@@ -60,25 +60,25 @@ class ReadReport:
     bytes_read: int = 0
     """Bytes of the files themselves, before decompression."""
     total_bytes: int | None = None
-    """The length of the files in bytes, where it is known: not that of a pipe."""
+    """The length of the files in bytes, if it is known; that of a pipe is not."""
     place: Place = field(default_factory=Place)
-    """Behind which record of the file the reading is: given to `read_pages` as `start`, it goes on from there."""
+    """The place after the last record that was read: `read_pages` goes on there if this is given as `start`."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Sound records that are no pages or of a type that was not asked for: how many, by media type, scheme or kind."""
+    """Counts of sound records that are not pages, or not of the wanted types, by media type, scheme or kind."""
     unknown_fields: Counter[str] = field(default_factory=Counter)
-    """Fields of JSON Lines that a page does not have."""
+    """Counts of fields in JSON Lines that a page does not have, by name."""
     damaged_count: int = 0
     damaged: list[DamagedRecord] = field(default_factory=list)
     """The first 1,000 damaged records, their URLs and reasons cut to 1,000 characters."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """Those of the damaged records that are over a limit: how many, by its name in `ReadLimits`."""
+    """Counts of the damaged records that are over a limit, by its name in `ReadLimits`."""
     unparsed: Counter[str] = field(default_factory=Counter)
-    """Pages over a limit that were passed on without the title and links that they may have, by its name."""
+    """Counts of pages over a limit that were returned without title and links, by its name."""
     bytes_skipped: int = 0
-    """Bytes of the files that were passed over because a gzip or zstd member, or a row group, is damaged. How many
+    """Bytes of the files that were skipped because a gzip or zstd member, or a row group, is damaged. How many
     records they held is not known: each such place counts as one damaged record."""
     shortened: Counter[str] = field(default_factory=Counter)
-    """Pages over a limit of which only the first links were passed on, by its name."""
+    """Counts of pages over a limit that were returned with their first links only, by its name."""
 
     def add_record(self, offset: int) -> None:
         """Count a record that was read to its end and began at *offset*."""
@@ -101,9 +101,9 @@ class ReadReport:
         self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"))
 
     def taken(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
-        """Return the page that *read* returns, None where it says why there is none: that is counted.
+        """Return the page that *read* returns; None if it raises, which is counted.
 
-        *damaged* makes of such a reason what is listed.
+        *damaged* makes the listed record of the reason.
         """
         try:
             return read()
@@ -129,11 +129,11 @@ def _count(counter: Counter[str], name: str) -> None:
 
 
 class Damaged(Exception):
-    """The reason why one record cannot be read; it ends up in a `DamagedRecord`."""
+    """The reason why one record cannot be read; it becomes a `DamagedRecord`."""
 
 
 class OverLimit(Damaged):
-    """The reason why a record is over a limit, which is called *limit* in `ReadLimits`."""
+    """The reason why a record is over the limit named *limit* in `ReadLimits`."""
 
     def __init__(self, limit: str, reason: str) -> None:
         super().__init__(reason)
@@ -141,11 +141,11 @@ class OverLimit(Damaged):
 
 
 class LeftOut(Exception):
-    """What a sound record is counted under that is no page or was not asked for."""
+    """The name under which a sound record is counted that is not a page, or not of the wanted types."""
 
 
 class DamagedFile(Exception):
-    """The reason why a file cannot be read further, and where if that is known; it ends up in a `FormatError`."""
+    """The reason why a file cannot be read further, and where if that is known; it becomes a `FormatError`."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason)
@@ -153,7 +153,7 @@ class DamagedFile(Exception):
 
 
 def check_announced(types: Collection[str] | None, page: Page) -> Page:
-    """Return *page*; raises `LeftOut` where it says of which type it is, and that is none of *types*."""
+    """Return *page*; raises `LeftOut` if its declared type is not one of *types*."""
     announced = page.content_type or page.headers.get("content-type")
     if announced is not None:
         check_type(types, media_type(announced)[0] or announced)
@@ -161,6 +161,6 @@ def check_announced(types: Collection[str] | None, page: Page) -> Page:
 
 
 def check_type(types: Collection[str] | None, name: str) -> None:
-    """Raise `LeftOut` unless the media type *name* is one of *types*; None is all types."""
+    """Raise `LeftOut` unless the media type *name* is one of *types*; None means all types."""
     if types is not None and name not in types:
         raise LeftOut(name)

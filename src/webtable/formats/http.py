@@ -1,4 +1,4 @@
-"""HTTP responses as crawlers store them: the head, and the body without its encodings."""
+"""Parsing of HTTP responses as crawlers store them: the head, and the body without its encodings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 MAX_ENCODINGS = 8
-"""Encodings of a body, one in another, that are taken off."""
+"""How many nested encodings of a body are decoded."""
 MAX_CHUNKS = 1_000_000
-"""Chunks of a body that are put together."""
+"""How many chunks of a body are joined."""
 
 _SLICE = 1 << 14
-# zstd returns all that comes of what it is given, up to 32 KB for each byte.
+# zstd returns all decompressed data at once, up to 32 KB for each byte of input.
 _ZSTD_SLICE = 1 << 10
-# The window that RFC 9659 lets a content encoding have.
+# The window that RFC 9659 allows for a content encoding.
 _ZSTD_WINDOW = 1 << 23
 _STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -36,7 +36,7 @@ _LINE_END = re.compile(rb"\r?\n")
 
 
 class Response(NamedTuple):
-    """A response taken apart; `body` is still encoded."""
+    """The parts of a response; `body` is still encoded."""
 
     status: int
     headers: Headers
@@ -44,16 +44,16 @@ class Response(NamedTuple):
 
 
 def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Response:
-    """Return the parts of the response *block*; interim ones (status 1xx) in front of it are passed over.
+    """Return the parts of the response *block*; interim responses (status 1xx) before it are skipped.
 
-    Raises `Damaged` where there is none, `OverLimit` for a head that is too long or has too many fields.
+    Raises `Damaged` if there is none, `OverLimit` for a head that is too long or has too many fields.
     """
     at = 0
     while True:
         found = _STATUS_LINE.match(block, at)
         if found is None:
             begins = block[at : at + 20]
-            raise Damaged("it holds no HTTP response: " + (f"it begins {begins!r}" if begins else "it is empty"))
+            raise Damaged("it has no HTTP response:  " + (f"it begins {begins!r}" if begins else "it is empty"))
         end = _HEAD_END.search(block, at, at + limits.head)
         if end is None and len(block) - at > limits.head:
             raise OverLimit("head", f"the head of its response has over {limits.head:,} bytes")
@@ -67,7 +67,7 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
 def parse_headers(head: bytes, most: int | None = None) -> Headers:
     r"""Return the headers below the first line of *head*.
 
-    Raises `OverLimit` where there are over *most* fields.
+    Raises `OverLimit` for more than *most* fields.
 
     >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
     Headers({'Vary': 'a, b'})
@@ -76,7 +76,7 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
         text = head.decode()
     except UnicodeDecodeError:
         text = head.decode("latin-1")
-    names: dict[str, str] = {}  # by their lower case, as they came first
+    names: dict[str, str] = {}  # by their lower case, as first spelled
     values: dict[str, list[str]] = {}
     count = 0
     field = ""
@@ -98,10 +98,10 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
 
 
 def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:
-    """Return the body of *response* without transfer and content encodings; of one that was *cut*, what is there.
+    """Return the body of *response* without transfer and content encodings; of one that was *cut*, the available part.
 
     A body that begins as HTML is not encoded, whatever the headers say: many crawlers store the body decoded and the
-    headers as they came. Raises `Damaged` for a body that is not whole, `OverLimit` for one that is too large.
+    headers as received. Raises `Damaged` for a body that is incomplete, `OverLimit` for one that is too large.
     """
     headers, body = response.headers, response.body
     transfers = _encodings(headers.get("transfer-encoding"))
@@ -113,7 +113,7 @@ def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut
     if "chunked" in transfers:
         body = b"".join(_chunks(body, cut=cut))
     if len(encodings) > MAX_ENCODINGS:
-        raise Damaged(f"its body has {len(encodings):,} encodings; {MAX_ENCODINGS} are taken off at most")
+        raise Damaged(f"its body has {len(encodings):,} encodings; {MAX_ENCODINGS} are decoded at most")
     for name in reversed(encodings):
         body = _without(name, body, limits, cut=cut)
     return body
@@ -127,11 +127,11 @@ def _encodings(value: str | None) -> list[str]:
 def _check_length(headers: Mapping[str, str], body: bytes) -> None:
     announced = headers.get("content-length", "").partition(",")[0]
     if announced.isdecimal() and len(announced) < 16 and len(body) < int(announced):
-        raise Damaged(f"its body has {len(body):,} bytes where Content-Length announced {int(announced):,}")
+        raise Damaged(f"its body has {len(body):,} bytes but Content-Length says {int(announced):,}")
 
 
 def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
-    """Take the chunked transfer coding off (RFC 9112, section 7.1)."""
+    """Decode the chunked transfer coding (RFC 9112, section 7.1)."""
     at = 0
     for _ in range(MAX_CHUNKS):
         found = _CHUNK_SIZE.match(body, at)
@@ -180,7 +180,7 @@ def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
     for _ in range(most):
         member = zlib.decompressobj(wbits)
         while not member.eof:
-            # A slice, because what a member leaves over is copied.
+            # A slice, because the rest after a member is copied.
             given = body[at : at + _SLICE]
             part = member.decompress(given, 1 << 20)
             at += len(given) - len(member.unused_data if member.eof else member.unconsumed_tail)
@@ -188,18 +188,18 @@ def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
             if not (part or given or member.eof):
                 raise EOFError("it ends too early")
         if not body.startswith(b"\x1f\x8b", at):
-            # What comes behind the stream is padding; browsers pass over it as well.
+            # Data after the stream is padding; browsers skip it as well.
             return
     raise OverLimit("members", f"its body has over {most:,} gzip members")
 
 
-def _undeflated(body: bytes, most: int) -> Iterator[bytes]:
-    """Undo `deflate`, which is zlib's format by RFC 9110 and raw deflate by what some servers send."""
+def _deflate_decoded(body: bytes, most: int) -> Iterator[bytes]:
+    """Decode `deflate`, which is zlib's format in RFC 9110, and raw deflate as some servers send it."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
     return _inflated(body, most, 15 if is_zlib else -15)
 
 
-def _unbrotlied(body: bytes, most: int) -> Iterator[bytes]:  # noqa: ARG001 - it has no members
+def _brotli_decoded(body: bytes, most: int) -> Iterator[bytes]:  # noqa: ARG001 - Brotli has no members
     reader = BrotliReader(io.BytesIO(body))
     while part := reader.read(1 << 20):
         yield part
@@ -225,7 +225,7 @@ def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
 _DECODERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {
     "gzip": partial(_inflated, wbits=31),
     "x-gzip": partial(_inflated, wbits=31),
-    "deflate": _undeflated,
-    "br": _unbrotlied,
+    "deflate": _deflate_decoded,
+    "br": _brotli_decoded,
     "zstd": _unzstd,
 }

@@ -1,4 +1,4 @@
-"""Pages out of JSON Lines: an object a line, as `webtable.formats.answer_formats.jsonl` writes them."""
+"""Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_formats.jsonl` writes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webtable.formats.compressed.stream import ByteStream
 
 _LONG = 1 << 20
-"""Bytes of a line above which it is looked at before it is decoded: a name of two letters takes 200 bytes of memory."""
+"""The size above which a line is checked before it is decoded: a two-letter name takes 200 bytes of memory."""
 _MAX_NAMES = 100_000
 _BLANK = re.compile(rb"[\t\r\n ]+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -28,7 +28,7 @@ _FIELDS = Page.__struct_fields__
 
 
 class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", "body_text": "body"}):
-    """A page as it stands in a line: its body is text, or bytes under another name."""
+    """A page as it is in a line: its body is text, or bytes under another name."""
 
     body: bytes | None = None
     body_text: str | None = None
@@ -37,7 +37,7 @@ class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", 
 
 
 class _Raw(msgspec.Struct):
-    """The values of a line that may be large, as they stand there."""
+    """The values of a line that may be large, undecoded."""
 
     body: msgspec.Raw = msgspec.Raw()
     body_base64: msgspec.Raw = msgspec.Raw()
@@ -61,10 +61,10 @@ def read_jsonl(
     *,
     skip: int = 0,
 ) -> Iterator[Page]:
-    """Yield the pages of a JSON Lines file behind the first *skip* of its lines.
+    """Yield the pages of a JSON Lines file after the first *skip* of its lines.
 
-    A line that is no page is passed over, and reported with its number; where the file was not read from its beginning
-    on, or a part of it is lost, with its place in bytes.
+    A line that is not a page is skipped, and reported with its number, or with its place in bytes if the file was not
+    read from its beginning or a part of it is lost.
     """
     number = 1
     if (stream.gaps or stream.begin) and stream.peek(1) not in b"{\t\r\n ":
@@ -83,7 +83,7 @@ def read_jsonl(
         place, unit = (number, "line") if not (stream.begin or stream.gaps) else (stream.mark, "byte")
         page = report.taken(
             lambda: check_announced(types, _page(_line(stream, limits), report, limits)),
-            lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - it is called at once
+            lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - called at once
         )
         report.add_record(stream.restart())
         number += 1
@@ -107,7 +107,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         read = _decoder.decode(line)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = {name: getattr(read, name) for name in _FIELDS}
-        del line  # which may be large, and so may what comes now
+        del line  # it may be large, and so may what follows
         if read.body_text is not None:
             values["body"] = read.body_text.encode()
         canonical_url(read.url)
@@ -115,7 +115,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         raise Damaged(str(exc)) from exc
     for name in _TIMES:
         if values[name] is not None and values[name].tzinfo is None:
-            raise Damaged(f"its {name} {values[name].isoformat()} names no time zone")
+            raise Damaged(f"its {name} {values[name].isoformat()} has no time zone")
     _check_fields(values, limits)
     if len(values["outlinks"] or ()) > limits.links:
         values["outlinks"] = values["outlinks"][: limits.links]
@@ -124,14 +124,14 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
 
 
 def _check_long(line: bytes, limits: ReadLimits) -> None:
-    """Raise `OverLimit` for a line whose names and links would take many times its size when they are decoded."""
+    """Raise `OverLimit` for a line whose names and links would take many times its size when decoded."""
     raw = _raw_decoder.decode(line)
     values = [bytes(value) for value in (raw.headers, raw.outlinks)]
     if len(values[0]) > limits.head:
         raise OverLimit("head", f"its headers have over {limits.head:,} bytes")
     if len(values[1]) > 4 * limits.link_text:  # a character has up to four bytes
         raise OverLimit("link_text", f"its outlinks have over {4 * limits.link_text:,} bytes")
-    # A name is followed by a colon, and there may be more of these.
+    # Each name is followed by a colon; there may be more colons.
     inside = sum(bytes(value).count(b":") for value in (raw.body, raw.body_base64, raw.headers, raw.outlinks))
     if line.count(b":") - inside > _MAX_NAMES:
         raise OverLimit("fields", f"it has over {_MAX_NAMES:,} names")

@@ -1,4 +1,4 @@
-"""How a capture is given to a table again, and what a WARC record says of its page in a field of webtable's own."""
+"""Captures in the form in which they are put again, and the field of a WARC record with the rest of its page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NOT_MODIFIED = 304
 
 
 def as_given(page: Page) -> Page:
-    """Return the capture *page*, one of those that `kept` has, as it is to be put to become what it is.
+    """Return the capture *page*, which `kept` has returned, in the form in which it must be put to become the same.
 
-    Its `content_at` says, where that does not follow, whether it is a version of its own or repeats the content of a
-    date: one must not be taken for the other, nor for a repeat of older content.
+    Where that does not follow otherwise, its `content_at` says whether it is a separate version or repeats the content
+    of a date: the two must not be confused, nor taken for a repeat of older content.
     """
     given = Page(**{name: getattr(page, name) for name in GIVEN})
     if page.content_at == page.fetched_at:
@@ -35,9 +35,9 @@ def as_given(page: Page) -> Page:
 FIELD = "WebTable-Page"
 """The name of the field."""
 MOST = 200_000
-"""Bytes of its value: readers take no head of a record that is over `ReadLimits.head`."""
+"""Bytes of its value: readers skip a record with a head over `ReadLimits.head`."""
 NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
-"""The fields of a page that it may have; `body` is null where no body is stored, not even an empty one."""
+"""The fields of a page that it may have; `body` is null if no body is stored, not even an empty one."""
 
 _Told = msgspec.defstruct(
     "_Told",
@@ -46,8 +46,8 @@ _Told = msgspec.defstruct(
 _decode = msgspec.json.Decoder(_Told).decode
 
 
-def told_in(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a record with these *fields*, by their names in lower case, says of its page; raises `Damaged`."""
+def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of the page from the *fields* of a record, by their names in lower case; raises `Damaged`."""
     value = fields.get(FIELD.lower())
     if value is None:
         return {}
@@ -55,16 +55,16 @@ def told_in(fields: Mapping[str, str]) -> dict[str, Any]:
         found = msgspec.structs.asdict(_decode(value))
     except (ValueError, RecursionError) as exc:
         raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
-    told = {name: value for name, value in found.items() if value is not UNSET}
+    extra = {name: value for name, value in found.items() if value is not UNSET}
     for name in ("last_modified", "content_at"):
-        if told.get(name) is not None and told[name].tzinfo is None:
+        if extra.get(name) is not None and extra[name].tzinfo is None:
             raise Damaged(f"its {FIELD} has a {name} without a time zone")
-    return told
+    return extra
 
 
-def told_text(told: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the value of the field, and the names of what is too long to be in it, the longest left out first."""
-    parts = {name: msgspec.json.encode(value) for name, value in told.items()}
+def field_value(extra: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the value of the field, and the names of page fields that are too long for it, the longest first."""
+    parts = {name: msgspec.json.encode(value) for name, value in extra.items()}
     left_out = []
     while sum(map(len, parts.values())) > MOST:
         left_out.append(max(parts, key=lambda name: len(parts[name])))

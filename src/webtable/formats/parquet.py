@@ -1,7 +1,7 @@
-"""Pages out of Parquet files: a row each, by the names that answers, or Common Crawl, have for their columns.
+"""Reader of pages in Parquet files, one per row, by the column names of answers or of Common Crawl.
 
-pyarrow reads a few hundred rows at once. It allocates what the file tells it to: the limits hold for a row when it is
-read, and not before that, so files that nobody vouches for should come in another format.
+pyarrow reads a few hundred rows at once and allocates whatever the file says: the limits apply to a row only after it
+was read, so files from untrusted sources should come in another format.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
 
 MAGIC = b"PAR1"
-"""How Parquet files begin."""
+"""The first bytes of Parquet files."""
 
 
 def read_parquet(
@@ -33,7 +33,7 @@ def read_parquet(
     *,
     skip: int = 0,
 ) -> Iterator[Page]:
-    """Yield the pages of a Parquet file behind the first *skip* of its rows; a row that is no page is reported."""
+    """Yield the pages of a Parquet file after the first *skip* of its rows; a row that is not a page is reported."""
     pa = arrow()
     try:
         parquet = pa.parquet.ParquetFile(file)
@@ -43,24 +43,24 @@ def read_parquet(
                 continue
             values = {fields[name]: value for name, value in row.items()}
             page = report.taken(
-                lambda: check_announced(types, _page(values, limits)),  # noqa: B023 - it is called at once
+                lambda: check_announced(types, _page(values, limits)),  # noqa: B023 - called at once
                 lambda reason: DamagedRecord(source, number, None, reason, "row"),  # noqa: B023
             )
             report.add_record(0)
-            report.place = Place(0, number)  # rows that cannot be read are behind it too
+            report.place = Place(0, number)  # it is also after rows that cannot be read
             if page is not None:
                 report.pages += 1
                 yield page
     except UnknownColumn as exc:
         raise DamagedFile(str(exc), 0) from exc
     except (pa.ArrowException, OSError) as exc:
-        raise DamagedFile(f"it is no sound Parquet file: {exc}", 0) from exc
+        raise DamagedFile(f"not a sound Parquet file:  {exc}", 0) from exc
 
 
 def _rows(parquet: Any, columns: list[str], source: str, report: ReadReport) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the rows with their numbers, from 1; what cannot be read of a row group is reported."""
+    """Yield the rows with their numbers, from 1; unreadable parts of row groups are reported."""
     first = 1
-    # One row group after another: else a batch takes rows of many, and with them all of their bodies.
+    # One row group at a time: otherwise a batch takes rows of many groups, and all of their bodies.
     for group in range(parquet.num_row_groups):
         number, described = first, parquet.metadata.row_group(group)
         try:

@@ -1,4 +1,4 @@
-"""Pages out of files, or out of parts of them: opening, telling the formats apart, and what became of each record."""
+"""Reading of pages from files or parts of them: opening, recognising the format, and errors."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def read_pages(
     """Return the pages of a WARC, JSON Lines or Parquet file, one by one, as they are read.
 
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
-    bytes. Parquet needs a file that can be read from anywhere, and `hbase-webtable[arrow]`. `types` are the media types
-    that pass (None or {"*"}: all), `extract` fills in title and links where HTML pages come without, `verify_digests`
-    holds WARC blocks to their digests. `report` is kept up to date while reading.
-    `limits` bounds memory and time; what is over one is skipped or comes without title and links, and is counted.
-    With `start`, a `place` of the report of an earlier read, the pages behind that record come; the file must be one
-    that can be read from anywhere, and be the same.
+    bytes. Parquet needs a seekable file, and `hbase-webtable[arrow]`. `types` are the media types that are returned
+    (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without, `verify_digests` verifies
+    the digests of WARC blocks. `report` is kept up to date while reading.
+    `limits` bounds memory and time; a record over a limit is skipped, or returned without title and links, and counted.
+    With `start`, a `place` of the report of an earlier read, reading begins after that record; this needs a seekable
+    file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
-    number of bytes. A file that cannot be read any further, or is cut, gives the pages up to there, then raises
-    `FormatError` with the place and the number of good records; so does a file in no such format. `InvalidArgument` is
-    raised for *types* that are one text, and for a file that is open for text.
+    number of bytes. A file that cannot be read further, or is truncated, gives the pages up to there, then raises
+    `FormatError` with the place and the number of good records; so does a file in an unknown format. `InvalidArgument`
+    is raised for *types* that are one string, and for a file that is open for text.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
@@ -96,7 +96,7 @@ def _read(
     verify_digests: bool,
     skip: int,
 ) -> Iterator[Page]:
-    """Yield the pages as the file has them, and go on after each member that is damaged."""
+    """Yield the pages in the order of the file; go on after each damaged member."""
     is_lines: bool | None = None
     while True:
         try:
@@ -111,7 +111,7 @@ def _read(
                 yield from read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
         except DamagedMember as exc:
             report.add_gap(DamagedRecord(name, stream.begin + exc.begin, None, str(exc)), exc.skipped)
-            skip = 0  # what was to be skipped is in front of it
+            skip = 0  # the records to skip are before it
         else:
             return
 
@@ -145,15 +145,15 @@ def _blocks(file: BinaryIO, name: str, report: ReadReport) -> Iterator[bytes]:
 
 
 def _from_its_end(file: BinaryIO) -> BinaryIO:
-    """Return *file*, which can be read from anywhere; raises `DamagedFile` for a pipe."""
+    """Return *file* if it is seekable; raises `DamagedFile` for a pipe."""
     if not file.seekable():
-        raise DamagedFile("a Parquet file is read from its end, and this cannot be: give it as a file", 0)
+        raise DamagedFile("a Parquet file is read from its end, and a pipe cannot be: give it as a file", 0)
     file.seek(0)
     return file
 
 
 def _is_json_lines(name: str, start: bytes) -> bool:
-    """Whether the file is JSON Lines: by its first bytes, or by its name where those say nothing."""
+    """Whether the file is JSON Lines: by its first bytes, or by its name if those are inconclusive."""
     if start.startswith(b"WARC/"):
         return False
     stem = name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".lz4")
@@ -161,7 +161,7 @@ def _is_json_lines(name: str, start: bytes) -> bool:
 
 
 def _filled(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
-    """Return *page* with what its HTML says, and count the limit that it is over."""
+    """Return *page* with the fields extracted from its HTML, and count a limit that it is over."""
     page, found = filled(page, limits)
     if found is not None and found.over is not None:
         (report.shortened if found.is_parsed else report.unparsed)[found.over] += 1
@@ -169,12 +169,12 @@ def _filled(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
 
 
 PART_BYTES = 1 << 23
-"""A part has so many bytes of the file at least."""
+"""The smallest size of a part, in bytes of the file."""
 _DATE = re.compile(rb"^warc-date:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 class FilePart(NamedTuple):
-    """The bytes of *file* from `begin` to `stop`, which is None for its end; a whole file is one as well."""
+    """The bytes of *file* from `begin` to `stop`, or to its end if that is None; a whole file is a part as well."""
 
     file: str
     begin: int = 0
@@ -182,14 +182,14 @@ class FilePart(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file, and where in it the part begins, unless that is at the beginning."""
+        """The name of the file, and where the part begins unless that is 0."""
         if self.file == "-":
             return "standard input"
         return f"{self.file} from byte {self.begin:,}" if self.begin else self.file
 
     @contextmanager
     def opened(self) -> Iterator[str | BinaryIO]:
-        """Lend what `read_pages` reads the part from."""
+        """Give the source from which `read_pages` reads the part."""
         if not self.begin and self.stop is None:
             yield self.file
             return
@@ -198,7 +198,7 @@ class FilePart(NamedTuple):
 
 
 class _Bounded:
-    """A file that ends where the part of it ends."""
+    """A file that ends where its part ends."""
 
     def __init__(self, file: BinaryIO, part: FilePart) -> None:
         self._file = file
@@ -211,10 +211,10 @@ class _Bounded:
 
 
 def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[FilePart]:
-    """Yield the parts of *file*, as they are found; together they are read as the whole file is.
+    """Yield the parts of *file* as they are found; together they are read as the whole file is.
 
-    A part begins with a record whose compressed member begins with it, as in every .warc.gz and .warc.zst that is
-    written by the book; any other file is one part. To find them, the file is decompressed up to where it is damaged.
+    A part begins with a record that begins its compressed member, as in every regular .warc.gz and .warc.zst; any other
+    file is one part. To find them, the file is decompressed up to where it is damaged.
     """
     begin = 0
     try:
@@ -223,15 +223,15 @@ def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIM
                 yield FilePart(file, begin, offset)
                 begin = offset
     except (DamagedFile, OSError):
-        pass  # the last part comes to it too, and its reader says what it is
+        pass  # the reader of the last part meets the damage too, and reports it
     yield FilePart(file, begin)
 
 
 def _records(file: str, limits: ReadLimits) -> Iterator[int]:
-    """Yield where records begin that have another date than the record in front of them.
+    """Yield where records begin that have another date than the record before them.
 
-    Captures of one URL and one date, such as a redirect and what it leads to, are stored in the order of the file: they
-    must not come into two parts.
+    Captures of one URL and one date, such as a redirect and its target, are stored in the order of the file, so they
+    must not be in two parts.
     """
     member = -1
     date: bytes | None = None
@@ -241,7 +241,7 @@ def _records(file: str, limits: ReadLimits) -> Iterator[int]:
             return
         for piece in pieces:
             if piece.gap is not None:
-                date = None  # no part ends with it, for it would not know where reading goes on
+                date = None  # no part ends with it, which would not know where reading goes on
             if piece.gap is not None or piece.offset == member:
                 continue
             if not piece.data.startswith(MEMBER_START):

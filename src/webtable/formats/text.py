@@ -1,4 +1,4 @@
-"""Values as text: as they stand in a line, and with nothing in them that a terminal would obey."""
+"""Values of records as text for lines of a file or of a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def rows_of(
     records: Iterable[Any], columns: Sequence[Column], shown: Callable[[str], str] = str
 ) -> Iterator[list[str]]:
-    """Yield the names of the *columns*, then their values in each record as text, each as *shown*."""
+    """Yield the names of the *columns*, then for each record their values as text, each converted by *shown*."""
     yield [column.name for column in columns]
     for record in records:
         yield list(map(shown, texts(record, columns)))
@@ -32,7 +32,7 @@ def texts(record: Any, columns: Iterable[Column]) -> Iterator[str]:
 
 
 def charset_in(record: Any) -> str | None:
-    """Return the charset of *record*, which is a page, or of the page in it; None where nothing says it."""
+    """Return the charset of *record*, if it is a page, or of the page in it; None if it is unknown."""
     found: str | None = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
     return found
 
@@ -40,7 +40,7 @@ def charset_in(record: Any) -> str | None:
 def value_text(value: object, charset: str | None = None) -> str:
     """Return a value of a page as text: times in UTC, links and headers as JSON, nothing for None.
 
-    Several URLs have a space in between.
+    Several URLs are separated by spaces.
     """
     match value:
         case None:
@@ -64,7 +64,7 @@ def value_text(value: object, charset: str | None = None) -> str:
 
 
 def decoded(body: bytes, charset: str | None) -> str:
-    """Return a body as text, with a mark in place of what is none."""
+    """Return a body as text, with U+FFFD for undecodable bytes."""
     try:
         return body.decode(charset or "utf-8", "replace")
     except LookupError:
@@ -72,7 +72,7 @@ def decoded(body: bytes, charset: str | None) -> str:
 
 
 def harmless_json(line: str) -> str:
-    """Return JSON with everything that a terminal would obey escaped: the same value, still JSON."""
+    """Return JSON with terminal control characters escaped; its value stays the same."""
     if line.isprintable():
         return line
     return "".join(

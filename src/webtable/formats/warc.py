@@ -1,4 +1,4 @@
-"""Pages out of WARC files (ISO 28500, WARC 1.0 and 1.1)."""
+"""Reader of pages in WARC files (ISO 28500, WARC 1.0 and 1.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webtable._page.page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
-from webtable.formats.page_field import told_in
+from webtable.formats.page_field import extra_fields
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from webtable.formats.compressed.stream import ByteStream
 
-# So much of a large record is read before it is clear whether it passes; of a film, the rest is passed over.
+# How much of a large record is read to see whether its type is wanted; the rest of a film is skipped.
 _PROBE = 1 << 20
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
 MEMBER_START = b"WARC/"
-"""What records begin with, and with them the members of a compressed file."""
+"""The beginning of records, and so of the members of a compressed file."""
 _GAP = re.compile(rb"[\r\n]+")
 _IDENTIFIED = "warc-identified-payload-type"
 ORIGINAL = "X-Archive-Orig-"
-"""What stands in front of the names of headers that do not fit the body as webtable writes it."""
+"""The prefix of the names of headers that do not fit the body as webtable writes it."""
 RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
 
@@ -65,12 +65,12 @@ def read_warc(
     verify_digests: bool = False,
     skip: int = 0,
 ) -> Iterator[Page]:
-    """Yield the pages of a WARC file behind the first *skip* records.
+    """Yield the pages of a WARC file after the first *skip* records.
 
-    Raises `DamagedFile` where the file cannot be read further.
+    Raises `DamagedFile` if the file cannot be read further.
 
-    A page is handed out when its record is there to the last byte and, if its gzip or zstd member ends with it (as it
-    does in every .warc.gz that is written by the book), when the member's checksum is right.
+    A page is yielded after its record was read to the last byte and, if its gzip or zstd member ends with it (as in
+    every regular .warc.gz), after the member's checksum was verified.
     """
     is_first = True
     while skip and (record := _next_record(stream, limits, is_first=is_first)) is not None:
@@ -108,8 +108,8 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         return None
     if not start.startswith(MEMBER_START):
         if is_first:
-            raise DamagedFile(f"it is no WARC file (nor JSON Lines), but begins with {start!r}")
-        stream.skip_member(f"no record begins where one should, but with {start!r}")
+            raise DamagedFile(f"not a WARC file (nor JSON Lines): it begins with {start!r}")
+        stream.skip_member(f"no record begins where one should: {start!r}")
     head = stream.read_to(_SEPARATOR, limits.head)
     headers = parse_headers(head.removesuffix(_SEPARATOR)).folded()
     length = headers.get("content-length", "")
@@ -121,7 +121,7 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
 
 
 def _block(stream: ByteStream, record: _RecordHead, types: Collection[str] | None, limits: ReadLimits) -> bytes:
-    """Take the block of *record*; one that is left out is passed over without being held in memory."""
+    """Return the block of *record*; one that is left out is skipped without being held in memory."""
     try:
         _check_kind(record)
         if record.length > _PROBE and record.kind != "resource":
@@ -129,7 +129,7 @@ def _block(stream: ByteStream, record: _RecordHead, types: Collection[str] | Non
             if media is not None:
                 check_type(types, media)
         if record.length > limits.record:
-            reason = f"its {record.length:,} bytes are over the {limits.record:,} that a record may have"
+            reason = f"its {record.length:,} bytes are over the limit of {limits.record:,} for a record"
             raise OverLimit("record", reason)
     except (Damaged, LeftOut):
         stream.skip(record.length)
@@ -149,19 +149,19 @@ def _check_kind(record: _RecordHead) -> None:
     if scheme not in {"http", "https"}:
         raise LeftOut(scheme)
     if "warc-segment-number" in record.headers:
-        raise Damaged("it is one of several segments, and those are not put together")
+        raise Damaged("it is one of several segments, which are not supported")
 
 
 def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
     url = canonical_url(record.url)
-    told = told_in(record.headers)
+    extra = extra_fields(record.headers)
     response = _response(record, block, limits)
     headers, status = response.headers, response.status
-    same_as = told["same_as"] if "same_as" in told else _same_as(record, url, status)
+    same_as = extra["same_as"] if "same_as" in extra else _same_as(record, url, status)
     cut = same_as is None and "warc-truncated" in record.headers
-    # What the crawler found in the body stands for a type that the server did not tell.
+    # The type that the crawler found in the body replaces one that the server did not send.
     media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
-    if same_as is None and "body" not in told:
+    if same_as is None and "body" not in extra:
         body, media = _body(types, response, media, limits, cut=cut)
     else:
         body = None
@@ -177,20 +177,20 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
         truncated=cut,
         same_as=same_as,
     )
-    return replace(page, **told) if told else page
+    return replace(page, **extra) if extra else page
 
 
 def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
     """Return the page that `read_warc` makes of a record with these *fields* and this *block*.
 
-    Raises `LeftOut`, `Damaged` and `InvalidURL` where it makes none.
+    Raises `LeftOut`, `Damaged` and `InvalidURL` if it makes none.
     """
     headers = {name.lower(): value for name, value in fields}
     return _page(_RecordHead(0, headers, len(block)), block, None, DEFAULT_LIMITS)
 
 
 def _with_their_names(headers: Headers, record: _RecordHead) -> Headers:
-    """Return *headers* with the names that those had which were renamed in *record*."""
+    """Return *headers* with the original names of those that were renamed in *record*."""
     names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
     if not names:
         return headers
@@ -204,7 +204,7 @@ def _body(
 ) -> tuple[bytes, str | None]:
     """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.
 
-    Redirects and errors without a body pass whatever their type; a body without a type is HTML if it looks like it.
+    Redirects and errors without a body are returned whatever their type; a body without a type may be HTML by its look.
     """
     if not response.body and not 200 <= response.status < 300:
         return b"", media
@@ -218,7 +218,7 @@ def _body(
 
 
 def _response(record: _RecordHead, block: bytes, limits: ReadLimits) -> Response:
-    """Return the response of *record*; that of a resource, which has none, and of a bare revisit is made up."""
+    """Return the response of *record*; for a resource and a revisit without one, an empty response is made."""
     if record.kind == "resource":
         media = record.headers.get("content-type")
         return Response(200, Headers({"content-type": media} if media else {}), block)
@@ -232,7 +232,7 @@ def _not_modified(record: _RecordHead) -> bool:
 
 
 def _same_as(record: _RecordHead, url: str, status: int) -> str | None:
-    """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), or None where it has its own."""
+    """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), None if it has its own content."""
     if status == 304 or _not_modified(record):
         return url
     if record.kind != "revisit":
@@ -249,16 +249,16 @@ def _fetched_at(record: _RecordHead) -> datetime:
         parsed = datetime.fromisoformat(value)
         parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError) as exc:
-        raise Damaged(f"its WARC-Date {value!r} is no date") from exc
+        raise Damaged(f"its WARC-Date {value!r} is not a date") from exc
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 
 def _verify(record: _RecordHead, block: bytes) -> None:
-    """Hold *block* to its WARC-Block-Digest, unless it has none or of an unknown kind (section 5.8 of WARC 1.1)."""
+    """Verify the WARC-Block-Digest of *block*, unless it is missing or of an unknown kind (section 5.8 of WARC 1.1)."""
     algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
     name = algorithm.lower().replace("-", "")
     if name not in _DIGESTS:
         return
     digest = hashlib.new(name, block, usedforsecurity=False)
     if expected.lower() != digest.hexdigest() and expected.upper() != base64.b32encode(digest.digest()).decode():
-        raise Damaged(f"its block is not what its {algorithm} digest says")
+        raise Damaged(f"its block does not match its {algorithm} digest")

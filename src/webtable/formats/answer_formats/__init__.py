@@ -1,10 +1,10 @@
-"""The formats that answers are written in: a file each, and its name is what `--format` and `write` call it.
+"""The formats in which answers are written, one module each, named as in `--format` and `write`.
 
-Such a file has one function:
+Each module has one function:
 
     lines(records, columns, *, for_terminal) -> Iterator[bytes]
 
-It yields lines with their ends, one for each record as it comes, and a heading in front where the format has one.
-Each of the *columns* gives its value of a record (`webtable.formats.text` says how values look as text). With
-*for_terminal* nothing in a line commands a terminal.
+It yields lines with their ends: a header line if the format has one, then a line for each record. Each of the *columns*
+gives its value of a record (`webtable.formats.text` formats values as text). *for_terminal* escapes terminal control
+characters.
 """

@@ -1,6 +1,6 @@
-"""CSV (RFC 4180, in UTF-8, lines end with a newline) with every value as it is, also one that is a formula.
+"""CSV (RFC 4180, in UTF-8, lines end with a newline) with every value as it is, even if it is a formula.
 
-For programs. A spreadsheet runs what a page says where that begins with "=": for one there is `csv`.
+For programs only: a spreadsheet runs text from a page that begins with "=". Use `csv` for spreadsheets.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def lines(
     for_terminal: bool,
     shown: Callable[[str], str] = str,
 ) -> Iterator[bytes]:
-    """Yield the heading and a line for each record, its values as *shown*."""
-    # What `write` returns comes back from `writerow`, which quotes the characters of its own line end: either may end
-    # a line for a reader.
+    """Yield the header line and a line for each record, its values converted by *shown*."""
+    # `writerow` returns what `write` returns, and quotes the characters of its own line end, so that it is "\r\n" here:
+    # readers may take either character for a line end.
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     for row in rows_of(records, columns, (lambda text: harmless(shown(text))) if for_terminal else shown):
         line: str = writer.writerow(row)

@@ -1,7 +1,7 @@
-"""JSON Lines: an object a line, as `read_pages` reads them where they are pages.
+"""JSON Lines: one object per line; lines of pages can be read by `read_pages`.
 
-A body that is UTF-8 stands there as `body`, another one as `body_base64`, so every body comes back byte by byte. Links
-are `[url, anchor, rel]`, times ISO 8601.
+The body is in `body` if it is UTF-8, else in `body_base64`, so every body is restored byte for byte. Links are
+`[url, anchor, rel]`, times ISO 8601.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-r"""Tab-separated values, in UTF-8: a heading, and each record on one line whatever its values are.
+r"""Tab-separated values, in UTF-8: a header line, and each record on one line whatever its values are.
 
 A tab, a line end and a backslash in a value are written as `\t`, `\n`, `\r` and `\\`, as PostgreSQL's COPY does,
-and nothing is quoted: so `cut`, `sort` and `awk` find the columns, where quoted values would break over lines.
+and nothing is quoted, so that `cut`, `sort` and `awk` find the columns; quoted values could span lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def lines(records: Iterable[Any], columns: Sequence[Column], *, for_terminal: bool) -> Iterator[bytes]:
-    """Yield the heading and a line for each record."""
+    """Yield the header line and a line for each record."""
 
     def escaped(text: str) -> str:
         value = text.translate(_ESCAPES)

@@ -1,1 +1,1 @@
-"""Tables out as archives: WARC files, their index, and WACZ."""
+"""Archives of the captures of a table: WARC files, their index, and WACZ."""

@@ -1,4 +1,4 @@
-"""Tables out as archives: WARC files in a folder, with an index if that is wanted, or one WACZ file."""
+"""Writing the captures of a table as WARC files in a folder, with or without an index, or as one WACZ file."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
 
 FILE_BYTES = 1_000_000_000
-"""At so many bytes a WARC file ends, unless another number is given: the size that WARC's own guidelines recommend."""
+"""The default size at which a WARC file ends, as the guidelines of WARC recommend."""
 INDEX = "index.cdxj"
 _PROGRESS_PAGES = 100
 
 
 @dataclass
 class Archived:
-    """What was written: pages, the records of their captures, WARC files and their bytes, and what is not in them."""
+    """The result of writing an archive: counts of pages, records, WARC files and bytes, and of what is missing."""
 
     pages: int = 0
     records: int = 0
     files: list[str] = field(default_factory=list)
     bytes: int = 0
     damaged: int = 0
-    """Rows that cannot be read, or not all of them; `examples` are the first 100."""
+    """Rows that could not be read, or only in part; `examples` has the first 100."""
     incomplete: int = 0
-    """Captures of which something, mostly links that are not in the body, is too long to be told in a record."""
+    """Captures of which something, mostly links that are not in the body, is too long for a record."""
     examples: list[DamagedRow] = field(default_factory=list)
 
     def add(self, file: MeasuredFile) -> None:
-        """Count a WARC file that is whole."""
+        """Count a complete WARC file."""
         self.files.append(file.name)
         self.bytes += file.size
 
@@ -73,13 +73,14 @@ def write_warc(
     with_index: bool = False,
     on_progress: Progress | None = None,
 ) -> Archived:
-    """Write every capture that is kept as WARC files into *folder*, which must be new or empty; return what they hold.
+    """Write all captures that *table* keeps as WARC files into *folder*, and return what they hold.
 
-    The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*. A file ends with
-    the first record beyond *file_bytes* bytes. *with_index* adds `index.cdxj`, the sorted index of all records.
-    `read_pages` reads the files: stored in a new table, they make the same pages and versions (docs/archives.md tells
-    what a WARC file cannot keep). The files are there when all of them are whole. *on_progress* is called with how many
-    pages were written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
+    The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*. *folder* must be
+    new or empty; the files appear in it when all of them are complete. A file ends with the record that makes it exceed
+    *file_bytes* bytes. *with_index* adds `index.cdxj`, the sorted index of all records.
+    `read_pages` reads the files: stored in a new table, they make the same pages and versions (docs/archives.md lists
+    what a WARC file cannot keep). *on_progress* is called with how many pages were written so far. Raises
+    `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
     """
     scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
     _check_file_bytes(file_bytes)
@@ -112,11 +113,11 @@ def write_wacz(
     file_bytes: int = FILE_BYTES,
     on_progress: Progress | None = None,
 ) -> Archived:
-    """Write every capture that is kept as one WACZ file, which players such as ReplayWeb.page open; return what it has.
+    """Write all captures that *table* keeps as one WACZ file, which players such as ReplayWeb.page open.
 
     It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *domain*, *host_only*, *path*,
-    *full_scan*, *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It takes the place of what was there
-    when it is whole. Raises as `write_warc` does.
+    *full_scan*, *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It replaces an earlier file when it
+    is complete. Returns what it has, and raises as `write_warc` does.
     """
     scope, file = Scope(domain, host_only, path, full_scan), Path(file).resolve()
     _check_file_bytes(file_bytes)
@@ -148,7 +149,7 @@ _PAGES = "SELECT line FROM page ORDER BY number"
 
 
 def _sorted(scratch: Scratch) -> Iterator[bytes]:
-    """Yield the lines of the index as bytes sort, which SQLite does on disk where they are many."""
+    """Yield the lines of the index sorted by bytes, which SQLite does on disk if there are many."""
     return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
 
 
@@ -160,7 +161,7 @@ def _fill(
     on_progress: Progress | None,
     listed: Callable[[Page], None],
 ) -> None:
-    """Write all captures into *files*, and give the newest one of each page to *listed*."""
+    """Write all captures into *files*, and call *listed* with the newest capture of each page."""
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
     damage = frame.damage(archived.examples)
     try:
@@ -182,16 +183,16 @@ def _check_file_bytes(file_bytes: int) -> None:
 
 def _check_file(path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir():
-        raise InvalidArgument(f"{path}: an archive cannot be written there; name a file in a directory that exists")
+        raise InvalidArgument(f"{path}: cannot write an archive there; name a file in an existing directory")
 
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder whose files are moved to *folder* at the end, and that is removed where something goes wrong."""
+    """Give a folder whose files are moved to *folder* at the end of the block; it is removed if the block fails."""
     is_there = folder.is_dir()
     if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
-        raise InvalidArgument(f"{folder}: it is there already; name a new directory, or an empty one")
-    # Within an empty folder, which may be a file system of its own.
+        raise InvalidArgument(f"{folder}: it exists already; name a new or empty directory")
+    # Inside an existing empty folder, which may be a separate file system.
     part = folder / f".{os.getpid()}.part" if is_there else part_of(folder)
     try:
         with named(folder):
@@ -213,10 +214,10 @@ _SHOWN_TYPES = frozenset({None, "text/html", "application/xhtml+xml", "text/plai
 class Package:
     """The entries of a WACZ file that is being written to *file*; WARC files are opened in archive/.
 
-    WACZ is the specification "Web Archive Collection Zipped" of Webrecorder: a zip of entries that are stored as they
-    are, so that a player reads a record of a WARC file in it, by the offset in the index, without the rest: archive/,
-    indexes/index.cdx, pages/pages.jsonl, datapackage.json with the digests of all of these, and datapackage-digest.json
-    with the digest of that one.
+    WACZ is the specification "Web Archive Collection Zipped" of Webrecorder: a zip of uncompressed entries, so that a
+    player reads a single record of a WARC file in it, by the offset in the index: archive/, indexes/index.cdx,
+    pages/pages.jsonl, datapackage.json with the digests of all of these, and datapackage-digest.json with the digest of
+    that one.
     """
 
     def __init__(self, file: ZipFile) -> None:
@@ -225,12 +226,12 @@ class Package:
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open the next WARC file; it is closed before another entry is begun."""
+        """Open the next WARC file; it is closed before another entry begins."""
         with self._zip.open(_entry(f"archive/{name}"), "w", force_zip64=True) as file:
             yield file
 
     def add(self, path: str, file: MeasuredFile) -> None:
-        """Take *file*, which was written as the entry *path*, into the list of what the package has."""
+        """Add *file*, which was written as the entry *path*, to the list of entries."""
         name = path.rpartition("/")[2]
         self._resources.append({"name": name, "path": path, "hash": file.digest, "bytes": file.size})
 
@@ -243,7 +244,7 @@ class Package:
         self.add(path, file)
 
     def finish(self, created: datetime) -> None:
-        """Write what the package has in it, with digests."""
+        """Write the list of entries with their digests."""
         package = {
             "profile": "data-package",
             "wacz_version": VERSION,
@@ -258,13 +259,13 @@ class Package:
 
 
 def page_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield pages.jsonl: its heading, and the *lines* of its pages."""
+    """Yield pages.jsonl: its header line, and the *lines* of its pages."""
     yield msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All pages"}) + b"\n"
     yield from lines
 
 
 def page_line(page: Page, number: int) -> bytes | None:
-    """Return the line of a page that a reader would open, None for errors, redirects and pictures."""
+    """Return the line of a page that a reader would open; None for errors, redirects and images."""
     if not 200 <= page.status < 300 or page.content_type not in _SHOWN_TYPES:
         return None
     fields = {"id": str(number), "url": page.url, "ts": date_text(page.fetched_at)}

@@ -1,4 +1,4 @@
-"""WARC files, written record by record (ISO 28500, WARC 1.1, one gzip member a record), and their CDXJ lines."""
+"""Writers of WARC files (ISO 28500, WARC 1.1, one gzip member per record) and of their CDXJ lines."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WWW = re.compile(r"www\d*\.")
 
 
 def surt(url: str) -> str:
-    """Return the key of *url*, which is canonical, in an index: as replay tools look it up.
+    """Return the key of *url*, which is canonical, in an index, as replay tools look it up.
 
-    The host stands reversed, without `www.`; the scheme is left out, all is in lower case, parameters are sorted and an
-    end slash is dropped. It is what the tools of the Internet Archive make of a URL but for session IDs, which stay.
+    The host is reversed, without `www.`; the scheme is left out, everything is in lower case, parameters are sorted and
+    a final slash is dropped. It is what the tools of the Internet Archive make of a URL, except that session IDs stay.
 
     >>> surt("https://www.Example.com:8080/Docs/?b=2&a=1")
     'com,example:8080)/docs?a=1&b=2'
@@ -46,7 +46,7 @@ def surt(url: str) -> str:
 
 
 def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename: str) -> bytes:
-    """Return the line of the *record* of *page*, which is *length* bytes behind *offset* of the file, with its end."""
+    """Return the line of the *record* of *page*, which is *length* bytes at *offset* of the file."""
     fields = {
         "url": page.url,
         "mime": "warc/revisit" if record.kind == "revisit" else page.content_type or "unk",
@@ -61,7 +61,7 @@ def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename
 
 
 def software() -> str:
-    """Return what an archive says that it was written by; a checkout may not know its version."""
+    """Return the name and version of this software for archives; a source checkout may not know its version."""
     try:
         return f"webtable {importlib.metadata.version('hbase-webtable')}"
     except importlib.metadata.PackageNotFoundError:
@@ -69,7 +69,7 @@ def software() -> str:
 
 
 class MeasuredFile:
-    """A file that is written, with the number of its bytes and their digest so far."""
+    """A file that is being written, with its size and digest so far."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
@@ -78,21 +78,21 @@ class MeasuredFile:
         self.size = 0
 
     def write(self, data: bytes) -> None:
-        """Write *data* behind what is there."""
+        """Append *data*."""
         self._file.write(data)
         self._sha256.update(data)
         self.size += len(data)
 
     @property
     def digest(self) -> str:
-        """The digest as WACZ has it."""
+        """The digest in the format of WACZ."""
         return f"sha256:{self._sha256.hexdigest()}"
 
 
 def write_captures(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
-    """Have the captures of one page written, at least one, and return how many there are and the last of them.
+    """Write the captures of one page, at least one; return their number and the last of them.
 
-    *write* is given each with the record of the one that it repeats.
+    *write* is called with each capture and the record that it repeats.
     """
     written: dict[datetime, Written] = {}
     for page in captures:
@@ -102,10 +102,10 @@ def write_captures(captures: Iterable[Page], write: Callable[[Page, Written | No
 
 
 class WarcFiles:
-    """WARC files that *opened* opens by name, a gzip member a record; the first record over *most* bytes ends a file.
+    """WARC files that *opened* opens by name, one gzip member per record; a file ends when it exceeds *most* bytes.
 
-    There are so many `records`, and of `incomplete` ones something is too long to be told. Their lines for an index are
-    given to *indexed*, and each file to *written* when it is whole.
+    `records` counts the records, `incomplete` those of which something is too long to be written. Index lines are
+    passed to *indexed*, and each complete file to *written*.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class WarcFiles:
         self.incomplete = 0
 
     def write(self, page: Page, repeated: Written | None) -> Written:
-        """Write the record of a capture, and return what is known of it; *repeated* is the one that it repeats."""
+        """Write and return the record of a capture; *repeated* is the record that it repeats."""
         if self._file is None or self._file.size >= self._most:
             self.close()
             self._file = self._next()
@@ -140,14 +140,14 @@ class WarcFiles:
         return Written(record.id, record.digest)
 
     def close(self) -> None:
-        """End the file that is written."""
+        """End the current file."""
         self._open.close()
         if self._file is not None:
             self._written(self._file)
         self._file = None
 
     def abandon(self) -> None:
-        """Close the file that is written, which is no whole one."""
+        """Close the current file, which is incomplete."""
         with suppress(OSError):
             self._open.close()
 
@@ -162,7 +162,7 @@ class WarcFiles:
 
 
 def write_member(file: MeasuredFile | IO[bytes], record: WARCRecord) -> None:
-    """Write *record* to *file* as a gzip member of its own."""
+    """Write *record* to *file* as a separate gzip member."""
     member = zlib.compressobj(wbits=31)
     for part in record.parts:
         if packed := member.compress(part):

@@ -1,9 +1,9 @@
-"""Captures as WARC records (ISO 28500, WARC 1.1): a response, or a revisit that names what it repeats.
+"""Captures as WARC records (ISO 28500, WARC 1.1): responses, and revisits that name the record they repeat.
 
-Bodies are stored without their transfer and content encodings, so the headers that tell of these, and a length that is
-not that of the body, are written with `X-Archive-Orig-` in front of their names: a reader would take the body for
-encoded. The record lists them as `WebTable-Renamed`, by which `read_pages` gives them their names again. What else a
-reader would not find in the record is in its field `WebTable-Page`: each record is read again before it is written.
+Bodies are stored without their transfer and content encodings. So the headers that describe these, and a length that is
+not that of the body, are written with the prefix `X-Archive-Orig-`: a reader would take the body for encoded. The field
+`WebTable-Renamed` lists them, and `read_pages` restores their names. Everything else about the page that a reader would
+not find in the record is in the field `WebTable-Page`; to know that, each record is read back before it is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from webtable._page.extract import filled
 from webtable._page.headers import media_type
 from webtable._page.page import SAID, Page
 from webtable.formats.base import Damaged, LeftOut
-from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, told_text
+from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, field_value
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 
 if TYPE_CHECKING:
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 RESPONSE = "application/http; msgtype=response"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
-"""What the profile of a revisit begins with; `identical-payload-digest` or `server-not-modified` is its end."""
+"""The beginning of the profile of a revisit, before `identical-payload-digest` or `server-not-modified`."""
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
 
 class Written(NamedTuple):
-    """What is known of a record that is in its file: its ID, and the digest of its payload."""
+    """A record that was written: its ID, and the digest of its payload."""
 
     id: str
     digest: str
 
 
 class WARCRecord(NamedTuple):
-    """A record in parts, of which the body is one: `parts` follow one another in the file."""
+    """A record as the `parts` that follow one another in the file; the body is one of them."""
 
     id: str
     kind: str
     digest: str
-    """That of the payload, or of the one that is repeated, as in sha256:…"""
+    """The digest of the payload, or of the one that is repeated, as in sha256:…"""
     parts: tuple[bytes, ...]
     left_out: tuple[str, ...] = ()
-    """The fields of the page that are too long to be told in it."""
+    """The fields of the page that are too long for the record."""
 
 
 def warcinfo(filename: str, software: str, now: datetime) -> WARCRecord:
@@ -61,8 +61,8 @@ def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecor
     """Return the record of the capture *page*; *info* is the ID of the file's warcinfo record.
 
     A capture that repeats the content of its URL at its `content_at`, whose record is *repeated*, is a revisit of that.
-    One without a body of which the digest is known is a revisit that names no other record, for nobody knows one. Of
-    one without a digest the response is there, cut before its body. A 304 is a response all the same.
+    A capture without a body but with a known digest is a revisit that refers to no other record. A capture without a
+    digest becomes a response that is truncated before its body. A 304 is a response as well.
     """
     given = as_given(page)
     renamed = _misfits(page)
@@ -76,9 +76,9 @@ def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecor
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
     ]
     kind = "revisit" if is_revisit else "response"
-    head, told = _told_head(given, kind, fields, _head(page, renamed))
-    text, left_out = told_text(told)
-    fields += [*(((FIELD, text),) if told else ()), ("WARC-Warcinfo-ID", info)]
+    head, extra = _head_and_extra(given, kind, fields, _head(page, renamed))
+    text, left_out = field_value(extra)
+    fields += [*(((FIELD, text),) if extra else ()), ("WARC-Warcinfo-ID", info)]
     made = record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
     return made._replace(left_out=tuple(left_out))
 
@@ -107,56 +107,58 @@ def _truncated(given: Page) -> Iterator[tuple[str, str]]:
         yield "WARC-Truncated", "unspecified"
 
 
-def _told_head(given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes) -> tuple[bytes, dict[str, Any]]:
-    """Return the head of the response, and what the record does not tell of the page *given*.
+def _head_and_extra(
+    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes
+) -> tuple[bytes, dict[str, Any]]:
+    """Return the head of the response, and the fields of the page *given* that cannot be read from the record.
 
-    Where the record would not be read with these headers, the response is written without them.
+    If the record could not be read with these headers, the response is written without them.
     """
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if given.same_as is None and (kind == "revisit" or given.status == NOT_MODIFIED):
-        told["same_as"] = None
+        extra["same_as"] = None
     if given.same_as is None and given.body is None:
-        told["body"] = None
+        extra["body"] = None
     for some in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
         try:
-            found = _read_again(given, kind, fields, some, told)
+            found = _read_again(given, kind, fields, some, extra)
         except (Damaged, LeftOut):
             continue
         if found.body == given.body:
-            return some, told | _differences(given, found)
-    return some, told | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"body": given.body}
+            return some, extra | _differences(given, found)
+    return some, extra | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"body": given.body}
 
 
 def _read_again(
-    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes, told: Mapping[str, Any]
+    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes, extra: Mapping[str, Any]
 ) -> Page:
     known = [("WARC-Type", kind), ("WARC-Date", date_text(given.fetched_at)), *fields]
-    if told:
-        known.append((FIELD, told_text(told)[0]))
+    if extra:
+        known.append((FIELD, field_value(extra)[0]))
     return filled(page_of_record(known, head + (given.body or b"")))[0]
 
 
 def _differences(given: Page, found: Page) -> dict[str, Any]:
-    """Return the fields of *given*, as far as they count there, that *found* has not."""
+    """Return the fields of *given* that matter for its kind and that *found* lacks."""
     compared_already = ("body", "same_as", *_measured(given))
     names = [name for name in NAMES if name not in compared_already]
-    told = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
-    if any(value is None and name in SAID for name, value in told.items()):
-        # Who knows links, charset and type has looked for the others as well.
-        told |= {name: getattr(given, name) for name in names}
-    return {name: value for name, value in told.items() if value is not None}
+    extra = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
+    if any(value is None and name in SAID for name, value in extra.items()):
+        # Whoever set links, charset and type has looked for the others as well.
+        extra |= {name: getattr(given, name) for name in names}
+    return {name: value for name, value in extra.items() if value is not None}
 
 
 def _measured(given: Page) -> tuple[str, ...]:
-    """Return the fields that are found in the body of *given*, whatever is told."""
+    """Return the fields that are extracted from the body of *given*, whatever the record says."""
     is_told = given.body is None or (given.truncated and (given.size or 0) > len(given.body))
     return () if is_told else ("digest", "size")
 
 
 def _payload_digest(page: Page, repeated: Written | None) -> str:
-    """Return the digest of the body as it is written, or of the one that is repeated; empty where nobody knows it.
+    """Return the digest of the body as it is written, or of the one that is repeated; empty if it is unknown.
 
-    It is SHA-256, because readers know that; another one only where a body that is not here has no other.
+    It is SHA-256, which readers know; another algorithm only if the body is missing and has no other digest.
     """
     is_known = page.digest is not None and algorithm_of(page.digest) == "sha256"
     if page.body is not None and (page.truncated or not is_known):
@@ -169,13 +171,13 @@ def _payload_digest(page: Page, repeated: Written | None) -> str:
 
 
 def date_text(moment: datetime) -> str:
-    """Return a WARC-Date: with milliseconds where there are any."""
+    """Return a WARC-Date: with milliseconds if they are not 0."""
     moment = moment.astimezone(UTC)
     return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds").replace("+00:00", "Z")
 
 
 def sha256(*parts: bytes) -> str:
-    """Return the digest of *parts*, one behind the other, as WARC and WACZ have it."""
+    """Return the digest of the concatenated *parts* in the format of WARC and WACZ."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -192,7 +194,7 @@ def record(
     digest: str = "",
     identity: uuid.UUID | None = None,
 ) -> WARCRecord:
-    """Return a record of that *kind*, with a new ID unless one is given; *fields* stand between date and digest."""
+    """Return a record of this *kind*, with a new ID unless one is given; *fields* come between date and digest."""
     name = f"<urn:uuid:{identity or uuid.uuid4()}>"
     all_fields = [
         ("WARC-Type", kind),
@@ -208,7 +210,7 @@ def record(
 
 
 def _head(page: Page, renamed: Sequence[str]) -> bytes:
-    """Return the head of the response; a line end in a header would begin another one, and becomes a space."""
+    """Return the head of the response; a line end in a header, which would begin another header, becomes a space."""
     try:
         phrase = HTTPStatus(page.status).phrase
     except ValueError:
@@ -231,6 +233,6 @@ def _misfits(page: Page) -> list[str]:
 
 
 def _identified(page: Page) -> Iterator[tuple[str, str]]:
-    """Yield the media type of *page* where its headers do not tell it."""
+    """Yield the media type of *page* if its headers do not say it."""
     if page.content_type and media_type(page.headers.get("content-type"))[0] is None:
         yield "WARC-Identified-Payload-Type", _LINE_ENDS.sub(" ", page.content_type)

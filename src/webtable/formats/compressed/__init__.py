@@ -1,1 +1,1 @@
-"""Compressed files: their members checked to the end, and where reading goes on after a damaged one."""
+"""Reading of compressed files: members are verified to their end, and reading goes on after a damaged one."""

@@ -1,7 +1,7 @@
-"""The pieces of a file, decompressed: gzip, zstd and LZ4, each member checked to its end.
+"""The decompressed pieces of a file: gzip, zstd and LZ4, with each member verified to its end.
 
-fastwarc reads faster (6,400 pages of 210 MB in 0.4 s, zlib inflates them in 0.7 s; parsing them takes 5 s), but it ends
-without a word where a file was cut: inside a record's header, its block or its gzip member. So it only reads LZ4 here.
+fastwarc reads faster (6,400 pages of 210 MB in 0.4 s, zlib inflates them in 0.7 s; parsing them takes 5 s), but it
+silently accepts a truncated file: inside a record's header, its block or its gzip member. So it only reads LZ4 here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zstandard
 from fastwarc.stream_io import Lz4Reader
 
 from webtable.formats.base import DamagedFile
-from webtable.formats.compressed.packed import Packed
+from webtable.formats.compressed.compressed_bytes import CompressedBytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
 
 
 class Gap(NamedTuple):
-    """Why a member cannot be read, and how many bytes of the file are passed over up to the next that can be."""
+    """Why a member cannot be read, and how many bytes of the file are skipped up to the next readable one."""
 
     reason: str
     skipped: int
@@ -42,13 +42,13 @@ class Decompressed(NamedTuple):
     """Where they are in the file, or where the compressed member that holds them begins."""
     data: bytes
     sealed: bool
-    """Whether the checksum after them was seen and right."""
+    """Whether the checksum after them was read and correct."""
     gap: Gap | None = None
-    """What cannot be read where they should be; there are none of them then."""
+    """The damage found instead; there are no bytes then."""
 
 
 class Offsets(NamedTuple):
-    """What the offsets of pieces are: of compressed members, and whether a file can be read that begins at one."""
+    """Whether the offsets of pieces are those of compressed members, and whether reading can begin at one."""
 
     are_of_members: bool
     can_begin: bool = True
@@ -57,9 +57,9 @@ class Offsets(NamedTuple):
 def pieces_of(
     blocks: Iterator[bytes], limits: ReadLimits, member_start: Callable[[], bytes] = bytes
 ) -> tuple[Iterator[Decompressed], Offsets]:
-    """Return the pieces of the file that *blocks* are, and what their offsets are.
+    """Return the pieces of the file that consists of *blocks*, and the meaning of their offsets.
 
-    After a gzip or zstd member that is damaged comes the next one whose data begins with what *member_start* returns.
+    After a damaged gzip or zstd member follows the next one whose data begins with what *member_start* returns.
     """
     start = [next(blocks, b"")]
     length, wanted = len(start[0]), min(_dictionary_end(start[0]), _MAX_DICTIONARY)
@@ -72,7 +72,7 @@ def pieces_of(
         return _Members(blocks, _GzipMember, limits, member_start).pieces(), Offsets(are_of_members=True)
     if first.startswith((_ZSTD_FRAME, _ZSTD_DICTIONARY)):
         context = _zstd_context(first)
-        # The dictionary stands in front of the first member, and all need it.
+        # The dictionary comes before the first member, and all members need it.
         needs_dictionary = first.startswith(_ZSTD_DICTIONARY)
         members = _Members(blocks, lambda: _ZstdMember(context), limits, member_start)
         return members.pieces(), Offsets(True, not needs_dictionary)
@@ -95,7 +95,7 @@ def _plain(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
 
 
 class _Feed:
-    """Blocks as a file that is read from front to end; fastwarc asks where it is, but never goes anywhere else."""
+    """Blocks as a file that is read sequentially; fastwarc calls `tell`, but never moves elsewhere."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -113,14 +113,14 @@ class _Feed:
         return self._position
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        raise OSError(f"cannot go to {offset} ({whence})")
+        raise OSError(f"cannot seek to {offset} ({whence})")
 
     def close(self) -> None:
-        """The caller closes the file."""
+        """Do nothing: the caller closes the file."""
 
 
 def _lz4(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
-    """Decompress LZ4; offsets are those of the decompressed bytes, which is all that fastwarc tells."""
+    """Decompress LZ4; offsets are those of the decompressed bytes, the only ones that fastwarc gives."""
     reader = Lz4Reader(_Feed(blocks))
     offset = 0
     while data := _read_lz4(reader):
@@ -144,21 +144,21 @@ class _CompressedMember(Protocol):
 
     name: str
     magic: bytes
-    """What it begins with."""
+    """The bytes with which a member begins."""
     most: int
-    """So many bytes are given to it at once."""
+    """How many bytes are passed to it at once."""
 
     @property
     def eof(self) -> bool: ...
 
     def decompress(self, data: bytes) -> tuple[bytes, int]:
-        """Return what is in the beginning of *data*, and how many bytes of it are left."""
+        """Return the decompressed beginning of *data*, and how many bytes of *data* are left."""
 
 
 class _GzipMember:
     name = "gzip"
     magic = b"\x1f\x8b\x08"
-    # What a member leaves over is copied, and there may be thousands of them in a block.
+    # The rest after each member is copied, and there may be thousands of members in a block.
     most = 1 << 14
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class _GzipMember:
 class _ZstdMember:
     name = "zstd"
     magic = _ZSTD_FRAME
-    # It returns all that comes of what it is given, up to 32 KB for each byte.
+    # It returns all decompressed data at once, up to 32 KB for each byte of input.
     most = 1 << 10
 
     def __init__(self, context: zstandard.ZstdDecompressor) -> None:
@@ -220,7 +220,7 @@ def _dictionary_end(first: bytes) -> int:
 
 
 class _Members:
-    """A file of one or more members, each checked to its end; after a damaged one comes the next that can be read."""
+    """A file of one or more members, each verified to its end; after a damaged one follows the next readable one."""
 
     def __init__(
         self,
@@ -229,14 +229,14 @@ class _Members:
         limits: ReadLimits,
         start: Callable[[], bytes],
     ) -> None:
-        self._packed = Packed(blocks)
+        self._packed = CompressedBytes(blocks)
         self._opened = opened
         self._limits = limits
         self._start = start
         self._total = 0
 
     def pieces(self) -> Iterator[Decompressed]:
-        """Yield what is in the members."""
+        """Yield the decompressed data of the members."""
         packed, empty = self._packed, 0
         while packed.ahead(1):
             offset, before = packed.offset, self._total
@@ -253,10 +253,10 @@ class _Members:
                 continue
             empty = empty + 1 if self._total == before else 0
             if empty > self._limits.members:
-                raise DamagedFile(f"over {self._limits.members:,} {member.name} members in a row are empty", offset)
+                raise DamagedFile(f"over {self._limits.members:,} empty {member.name} members in sequence", offset)
 
     def _data(self, member: _CompressedMember, offset: int) -> Iterator[bytes]:
-        """Yield what is in the *member* at *offset*."""
+        """Yield the decompressed data of the *member* at *offset*."""
         packed = self._packed
         while not member.eof:
             data = packed.ahead(member.most)
@@ -270,16 +270,16 @@ class _Members:
             self._total += len(out)
             if self._total > max(_ALWAYS_INFLATED, self._limits.inflation * packed.offset):
                 raise DamagedFile(
-                    f"its {member.name} data becomes over {self._limits.inflation} times its size", offset
+                    f"its {member.name} data decompresses to over {self._limits.inflation} times its size", offset
                 )
             yield out
 
     def _goes_on(self) -> bool:
-        """Go to the next place where a member begins, with the bytes that can begin one; False where there is none."""
+        """Seek the next place where a member may begin, by its first bytes; return False if there is none."""
         packed, member = self._packed, self._opened()
         while packed.find(member.magic):
             at, wanted, found = packed.offset, self._start(), b""
-            member.most = _TRIED  # no more of what is no member than needed
+            member.most = _TRIED  # read no more than needed of what is not a member
             try:
                 for out in self._data(member, at):
                     found += out

@@ -1,4 +1,4 @@
-"""The bytes of a file that may be compressed, such that a cut or damaged file never passes for a whole one."""
+"""The decompressed bytes of a file; a truncated or damaged file never passes for a complete one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTLED = 1 << 20
 
 
 class TooLong(DamagedFile):
-    """What was to be read has no end within its limit."""
+    """The header or line does not end within its limit."""
 
 
 class DamagedMember(DamagedFile):
@@ -32,20 +32,20 @@ class DamagedMember(DamagedFile):
 
 
 class ByteStream:
-    """The decompressed bytes of a file, taken from the front; raises `DamagedFile` where they end too early.
+    """The decompressed bytes of a file, read sequentially; raises `DamagedFile` if they end too early.
 
-    Raises `DamagedMember` once where a gzip or zstd member is damaged; the next bytes then are those of another one.
+    Raises `DamagedMember` once for a damaged gzip or zstd member; reading then goes on with the next readable one.
     """
 
     def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
         self.member_start = b""
-        """What a member begins with to which reading goes on after a damaged one; its reader may set it."""
+        """The beginning of members at which reading goes on after a damaged one; the reader may set it."""
         self.gaps = 0
-        """How many times members could not be read."""
+        """How many damaged members there were."""
         self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
         self._ahead: Decompressed | None = None
         self.begin = begin
-        """Where in the file its first byte is."""
+        """The place of its first byte in the file."""
         self._data = b""
         self._at = 0
         self._offset = 0
@@ -58,13 +58,13 @@ class ByteStream:
 
     @property
     def offset(self) -> int:
-        """Where the next byte is in the file (in a compressed one, where its member begins)."""
+        """The place of the next byte in the file (in a compressed one, of the beginning of its member)."""
         return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
 
     def restart(self) -> int:
-        """Return where in the file its reading can begin and come to the record at `mark`; asked behind each record.
+        """Return where reading of the file can begin to reach the record at `mark`; called after each record.
 
-        That is there, or where a record before it begins, if its member begins inside of a record.
+        That is `mark`, or the start of an earlier record if its member begins inside a record.
         """
         if not self._offsets.can_begin:
             return self.begin
@@ -75,14 +75,14 @@ class ByteStream:
         return self._restart
 
     def peek(self, size: int) -> bytes:
-        """Return up to *size* bytes without taking them; less only at the end."""
+        """Return up to *size* bytes without consuming them; fewer only at the end."""
         missing = size - (len(self._data) - self._at)
         if missing > 0:
             self._more(missing)
         return self._data[self._at : self._at + size]
 
     def read(self, size: int) -> bytes:
-        """Take exactly *size* bytes."""
+        """Return and consume exactly *size* bytes."""
         end = self._at + size
         if end <= len(self._data):
             taken = self._data[self._at : end]
@@ -94,15 +94,15 @@ class ByteStream:
         return taken
 
     def skip(self, size: int) -> None:
-        """Pass over exactly *size* bytes."""
+        """Skip exactly *size* bytes."""
         missing = size - sum(map(len, self._taken(size)))
         if missing:
             raise DamagedFile(f"the file ends inside a record, {missing:,} bytes too early")
 
     def read_to(self, end: bytes, limit: int) -> bytes:
-        """Take the bytes up to and including the next *end*; all that is left where there is none.
+        """Return and consume the bytes up to and including the next *end*; the rest if there is none.
 
-        Raises `TooLong` where those are over *limit* bytes; some of them are taken then.
+        Raises `TooLong` if those are over *limit* bytes; some of them are consumed then.
         """
         parts, length = [], 0
         for part in self._taken_to(end):
@@ -113,12 +113,12 @@ class ByteStream:
         return b"".join(parts)
 
     def skip_to(self, end: bytes) -> None:
-        """Pass over the bytes up to and including the next *end*; over all that is left where there is none."""
+        """Skip the bytes up to and including the next *end*; all the rest if there is none."""
         for _ in self._taken_to(end):
             pass
 
     def skip_run(self, run: re.Pattern[bytes]) -> Iterator[bytes]:
-        """Pass over the bytes that *run* matches, none of them or any number, and yield them in parts."""
+        """Consume the bytes that *run* matches, any number, and yield them in parts."""
         while True:
             found = run.match(self._data, self._at)
             if found and found.end() > self._at:
@@ -128,10 +128,10 @@ class ByteStream:
                 return
 
     def settle(self, end: bytes, start: bytes) -> None:
-        """Make sure that a record which was taken is right, by the checksum of its member if that ends with the record.
+        """Verify a record that was read by the checksum of its member, if that ends with the record.
 
-        A record ends with *end*, and the next one begins with *start*: where anything else follows, in a member that
-        may be damaged, its end is waited for within 1 MiB.
+        A record ends with *end*, and the next one begins with *start*: if anything else follows, in a member that may
+        be damaged, the end of the member is looked for within 1 MiB.
         """
         expected = end + start
         while not self._sealed:
@@ -141,7 +141,7 @@ class ByteStream:
                 return
 
     def skip_member(self, reason: str) -> NoReturn:
-        """Raise `DamagedMember` for the member at hand, for that *reason*; `DamagedFile` where no other can be read."""
+        """Raise `DamagedMember` with this *reason*; `DamagedFile` if no readable member follows."""
         offset = self._offset
         while self._offsets.are_of_members and (piece := self._ahead or next(self._pieces, None)) is not None:
             self._ahead = None
@@ -150,7 +150,7 @@ class ByteStream:
                 if piece.gap is None:
                     self.gaps += 1
                     raise DamagedMember(reason, offset, piece.offset - offset)
-                self._more()  # raises what is known of the gap
+                self._more()  # raises the error of the gap
         raise DamagedFile(reason)
 
     def _taken(self, size: int) -> Iterator[bytes]:
@@ -164,7 +164,7 @@ class ByteStream:
 
     def _taken_to(self, end: bytes) -> Iterator[bytes]:
         while (found := self._data.find(end, self._at)) < 0:
-            # The last bytes may be the first of *end*.
+            # The last bytes may be the beginning of *end*.
             stop = max(self._at, len(self._data) - len(end) + 1)
             part = self._data[self._at : stop]
             self._at = stop
@@ -179,7 +179,7 @@ class ByteStream:
         yield part
 
     def _more(self, size: int = 0) -> bool:
-        """Take in the next piece, and further ones until there are *size* bytes more; False at the end."""
+        """Load the next piece, and further ones until there are *size* bytes more; return False at the end."""
         piece, self._ahead = self._ahead or next(self._pieces, None), None
         if piece is None:
             return False

@@ -1,4 +1,4 @@
-"""The bytes of a compressed file, taken from the front, with a way back to look for a member that can be read."""
+"""Sequential reader of a compressed file that can go back to look for a readable member."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _KEPT = 1 << 20
-"""Bytes that are kept of what was taken. Where deflate runs on past the end of a damaged member, it fails within 64 KB,
-the longest block that it copies as it is."""
+"""How many consumed bytes are kept. Where deflate runs on past the end of a damaged member, it fails within 64 KB, the
+longest block that is stored uncompressed."""
 _ALWAYS_AGAIN = 1 << 24
 
 
-class Packed:
+class CompressedBytes:
     """The bytes of a compressed file."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -28,23 +28,23 @@ class Packed:
 
     @property
     def offset(self) -> int:
-        """Where the next byte is in the file."""
+        """The place of the next byte in the file."""
         return self._before + self._at
 
     def ahead(self, size: int) -> bytes:
-        """Return up to *size* bytes without taking them; none at the end."""
+        """Return up to *size* bytes without consuming them; empty at the end."""
         if self._at == len(self._block):
             self._next_block(b"")
         return self._block[self._at : self._at + size]
 
     def take(self, size: int) -> None:
-        """Pass over *size* bytes that are `ahead`."""
+        """Consume *size* bytes that `ahead` has returned."""
         self._at += size
 
     def seek(self, offset: int) -> None:
-        """Go to *offset*, the next byte at most, or as far back towards it as bytes are kept.
+        """Go to *offset*, or as far back towards it as bytes are kept.
 
-        In all not over more bytes than the file has so far, and 16 MiB: a file that is made to hurt is read twice, and
+        In total it goes back no further than the size of the file so far plus 16 MiB: a malicious file is read twice,
         not once for each of its bytes.
         """
         while self._before > offset and self._kept:
@@ -61,20 +61,20 @@ class Packed:
             self._at = at
 
     def find(self, what: bytes) -> bool:
-        """Go to the next *what*; returns False where there is none, at the end."""
+        """Go to the next occurrence of *what*; return False, at the end, if there is none."""
         while self.ahead(1):
             at = self._block.find(what, self._at)
             if at >= 0:
                 self._at = at
                 return True
-            # The last bytes may be the first of *what*.
+            # The last bytes may be the beginning of *what*.
             self._at = max(self._at, len(self._block) - len(what) + 1)
             if not self._next_block(self._block[self._at :]):
                 return False
         return False
 
     def _next_block(self, rest: bytes) -> bool:
-        """Take in the next block after the *rest* of this one; returns False, and passes over the rest, at the end."""
+        """Load the next block after the *rest* of this one; at the end return False, and skip the rest."""
         following = next(self._blocks, b"")
         done = self._block[: len(self._block) - len(rest)] if following else self._block
         self._before += len(done)
