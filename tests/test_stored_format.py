@@ -17,8 +17,8 @@ import zstandard
 
 import webtable
 from webtable import Index, Page
-from webtable.repository.hints.host_counts import HostPart
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.host_counts import HostPart
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HostCounts
 from webtable.repository.stored.page_state import Capture, Deleted
 from webtable.rowkey import KeyRange

@@ -18,7 +18,7 @@ from running import Result, Run
 
 import webtable
 from webtable.errors import StoreUnavailable
-from webtable.repository.hints.maintenance import Maintenance
+from webtable.repository.derived.maintenance import Maintenance
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.schema import IndexState, index_table
 

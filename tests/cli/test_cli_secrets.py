@@ -24,7 +24,7 @@ from webtable.cli import app
 from webtable.cli.commands import COMMANDS
 from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
-from webtable.repository.hints import maintenance
+from webtable.repository.derived import maintenance
 from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")

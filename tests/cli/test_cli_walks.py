@@ -10,7 +10,7 @@ from running import Run
 
 import webtable
 from webtable.repository import journal
-from webtable.repository.hints import entry_drift
+from webtable.repository.derived import entry_drift
 from webtable.repository.questions import stats, verification
 from webtable.store.sqlite import SQLiteStore
 

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
 
-from webtable.repository.hints import upkeep
-from webtable.repository.hints.entry_drift import EntryComparison
-from webtable.repository.hints.hints import HintWriter
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived import updates
+from webtable.repository.derived.cells import DerivedCellWriter
+from webtable.repository.derived.entry_drift import EntryComparison
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.removing.deletion import Deletion
 from webtable.repository.stored.page_state import PageWrite
 from webtable.repository.writing.batch import BatchWriter
@@ -75,8 +75,8 @@ def pages_before_their_entries(monkeypatch):
     put = BatchWriter._put
 
     def pages_first(self, prepared):
-        errors = put(self, dataclasses.replace(prepared, upkeep=SimpleNamespace(before_pages=dict)))
-        return errors | prepared.upkeep.before_pages()
+        errors = put(self, dataclasses.replace(prepared, update=SimpleNamespace(before_pages=dict)))
+        return errors | prepared.update.before_pages()
 
     monkeypatch.setattr(BatchWriter, "_put", pages_first)
 
@@ -87,8 +87,8 @@ def pages_that_failed_acknowledged(monkeypatch):
 
 
 def entries_that_failed_forgotten(monkeypatch):
-    put = HintWriter.put
-    monkeypatch.setattr(HintWriter, "put", lambda self, *hints: put(self, *hints) and {})
+    put = DerivedCellWriter.put
+    monkeypatch.setattr(DerivedCellWriter, "put", lambda self, *hints: put(self, *hints) and {})
 
 
 def nothing_entered_into_the_queue(monkeypatch):
@@ -111,18 +111,18 @@ def entries_newer_than_their_page_removed(monkeypatch):
 
 
 def entries_only_where_they_differ(monkeypatch):
-    add = upkeep.add_entries
+    add = updates.add_entries
 
     def differing(hints, changes, maintained, key):
         new = [change for change in changes if change.before is None or change.before.digest != change.page.digest]
         return add(hints, new, maintained, key)
 
-    monkeypatch.setattr(upkeep, "add_entries", differing)
+    monkeypatch.setattr(updates, "add_entries", differing)
 
 
 def removals_up_to_now(monkeypatch):
     """Entries of what was stored before are removed under a later date than the capture's own."""
-    remove = HintWriter.remove
+    remove = DerivedCellWriter.remove
 
     def later(self, hints, stored):
         hints.removals = [
@@ -131,7 +131,7 @@ def removals_up_to_now(monkeypatch):
         ]
         return remove(self, hints, stored)
 
-    monkeypatch.setattr(HintWriter, "remove", later)
+    monkeypatch.setattr(DerivedCellWriter, "remove", later)
 
 
 def no_mark_of_a_delete(monkeypatch):

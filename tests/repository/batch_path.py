@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import webtable
 from webtable import Page, WebTable
-from webtable.repository.hints.upkeep import Upkeep
+from webtable.repository.derived.updates import BatchUpdate
 from webtable.repository.stored import captures
 from webtable.repository.stored.codec import PageCodec
 from webtable.store.sqlite.store import SQLiteStore
@@ -26,7 +26,13 @@ from webtable.store.sqlite.store import SQLiteStore
 WRITING = Path(webtable.__file__).parent / "repository" / "writing"
 LANDMARKS = {
     function.__code__
-    for function in (SQLiteStore.read, captures.decide, PageCodec.metadata_cells, SQLiteStore.write, Upkeep.after_pages)
+    for function in (
+        SQLiteStore.read,
+        captures.decide,
+        PageCodec.metadata_cells,
+        SQLiteStore.write,
+        BatchUpdate.after_pages,
+    )
 }
 THREADS = ("MainThread", "webtable-prepare", "webtable-store")
 

@@ -12,8 +12,8 @@ import webtable
 from webtable import Page
 from webtable.cli import app
 from webtable.reports import audit
-from webtable.repository.hints import queue as queue_module
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived import queue as queue_module
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions import holdings
 from webtable.repository.questions.holdings import counted, estimated
 

@@ -15,7 +15,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
 from webtable.errors import HiddenByDelete, LayoutMismatch
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
 from webtable.store import NewCell, Put, Wanted

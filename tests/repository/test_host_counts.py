@@ -15,8 +15,8 @@ import webtable
 from nightly import some
 from store_differences import with_thrift1
 from webtable import Salt
-from webtable.repository.hints import host_changes, host_counts, refresh
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived import host_changes, host_counts, refresh
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.stored import cells as stored_cells
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
@@ -140,7 +140,7 @@ def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, litt
 
 def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
     key, weights = webtable.WebKey(), []
-    changes = host_changes.Changes(key, None)
+    changes = host_changes.HostChanges(key, None)
 
     for start in range(0, 60_000, 20_000):
         changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(start, start + 20_000))
@@ -293,7 +293,7 @@ def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monk
 
 def test_the_same_rows_take_no_more_memory_when_they_change_again():
     key, weights = webtable.WebKey(), []
-    changes = host_changes.Changes(key, None)
+    changes = host_changes.HostChanges(key, None)
 
     for _ in range(4):
         changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(5_000))

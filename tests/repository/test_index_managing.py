@@ -32,7 +32,7 @@ from webtable.schema import IndexState, index_table
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A table whose readers know at once what became of its indexes."""
-    for module in ("indexes.states", "hints.maintenance"):
+    for module in ("indexes.states", "derived.maintenance"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     with webtable.open(tmp_path / "own.db", create=True) as table:
         yield table
@@ -127,7 +127,7 @@ class Renewing(EachAlone):
 def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_with_those_of_the_new_one(
     new_url, monkeypatch
 ):
-    for module in ("indexes.states", "hints.maintenance"):
+    for module in ("indexes.states", "derived.maintenance"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     with webtable.open(new_url(), create=True) as table:
         town = Town(table).build()
@@ -186,8 +186,8 @@ def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_r
 
 
 def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
-    monkeypatch.setattr("webtable.repository.hints.maintenance.PIECE", 2)
-    monkeypatch.setattr("webtable.repository.hints.maintenance.SAVE_SECONDS", -1)
+    monkeypatch.setattr("webtable.repository.derived.maintenance.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.derived.maintenance.SAVE_SECONDS", -1)
     table.drop_index("size")
     town = Town(table).build()
 

@@ -29,7 +29,7 @@ from nightly import examples
 from store_differences import with_thrift1
 from webtable import Page
 from webtable.errors import HiddenByDelete
-from webtable.repository.hints import hints
+from webtable.repository.derived import cells
 
 EXAMPLES = int(os.environ.get("WEBTABLE_MODEL_EXAMPLES", "0"))
 """How many runs the machine gets, each another one every time; by default a few that are always the same."""
@@ -267,8 +267,8 @@ class CrawlByFour(Crawl):
 @pytest.fixture(autouse=True)
 def one_call_at_a_time(monkeypatch):
     """Let a writer ask the store one thing after another, so that a run can be had again."""
-    threads = hints.Threads
-    monkeypatch.setattr(hints, "Threads", lambda _, name: threads(1, name))
+    threads = cells.Threads
+    monkeypatch.setattr(cells, "Threads", lambda _, name: threads(1, name))
 
 
 @pytest.mark.parametrize("machine", [Crawl, CrawlByFour])

@@ -21,7 +21,7 @@ from store_differences import on_every_store
 from webtable import KeyRange, Page
 from webtable._clock import clock as system_clock
 from webtable.errors import WriteFailed
-from webtable.repository.hints import queue, refresh
+from webtable.repository.derived import queue, refresh
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.store import Delete
 

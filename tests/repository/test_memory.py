@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page, WebTable
-from webtable.repository.hints import counts
+from webtable.repository.derived import link_counts as counts
 from webtable.repository.stored.cells import BODY_BYTES
 from webtable.repository.writing import batch
 from webtable.testing import WrappedStore

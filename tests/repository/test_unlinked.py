@@ -10,7 +10,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import Link, LinkCounts, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions.confirmation import FIRST_SOURCES
 
 COUNTS = ("link_counts",)

@@ -15,7 +15,7 @@ from nightly import some
 from webtable import KeyRange
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
-from webtable.repository.hints import drift, entry_drift
+from webtable.repository.derived import drift, entry_drift
 from webtable.repository.questions import stats, verification
 from webtable.store import NewCell, Put
 from webtable.testing import WrappedStore

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.derived.drift import Drift
+    from webtable.repository.derived.refresh import Recount
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
-    from webtable.repository.hints.drift import Drift
-    from webtable.repository.hints.refresh import Recount
     from webtable.repository.indexes.index import Index, handle_of
     from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
     from webtable.repository.opening import copy_target, create, open  # as in shelve.open
@@ -125,8 +125,8 @@ _HOMES = {
     "webtable.repository.creation.alteration": ("AlterOptions",),
     "webtable.repository.creation.web": ("LayoutOptions",),
     "webtable.repository.diagnosis.doctor": ("Diagnosis", "doctor"),
-    "webtable.repository.hints.drift": ("Drift",),
-    "webtable.repository.hints.refresh": ("Recount",),
+    "webtable.repository.derived.drift": ("Drift",),
+    "webtable.repository.derived.refresh": ("Recount",),
     "webtable.repository.indexes.index": ("Index", "handle_of"),
     "webtable.repository.metrics": ("IndexMetrics", "Metrics", "WriterMetrics"),
     "webtable.repository.opening": ("copy_target", "create", "open"),

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
-    from webtable.repository.hints.drift import Drift
-    from webtable.repository.hints.maintenance import Maintenance
-    from webtable.repository.hints.refresh import Recount
+    from webtable.repository.derived.drift import Drift
+    from webtable.repository.derived.maintenance import Maintenance
+    from webtable.repository.derived.refresh import Recount
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
@@ -109,7 +109,7 @@ class WebTable(ShowsItself):
 
     @property
     def _maintenance(self) -> Maintenance:
-        from webtable.repository.hints.maintenance import Maintenance
+        from webtable.repository.derived.maintenance import Maintenance
         from webtable.repository.writing.batch import mend_pages
 
         return Maintenance(self._frame, partial(mend_pages, self._frame))

@@ -26,7 +26,7 @@ from webtable.formats import Place, ReadReport
 from webtable.formats.base import MAX_DAMAGED
 from webtable.formats.read import PART_BYTES, FilePart, parts_of
 from webtable.repository import LayoutOptions
-from webtable.repository.hints.refresh import Recount
+from webtable.repository.derived.refresh import Recount
 from webtable.repository.writing.outcomes import Dropped
 
 if TYPE_CHECKING:

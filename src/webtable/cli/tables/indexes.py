@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository import WebTable
-    from webtable.repository.hints.drift import Drift
+    from webtable.repository.derived.drift import Drift
 
 group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 

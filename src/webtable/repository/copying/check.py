@@ -10,7 +10,7 @@ from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.repository.copying.copy import BothInlinks
 from webtable.repository.copying.tables import Pace, Sides, covers
-from webtable.repository.hints.inlinks import PAST
+from webtable.repository.derived.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scanning.damage import MOST_KEPT
 from webtable.repository.stored.cells import together

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable._page.page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.hints.inlinks import with_self_links
+from webtable.repository.derived.inlinks import with_self_links
 from webtable.repository.stored.content import PackedVersion, check_body
 from webtable.repository.stored.values import pack
 

@@ -12,8 +12,8 @@ from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument
 from webtable.repository.copying.counts import LINKS, PAGES, Copied, Counts, place_of, token_of
 from webtable.repository.copying.pages import PageCopier
 from webtable.repository.copying.tables import ROWS_AT_ONCE, Pace, Sides, behind
-from webtable.repository.hints.inlinks import PAST
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.inlinks import PAST
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.stored.cells import NARROW, PIECE, written
 from webtable.rowkey import KeyRange
 from webtable.store import Cell, Delete, NewCell, Put, TimeRange

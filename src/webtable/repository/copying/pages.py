@@ -15,7 +15,7 @@ from webtable._page.page import Page
 from webtable.errors import WebTableError
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
-from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.derived.updates import Updater
 from webtable.repository.removing.deletion import Deletion
 from webtable.repository.stored.cells import together
 from webtable.repository.stored.page_state import PageWrite, Stored
@@ -55,12 +55,12 @@ class PageCopier:
         self._counts = counts
         self._reader = ContentReader(sides)
         self._with_inlinks = with_inlinks
-        self._keeper = Keeper(sides.target, with_inlinks=with_inlinks)
+        self._updater = Updater(sides.target, with_inlinks=with_inlinks)
         self._batches = BatchWriter(sides.target, None)
 
     def close(self) -> None:
         """Stop the threads."""
-        self._keeper.close()
+        self._updater.close()
         self._batches.close()
 
     def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
@@ -171,11 +171,11 @@ class PageCopier:
                 puts.append(PagePut(planned, one.page, Put(one.target_row, self._cells(one))))
             except WebTableError as exc:
                 unwritable[at] = exc
-        upkeep = self._keeper.prepare([one.change for one in puts], indexes)
+        update = self._updater.prepare([one.change for one in puts], indexes)
         plan = BatchPlan(len(copies), [one.planned for one in puts], [], {})
         batch = [(one.target_row, one.page) for one in copies]
         known = {one.target_row: one.here._replace(versions=one.there.versions) for one in copies}
-        outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, upkeep, known))
+        outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, update, known))
         for one, outcome in zip(copies, outcomes, strict=True):
             self._settle(one, outcome.error)
 

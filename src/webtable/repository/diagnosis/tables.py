@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from webtable._clock import clock, moment_of
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.frame import Frame
-from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.table import WebTable
 from webtable.schema import check_suffix_list
 from webtable.store import Store

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.hints.inlinks import CURRENT_SOURCES
+from webtable.repository.derived.inlinks import CURRENT_SOURCES
 from webtable.repository.questions.inlinks import InlinkReader
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded
+from webtable.repository.derived.queue import Pending, RecountQueue
 from webtable.repository.frame import Frame
-from webtable.repository.hints.queue import Pending, RecountQueue
 from webtable.repository.indexes.index import HOST
 from webtable.repository.page_counts import PageCounts, grouping
 from webtable.repository.questions.hosts import known_totals

@@ -11,7 +11,7 @@ from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
 from webtable.repository.questions.listing import DOMAIN, Listing
 from webtable.repository.scanning.damage import Damage

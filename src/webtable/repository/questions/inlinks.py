@@ -14,7 +14,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.answers.results import Explanation, Results, Slice
-from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
+from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.listing import OF_DOMAIN, Listing, ListingOption
 from webtable.repository.scanning.scope import places_of

@@ -12,8 +12,8 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.answers.tokens import invalid_token
-from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.hints.refresh import Recount, Refresh
+from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.derived.refresh import Recount, Refresh
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded, InvalidURL, KeyFormatError, TableNotFound
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.questions.hosts import CountedHost, counted_hosts

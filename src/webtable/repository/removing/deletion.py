@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.derived.updates import Updater
 from webtable.repository.questions.pages import Condition
 from webtable.repository.removing.erasure import Erasure
 from webtable.repository.stored.cells import later_removed, written
@@ -49,14 +49,14 @@ class Deletion:
         self._store = frame.store
         self._table = frame.table
         self._codec = frame.codec
-        self._keeper = Keeper(frame, with_inlinks=with_inlinks)
+        self._updater = Updater(frame, with_inlinks=with_inlinks)
         names = frame.codec.columns
         self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
         self._links = [names.urls]
 
     def close(self) -> None:
         """Stop the threads."""
-        self._keeper.close()
+        self._updater.close()
 
     def of(self, row: bytes, is_meant: Callable[[Row], bool] | None = None) -> bool:
         """Remove the page at *row*, if it still *is_meant* as it is now, and return whether there was one.
@@ -68,10 +68,10 @@ class Deletion:
         if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
             return False
         with self._store.together():
-            entered = self._keeper.enter_removal(found)
+            entered = self._updater.enter_removal(found)
             until = self._marked(found, now_in_milliseconds())
             self._write([Delete(row, until, self._content)])
-            self._keeper.remove(found, until, entered)
+            self._updater.remove(found, until, entered)
             self._write([Delete(row, until, self._links)])
         return True
 
@@ -92,10 +92,10 @@ class Deletion:
             for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
         with self._store.together():
-            entered = self._keeper.enter_removal(found) if is_gone else None
+            entered = self._updater.enter_removal(found) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if is_gone:
-                self._keeper.remove(found, until, entered)
+                self._updater.remove(found, until, entered)
             self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:

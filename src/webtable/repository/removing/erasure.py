@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from webtable._clock import now_in_milliseconds
 from webtable._page.page import Link
 from webtable.errors import DamagedRow, InvalidURL
-from webtable.repository.hints.counts import entries_of
-from webtable.repository.hints.inlinks import PAST, inlinks_of
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.inlinks import PAST, inlinks_of
+from webtable.repository.derived.link_counts import entries_of
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.questions.hosts import entries_without_pages
 from webtable.repository.questions.links import refresh_links

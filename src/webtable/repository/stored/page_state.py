@@ -124,7 +124,7 @@ class PageWrite(NamedTuple):
     """Whether metadata comes with its entries and inlinks; where these stay as they are it does not."""
 
     @property
-    def changes_hints(self) -> bool:
+    def changes_derived(self) -> bool:
         """Whether the entries and inlinks of the page may be others when it is written."""
         return self.with_metadata and self.with_hints
 

@@ -5,7 +5,7 @@ The first three prepare a batch, the last two store it; one batch is prepared wh
     read      the stored state of the pages, and the list of indexes; meanwhile the pages are measured and packed
     decide    what is written for each page, given its stored state (`plan`)
     pack      make the cells of the pages, their index entries and their inlinks
-    put       entries and inlinks first, then the pages (`hints.hints` gives the reason)
+    put       entries and inlinks first, then the pages (`derived.cells` gives the reason)
     settle    remove outdated entries and inlinks, and mend pages that others wrote meanwhile (`concurrent_writes`)
 """
 
@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.derived.updates import Updater
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.concurrent_writes import (
@@ -62,14 +62,14 @@ class BatchWriter:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self.frame = frame
-        self._keeper = Keeper(frame)
+        self._updater = Updater(frame)
         self._packer = Packer(frame, max_body)
         self._transactions = OwnTransactions()
 
     def close(self) -> None:
         """Stop the threads."""
         self._packer.close()
-        self._keeper.close()
+        self._updater.close()
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_retry: bool = False) -> Prepared:
         """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.
@@ -123,10 +123,10 @@ class BatchWriter:
     ) -> Prepared:
         """Return the pages of *batch* that the *plan* covers, ready to be sent."""
         puts, unwritable = page_puts(self.frame, plan.writes, known.pages)
-        changes = [one.change for one in puts if one.planned.write.changes_hints]
-        upkeep = self._keeper.prepare(changes + plan.repeated, known.indexes)
+        changes = [one.change for one in puts if one.planned.write.changes_derived]
+        update = self._updater.prepare(changes + plan.repeated, known.indexes)
         own, rest = batch[: plan.count], batch[plan.count :]
-        return Prepared(own, plan, puts, unwritable, upkeep, known.stored, rest, since, is_retry)
+        return Prepared(own, plan, puts, unwritable, update, known.stored, rest, since, is_retry)
 
     def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
         """Put entries and inlinks, then the pages; return the errors of pages that are not stored, by place.
@@ -134,7 +134,7 @@ class BatchWriter:
         A capture that repeats the content of an earlier one in the same batch is sent after that one is stored: HBase
         might store only the later one, and the page would have no body.
         """
-        errors = prepared.errors(prepared.upkeep.before_pages())
+        errors = prepared.errors(prepared.update.before_pages())
         failed: dict[bytes, WebTableError] = {}
         for some in _repeats_last([one for one in prepared.puts if one.planned.index not in errors]):
             errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
@@ -155,7 +155,7 @@ class BatchWriter:
         stored = [index not in errors for index in range(len(prepared.batch))]
         crossed, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
         overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
-        errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
+        errors |= prepared.update.after_pages(stored, overtaken) | unread
         return prepared.outcomes(self._settled(crossed) | errors if crossed else errors)
 
     def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:

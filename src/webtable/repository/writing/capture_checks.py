@@ -24,7 +24,7 @@ from webtable.errors import (
     InvalidCapture,
     WebTableError,
 )
-from webtable.repository.hints.inlinks import is_only_self
+from webtable.repository.derived.inlinks import is_only_self
 from webtable.repository.stored.values import json_of
 from webtable.repository.writing.repeats import row_of
 from webtable.rowkey import canonical_url

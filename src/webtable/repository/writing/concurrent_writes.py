@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from webtable._clock import EPOCH, milliseconds
 from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
-from webtable.repository.hints.hints import PageChange
+from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.captures import mended
 from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
@@ -142,7 +142,7 @@ def settled(frame: Frame, crossed: Sequence[ConcurrentWrite]) -> tuple[BatchPlan
         mend = mended(now, one.first)
         if mend is not None:
             plan.writes.append(PlannedWrite(index, one.row, mend, page, others[index]))
-        if mend is None or not mend.changes_hints:
+        if mend is None or not mend.changes_derived:
             newest = replace(page, outlinks=tuple(links[index]), inlinks_at=None)
             plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_concurrent=True))
     return plan, {one.row: now for one, now, _ in there}

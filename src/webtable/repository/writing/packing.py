@@ -11,8 +11,8 @@ from webtable._page.body import algorithm_of, digest_like, digest_of
 from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import WebTableError
-from webtable.repository.hints.hints import PageChange
-from webtable.repository.hints.upkeep import Upkeep
+from webtable.repository.derived.cells import PageChange
+from webtable.repository.derived.updates import BatchUpdate
 from webtable.repository.stored.content import Packed
 from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.capture_checks import measured
@@ -139,7 +139,7 @@ class Prepared:
     plan: BatchPlan
     puts: list[PagePut]
     unwritable: Mapping[int, WebTableError]
-    upkeep: Upkeep
+    update: BatchUpdate
     stored: Mapping[bytes, Stored]
     """The stored state of the pages on which the plan rests, by row."""
     rest: Sequence[tuple[bytes, Page]] = ()

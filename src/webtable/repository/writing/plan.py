@@ -13,7 +13,7 @@ from webtable._clock import clock
 from webtable._page.memory import memory_of
 from webtable._page.page import Link, Page
 from webtable.errors import WebTableError
-from webtable.repository.hints.hints import PageChange
+from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.captures import decide
 from webtable.repository.stored.page_state import NEWEST, Capture, PageWrite, Stored, Version, brought, content_date
 from webtable.repository.writing.capture_checks import refusal

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from webtable._page.page import said
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
-from webtable.repository.hints.inlinks import with_self_links
+from webtable.repository.derived.inlinks import with_self_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.repository.hints.counts import entries_of
-from webtable.repository.hints.drift import PIECE, Compared, Drift, HintCell, HintComparison
+from webtable.repository.derived.drift import PIECE, Drift, DriftCheckpoint, DriftComparison, SourcedCell
+from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.indexes.index import place_of
 from webtable.repository.stored.codec import bare
 from webtable.repository.stored.page_state import hints_at
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-class EntryComparison(HintComparison):
+class EntryComparison(DriftComparison):
     """A comparison of one index with its table."""
 
     def __init__(
@@ -38,7 +38,7 @@ class EntryComparison(HintComparison):
         self._entries = found.table
         self._is_link = found.keeps_inlinks
 
-    def run(self, journal: Journal[Compared], begun: Compared | None) -> Iterator[None]:
+    def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Iterator[None]:
         """Compare what is left after what is *begun*, with a pause after each piece of the work."""
         if begun is None or begun.kind == "missing":
             missing = self._missing_entries(begun.position if begun else b"")
@@ -47,7 +47,7 @@ class EntryComparison(HintComparison):
         stale = self._stale_entries(begun.position if begun else b"")
         yield from self.mend(stale, self._still_stale, "stale", journal)
 
-    def _missing_entries(self, after: bytes) -> Iterator[list[HintCell]]:
+    def _missing_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
         rows = self._behind(self._frame.table, after, columns)
         while piece := list(islice(rows, PIECE)):
@@ -55,27 +55,27 @@ class EntryComparison(HintComparison):
             self._drift.pages += sum(self._frame.codec.columns.page in row.cells for row in piece)
             yield self._absent(self._expected_in(piece))
 
-    def _still_missing(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+    def _still_missing(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         expected = {(place.row, place.source) for place in self._expected_of(place.source for place in suspects)}
         return self._absent([place for place in suspects if (place.row, place.source) in expected])
 
-    def _expected_of(self, sources: Iterable[bytes]) -> list[HintCell]:
+    def _expected_of(self, sources: Iterable[bytes]) -> list[SourcedCell]:
         rows = list(dict.fromkeys(sources))
         columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
         found = self._frame.store.read(self._frame.table, rows, Wanted(columns))
         return self._expected_in(row for row in found if row is not None)
 
-    def _expected_in(self, rows: Iterable[Row]) -> list[HintCell]:
+    def _expected_in(self, rows: Iterable[Row]) -> list[SourcedCell]:
         """Return the entries that *rows* should have, as far as they can be read."""
         return [place for places in self._readable(map(self._each_expected, rows)) for place in places]
 
-    def _each_expected(self, row: Row) -> list[HintCell] | DamagedRow:
+    def _each_expected(self, row: Row) -> list[SourcedCell] | DamagedRow:
         try:
             return self._expected(row)
         except DamagedRow as exc:
             return exc
 
-    def _expected(self, row: Row) -> list[HintCell]:
+    def _expected(self, row: Row) -> list[SourcedCell]:
         """Return the entries that *row* should have; raises `DamagedRow`."""
         page, counts = self._frame.codec.page(row), self._frame.codec.counts(row)
         try:
@@ -90,12 +90,12 @@ class EntryComparison(HintComparison):
             timestamp = milliseconds(counts.counted_at)
             expected += [(entry, timestamp) for entry in entries_of(counts, key)]
         return [
-            HintCell(self._entries, entry, NewCell(INDEX_COLUMN, timestamp, b""), row.key)
+            SourcedCell(self._entries, entry, NewCell(INDEX_COLUMN, timestamp, b""), row.key)
             for entry, timestamp in expected
             if timestamp < self._until
         ]
 
-    def _absent(self, places: Sequence[HintCell]) -> list[HintCell]:
+    def _absent(self, places: Sequence[SourcedCell]) -> list[SourcedCell]:
         """Return those of *places* in the index that have no cell."""
         rows = list(dict.fromkeys(place.row for place in places))
         found = self._frame.store.read(self._entries, rows, Wanted([INDEX_COLUMN]))
@@ -106,7 +106,7 @@ class EntryComparison(HintComparison):
         keys = KeyRange().after(after) if after else KeyRange()
         return self._frame.store.scan(table, [keys], Wanted(columns))
 
-    def _stale_entries(self, after: bytes) -> Iterator[list[HintCell]]:
+    def _stale_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
         rows = self._behind(self._entries, after, [INDEX_COLUMN])
         while piece := list(islice(rows, PIECE)):
             self.position = piece[-1].key
@@ -115,11 +115,11 @@ class EntryComparison(HintComparison):
             self._drift.pending += pending
             yield stale
 
-    def _still_stale(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+    def _still_stale(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         found = self._frame.store.read(self._entries, [place.row for place in suspects], Wanted([INDEX_COLUMN]))
         return self._unconfirmed([row for row in found if row is not None])[0]
 
-    def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[HintCell], int]:
+    def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[SourcedCell], int]:
         """Return those of *entries* whose pages have moved on, and how many have pages that are not there yet."""
         if not self._index.names_pages:
             return [], 0
@@ -147,14 +147,14 @@ class EntryComparison(HintComparison):
                 stale.append(place)
         return stale, pending
 
-    def _named(self, entry: Row) -> HintCell:
+    def _named(self, entry: Row) -> SourcedCell:
         """Return *entry* with the row of the page that it names, which is empty where it is no entry."""
         try:
             source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
         except ValueError:
             source = b""
         cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
-        return HintCell(self._entries, entry.key, cell, source)
+        return SourcedCell(self._entries, entry.key, cell, source)
 
     def _latest(self, row: Row, entry: bytes) -> int | None:
         """Return the date of what *entry* is made from, as *row* has it now."""

@@ -3,8 +3,8 @@
     inlinks:https://example.com/        it links here now: the anchor text, and its rel after a zero byte
     inlinks:-https://example.org/       it did once, up to the date of the cell
 
-Like the entries of an index they are hints: what holds is what the linking page has as its outlinks. Those of many rows
-are read in one call, those of a wide row some at a time.
+Like index entries they are derived data: the outlinks of the linking page decide whether they hold. The inlinks of many
+rows are read in one call, those of a row with many inlinks in several.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webtable._page.page import Page
-    from webtable.repository.hints.hints import Hints
+    from webtable.repository.derived.cells import DerivedCells
     from webtable.store import Cell, Store
 
 PAST = b"-"
@@ -48,10 +48,10 @@ class InlinkCells:
         # The pages of a site have most of their links in common.
         self._row_of, self._known_row_of = row_of, lru_cache(maxsize=MOST_REMEMBERED)(row_of)
 
-    def add_all(self, hints: Hints, owner: int, page: Page, links: Iterable[Link]) -> set[bytes]:
-        """Add to *hints* the inlinks that *links* of *page* make, and return the rows that they are in."""
+    def add_all(self, derived: DerivedCells, owner: int, page: Page, links: Iterable[Link]) -> set[bytes]:
+        """Add to *derived* the inlinks that *links* of *page* make, and return the rows that they are in."""
         rows = self.rows(links)
-        self._put(hints, owner, page, milliseconds(hints_at(page)), rows)
+        self._put(derived, owner, page, milliseconds(hints_at(page)), rows)
         return set(rows)
 
     def column(self, source: str) -> bytes:
@@ -62,8 +62,10 @@ class InlinkCells:
         """Return the column of the page *source*, which linked here once."""
         return self.family + b":" + PAST + source.encode()
 
-    def add(self, hints: Hints, owner: int, page: Page, before: Page | None, old: Iterable[Link]) -> set[bytes]:
-        """Add to *hints* what becomes of the inlinks when *page* takes the place of what was stored *before*.
+    def add(
+        self, derived: DerivedCells, owner: int, page: Page, before: Page | None, old: Iterable[Link]
+    ) -> set[bytes]:
+        """Add to *derived* what becomes of the inlinks when *page* takes the place of what was stored *before*.
 
         *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written again where
         the page says so (`inlinks_at`), or where their anchor or rel is another one.
@@ -71,12 +73,12 @@ class InlinkCells:
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
         timestamp = milliseconds(hints_at(page))
         written = links if page.inlinks_at is None else _missing_in(stored, links)
-        self._put(hints, owner, page, timestamp, written)
+        self._put(derived, owner, page, timestamp, written)
         gone = {row: stored[row] for row in stored.keys() - links.keys()}
-        self._remove_all(hints, owner, page, before, gone, timestamp)
+        self._remove_all(derived, owner, page, before, gone, timestamp)
         return gone.keys() | (links.keys() - stored.keys())
 
-    def add_again(self, hints: Hints, owner: int, page: Page, old: Iterable[Link]) -> set[bytes]:
+    def add_again(self, derived: DerivedCells, owner: int, page: Page, old: Iterable[Link]) -> set[bytes]:
         """Do what `add` does for a *page* that is put again as it is stored; *old* are the links of the content before.
 
         All its inlinks are written, so that none is missing, but under the date when they were written last.
@@ -84,26 +86,32 @@ class InlinkCells:
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
         is_older = page.content_at is not None and page.content_at < page.fetched_at
         content_at = page.content_at if is_older and page.content_at else hints_at(page)
-        self._put(hints, owner, page, milliseconds(page.inlinks_at or content_at), links)
+        self._put(derived, owner, page, milliseconds(page.inlinks_at or content_at), links)
         gone = {row: stored[row] for row in stored.keys() - links.keys()}
-        self._remove_all(hints, owner, page, None, gone, milliseconds(content_at))
+        self._remove_all(derived, owner, page, None, gone, milliseconds(content_at))
         return gone.keys() | (links.keys() - stored.keys())
 
-    def _put(self, hints: Hints, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
+    def _put(self, derived: DerivedCells, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
         column = self.column(page.url)
         cells = [NewCell(column, timestamp, inlink_value(link)) for link in links.values()]
-        hints.put(owner, self.table, list(links), cells)
+        derived.put(owner, self.table, list(links), cells)
 
     def _remove_all(
-        self, hints: Hints, owner: int, page: Page, before: Page | None, gone: Mapping[bytes, Link], gone_at: int
+        self,
+        derived: DerivedCells,
+        owner: int,
+        page: Page,
+        before: Page | None,
+        gone: Mapping[bytes, Link],
+        gone_at: int,
     ) -> None:
         until, now = milliseconds(hints_at(page)) - 1, now_in_milliseconds()
         for row, link in gone.items():
-            self.remove(hints, owner, row, page.url, link, until, before, now, gone_at)
+            self.remove(derived, owner, row, page.url, link, until, before, now, gone_at)
 
     def remove(
         self,
-        hints: Hints,
+        derived: DerivedCells,
         owner: int,
         row: bytes,
         source: str,
@@ -113,15 +121,15 @@ class InlinkCells:
         now: int,
         gone_at: int | None = None,
     ) -> None:
-        """Add to *hints* that the page *source* links to the page at *row* no more: the link becomes history.
+        """Add to *derived* that the page *source* links to the page at *row* no more: the link becomes history.
 
         It went away at *gone_at*, *now* by default; *before* is the page as it was when it had the link.
         """
         past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
-        hints.remove(owner, self.table, Put(row, [past]))
+        derived.remove(owner, self.table, Put(row, [past]))
         dates = [hints_at(before), before.content_at, before.inlinks_at] if before is not None else []
         for delete in removals(row, self.column(source), until, dates, now):
-            hints.remove(owner, self.table, delete)
+            derived.remove(owner, self.table, delete)
 
     def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
         """Return *links* by the rows that they lead to; those that lead to no web page are left out."""

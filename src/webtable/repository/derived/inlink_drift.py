@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
-from webtable.repository.hints.drift import AT_ONCE, PIECE, Drift, HintCell, HintComparison
-from webtable.repository.hints.inlinks import InlinkCells, Targets, inlink_value, inlinks_of
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.drift import AT_ONCE, PIECE, Drift, DriftComparison, SourcedCell
+from webtable.repository.derived.inlinks import InlinkCells, Targets, inlink_value, inlinks_of
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.stored.cells import ROWS_AT_ONCE, together
 from webtable.repository.stored.page_state import hints_at
 from webtable.rowkey import KeyRange
@@ -37,7 +37,7 @@ PLACE_BYTES = 400
 """What a place takes in memory beside its bytes."""
 
 
-class InlinkComparison(HintComparison):
+class InlinkComparison(DriftComparison):
     """A comparison of all inlinks with the pages that make them."""
 
     def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
@@ -55,7 +55,7 @@ class InlinkComparison(HintComparison):
         yield from self.mend(self._missing_inlinks(), self._still_missing, "missing")
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
-    def write(self, places: Sequence[HintCell], kind: str) -> None:
+    def write(self, places: Sequence[SourcedCell], kind: str) -> None:
         """Mend differences of one kind, and have the links of their rows counted again."""
         entered = self._queue.entered({place.row for place in places})
         self._queue.write([entered])
@@ -87,11 +87,11 @@ class InlinkComparison(HintComparison):
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
 
-    def _missing_inlinks(self) -> Iterator[list[HintCell]]:
+    def _missing_inlinks(self) -> Iterator[list[SourcedCell]]:
         for some in _some_at_once(chain.from_iterable(map(self._odd_inlinks, self._linking_pages()))):
             yield self._without_cell(some)
 
-    def _odd_inlinks(self, page: Page) -> Iterator[HintCell]:
+    def _odd_inlinks(self, page: Page) -> Iterator[SourcedCell]:
         """Yield the inlinks that *page* makes and that may be missing."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         if timestamp >= self._until:
@@ -99,13 +99,13 @@ class InlinkComparison(HintComparison):
         source = self._frame.key.encode(page.url)
         for row, link in self._inlinks.rows(page.outlinks or ()).items():
             if self._sums.is_odd(row, column):
-                yield HintCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+                yield SourcedCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
-    def _still_missing(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+    def _still_missing(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         made = [place for some, page in self._by_page(suspects) for place in self._made_by(page, some)]
         return self._without_cell(made)
 
-    def _made_by(self, page: Page | DamagedRow | None, places: Sequence[HintCell]) -> Iterator[HintCell]:
+    def _made_by(self, page: Page | DamagedRow | None, places: Sequence[SourcedCell]) -> Iterator[SourcedCell]:
         """Yield those of *places* that *page* makes, as it makes them now."""
         if page is None or isinstance(page, DamagedRow):
             return  # a damaged one is counted where all pages are read
@@ -115,7 +115,7 @@ class InlinkComparison(HintComparison):
             if link is not None:
                 yield place._replace(cell=NewCell(place.cell.column, timestamp, inlink_value(link)))
 
-    def _stale_inlinks(self) -> Iterator[list[HintCell]]:
+    def _stale_inlinks(self) -> Iterator[list[SourcedCell]]:
         odd = (
             self._named(row, NewCell(column, cell.timestamp, b""))
             for row, cells in self._stored_inlinks()
@@ -127,12 +127,12 @@ class InlinkComparison(HintComparison):
             self._drift.pending += pending
             yield stale
 
-    def _still_stale(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+    def _still_stale(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         stale, _ = self._stale_among(suspects)
         there = self._there(stale)
         return [place for place in stale if (place.row, place.cell.column) in there]
 
-    def _stale_among(self, places: Sequence[HintCell]) -> tuple[list[HintCell], int]:
+    def _stale_among(self, places: Sequence[SourcedCell]) -> tuple[list[SourcedCell], int]:
         """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
         stale = [place for place in places if not place.source]  # nobody will ever write such an inlink
         pending, pageless = 0, []
@@ -161,9 +161,9 @@ class InlinkComparison(HintComparison):
                     dates[found.key] = found.cells[urls][0].timestamp
         return dates
 
-    def _by_page(self, places: Iterable[HintCell]) -> Iterator[tuple[list[HintCell], Page | DamagedRow | None]]:
+    def _by_page(self, places: Iterable[SourcedCell]) -> Iterator[tuple[list[SourcedCell], Page | DamagedRow | None]]:
         """Yield the pages that *places* name, each once with its places."""
-        by_source: dict[bytes, list[HintCell]] = defaultdict(list)
+        by_source: dict[bytes, list[SourcedCell]] = defaultdict(list)
         for place in places:
             by_source[place.source].append(place)
         sources = list(by_source)
@@ -172,20 +172,20 @@ class InlinkComparison(HintComparison):
             pages = self._frame.pages.read_each(some, ("outlinks",))
             yield from zip(map(by_source.__getitem__, some), pages, strict=True)
 
-    def _named(self, row: bytes, cell: NewCell) -> HintCell:
+    def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
         """Return an inlink with the row of the page that it names, which is empty where it names none."""
         try:
             self._frame.key.url_of(row)
             source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
         except ValueError:
             source = b""
-        return HintCell(self._frame.table, row, cell, source)
+        return SourcedCell(self._frame.table, row, cell, source)
 
-    def _without_cell(self, places: Sequence[HintCell]) -> list[HintCell]:
+    def _without_cell(self, places: Sequence[SourcedCell]) -> list[SourcedCell]:
         there = self._there(places)
         return [place for place in places if (place.row, place.cell.column) not in there]
 
-    def _there(self, places: Sequence[HintCell]) -> set[tuple[bytes, bytes]]:
+    def _there(self, places: Sequence[SourcedCell]) -> set[tuple[bytes, bytes]]:
         """Return the rows and columns of those of *places* that have a cell."""
         there: set[tuple[bytes, bytes]] = set()
         for rows, columns in _asked_together(places):
@@ -195,14 +195,14 @@ class InlinkComparison(HintComparison):
         return there
 
 
-def _some_at_once(places: Iterable[HintCell]) -> Iterator[list[HintCell]]:
+def _some_at_once(places: Iterable[SourcedCell]) -> Iterator[list[SourcedCell]]:
     weighed = (
         (place, PLACE_BYTES + len(place.row) + len(place.cell.column) + len(place.cell.value)) for place in places
     )
     return together(weighed, AT_ONCE)
 
 
-def _asked_together(places: Iterable[HintCell]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+def _asked_together(places: Iterable[SourcedCell]) -> Iterator[tuple[list[bytes], list[bytes]]]:
     """Yield rows and columns in which *places* are: those of pages with the same links are asked for together."""
     by_row: dict[bytes, list[bytes]] = defaultdict(list)
     for place in places:

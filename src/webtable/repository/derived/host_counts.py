@@ -27,8 +27,8 @@ from webtable._checksums import UNREADABLE
 from webtable._clock import clock, moment_of, now_in_milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
+from webtable.repository.derived.host_changes import PART_ROWS, HostChange, HostChanges, Sized, SpanReader, is_cut
 from webtable.repository.frame import Frame
-from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, RowsOfSpans, Sized, is_cut
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.cells import cells_of, together, written
@@ -47,7 +47,7 @@ PIECE = 10_000
 _FAMILY = b"ref"
 _PART = b"part-"
 _PARTS = KeyRange(_PART, b"part.")
-TELL_EVERY = 1_000
+REPORT_EVERY = 1_000
 """After how many pages it is told how many were read."""
 
 Tally = tuple[int, int]
@@ -84,7 +84,7 @@ class HostCounter:
     on_pages: Callable[[int], None] | None = None
     """Told after some pages how many more were read."""
 
-    def count(self, changes: Changes) -> int:
+    def count(self, changes: HostChanges) -> int:
         """Count what has changed, write the sums to the entries of the hosts, and return how many hosts these are."""
         hosts = filter(self._is_host, changes.of_hosts())
         total = 0
@@ -118,7 +118,7 @@ class HostCounter:
 
     def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
         """Return the pages in the spans that each has *asked* for, those of several in one scan if they are few."""
-        pages = RowsOfSpans(self.frame, self.damage)
+        pages = SpanReader(self.frame, self.damage)
         found: dict[int, list[Sized]] = {place: [] for place in asked}
         spans = sorted((keys, place) for place, some in asked.items() for keys in some)
         starts = [keys.start for keys, _ in spans]
@@ -255,9 +255,9 @@ def _telling(pages: Iterator[Sized], on_pages: Callable[[int], None]) -> Iterato
     count = 0
     for count, page in enumerate(pages, 1):
         yield page
-        if count % TELL_EVERY == 0:
-            on_pages(TELL_EVERY)
-    on_pages(count % TELL_EVERY)
+        if count % REPORT_EVERY == 0:
+            on_pages(REPORT_EVERY)
+    on_pages(count % REPORT_EVERY)
 
 
 def _over(newest: int) -> int:

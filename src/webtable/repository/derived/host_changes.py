@@ -45,7 +45,7 @@ class HostChange(NamedTuple):
 
 
 @dataclass(slots=True)
-class Changes:
+class HostChanges:
     """What is to be counted: rows whose page came, went or has another size, and hosts of which all is counted."""
 
     key: WebKey
@@ -127,7 +127,7 @@ MOST_ALONE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class RowsOfSpans:
+class SpanReader:
     """Reads the pages of one web table; rows that cannot be read are reported to *damage*."""
 
     frame: Frame

@@ -67,7 +67,7 @@ class Drift:
         return not self.differences and not self.damaged
 
 
-class Compared(msgspec.Struct):
+class DriftCheckpoint(msgspec.Struct):
     """What was found when the pass *kind* had come to the row `position`, and the passes before it to their ends."""
 
     kind: str
@@ -75,7 +75,7 @@ class Compared(msgspec.Struct):
     drift: Drift
 
 
-class HintCell(NamedTuple):
+class SourcedCell(NamedTuple):
     """A cell that is an entry or an inlink, and the row of the page that it comes from."""
 
     table: str
@@ -84,7 +84,7 @@ class HintCell(NamedTuple):
     source: bytes
 
 
-class HintComparison:
+class DriftComparison:
     """A comparison of hints with the pages that they come from."""
 
     position = b""
@@ -100,16 +100,16 @@ class HintComparison:
 
     def mend(
         self,
-        found: Iterator[list[HintCell]],
-        still: Callable[[Sequence[HintCell]], list[HintCell]],
+        found: Iterator[list[SourcedCell]],
+        still: Callable[[Sequence[SourcedCell]], list[SourcedCell]],
         kind: str,
-        journal: Journal[Compared] | None = None,
+        journal: Journal[DriftCheckpoint] | None = None,
     ) -> Iterator[None]:
         """Count what is *found* and *still* is so a moment later, and mend it; with a pause after each piece.
 
         The *journal* keeps how far it has come.
         """
-        suspects: list[HintCell] = []
+        suspects: list[SourcedCell] = []
         for some in found:
             suspects += some
             is_due = journal is not None and journal.is_due()
@@ -117,12 +117,12 @@ class HintComparison:
                 self._settled(suspects, still, kind)
                 suspects = []
             if journal is not None and is_due:
-                journal.keep(Compared(kind, self.position, self._drift))
+                journal.keep(DriftCheckpoint(kind, self.position, self._drift))
             yield
         self._settled(suspects, still, kind)
 
     def _settled(
-        self, suspects: Sequence[HintCell], still: Callable[[Sequence[HintCell]], list[HintCell]], kind: str
+        self, suspects: Sequence[SourcedCell], still: Callable[[Sequence[SourcedCell]], list[SourcedCell]], kind: str
     ) -> None:
         if not suspects:
             return
@@ -150,7 +150,7 @@ class HintComparison:
             if self._damage.count > before and len(drift.examples) < EXAMPLES:
                 drift.examples.append(f"damaged: {one}")
 
-    def write(self, places: Sequence[HintCell], kind: str) -> None:
+    def write(self, places: Sequence[SourcedCell], kind: str) -> None:
         """Mend differences of one kind."""
         now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
@@ -167,7 +167,7 @@ class HintComparison:
                     raise error
 
 
-def _mended(place: HintCell, kind: str, now: int) -> Put | Delete:
+def _mended(place: SourcedCell, kind: str, now: int) -> Put | Delete:
     if kind == "missing":
         return Put(place.row, [place.cell])
     # What is dated ahead of the clock goes by itself, and hides nothing that is put until then: see `removals`.
@@ -175,7 +175,7 @@ def _mended(place: HintCell, kind: str, now: int) -> Put | Delete:
     return Delete(place.row, timestamp, [place.cell.column], exact=timestamp > now)
 
 
-def _shown(place: HintCell) -> str:
+def _shown(place: SourcedCell) -> str:
     return f"{place.table} {place.row.decode(errors='backslashreplace')} {place.cell.column.decode(errors='replace')}"
 
 
@@ -183,7 +183,7 @@ Mend = Callable[[Sequence[bytes]], None]
 """Mends the pages of rows; raises the first error."""
 
 
-class HistoryComparison(HintComparison):
+class HistoryComparison(DriftComparison):
     """A comparison of all pages with their own versions; *mend_pages* mends those that disagree."""
 
     def __init__(
@@ -199,25 +199,25 @@ class HistoryComparison(HintComparison):
         """Compare, with a pause after each piece of the work."""
         yield from self.mend(self._crossed(), self._still_crossed, "crossed")
 
-    def write(self, places: Sequence[HintCell], kind: str) -> None:
+    def write(self, places: Sequence[SourcedCell], kind: str) -> None:
         """Mend pages."""
         del kind
         self._mend_pages([place.row for place in places])
 
-    def _crossed(self) -> Iterator[list[HintCell]]:
+    def _crossed(self) -> Iterator[list[SourcedCell]]:
         rows = self._frame.store.scan(self._frame.table, [KeyRange()], self._wanted)
         while piece := list(islice(rows, PIECE)):
             yield self._crossed_among(piece)
 
-    def _still_crossed(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+    def _still_crossed(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)
         return self._crossed_among(row for row in found if row is not None)
 
-    def _crossed_among(self, rows: Iterable[Row]) -> list[HintCell]:
+    def _crossed_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
         column, places = self._frame.codec.columns.page, []
         for row in rows:
             stored = self._frame.codec.stored(row)
             if stored.page is not None and mended(stored) is not None:
                 timestamp = milliseconds(stored.page.fetched_at)
-                places.append(HintCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
+                places.append(SourcedCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
         return [place for place in places if place.cell.timestamp < self._until]

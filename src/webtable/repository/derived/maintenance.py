@@ -22,11 +22,11 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.arguments import Moment, given_moment
 from webtable.repository.creation.tables import create_tables
-from webtable.repository.hints.drift import Compared, Drift, HistoryComparison
-from webtable.repository.hints.entry_drift import EntryComparison
-from webtable.repository.hints.hints import Hints, PageChange, add_entries
-from webtable.repository.hints.inlink_drift import InlinkComparison
-from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.derived.cells import DerivedCells, PageChange, add_entries
+from webtable.repository.derived.drift import Drift, DriftCheckpoint, HistoryComparison
+from webtable.repository.derived.entry_drift import EntryComparison
+from webtable.repository.derived.inlink_drift import InlinkComparison
+from webtable.repository.derived.updates import Updater
 from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
 from webtable.repository.stored.layouts import FRESH_SECONDS
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.arguments import Progress
+    from webtable.repository.derived.drift import Mend
     from webtable.repository.frame import Frame
-    from webtable.repository.hints.drift import Mend
     from webtable.repository.indexes.states import Maintained
     from webtable.store import Row
 
@@ -94,11 +94,11 @@ class Maintenance:
             )
         found.index.name  # noqa: B018 - raises where it cannot be used, also where there are no pages
         is_new = found.state.phase == "building"
-        keeper = Keeper(self._frame)
+        updater = Updater(self._frame)
         pages, saved = 0, clock.monotonic()
         try:
             for piece in self._pieces(found, bytes.fromhex(found.state.position) if is_new else b""):
-                _write_entries(keeper, found, piece)
+                _write_entries(updater, found, piece)
                 pages += len(piece)
                 if is_new and clock.monotonic() - saved > SAVE_SECONDS:
                     self._advance(index, found, "building", piece[-1][0].hex())
@@ -106,7 +106,7 @@ class Maintenance:
                 if on_progress is not None:
                     on_progress(pages)
         finally:
-            keeper.close()
+            updater.close()
         if is_new:
             self._advance(index, found, "ready")
         return pages
@@ -124,7 +124,7 @@ class Maintenance:
         """Do what `WebTable.repair_index` promises."""
         found, damage, until = self._frame.indexes.named(index), self._frame.damage(), given_moment("as_of", as_of)
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
-        journal = Journal(resume, question, Compared)
+        journal = Journal(resume, question, DriftCheckpoint)
         begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
         entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
@@ -164,20 +164,20 @@ class Maintenance:
         return page if isinstance(page, DamagedRow) else (row.key, page)
 
 
-def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
+def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
     """Write the entries of *pages*; for the link index their inlinks too. Raises the first error."""
-    hints = Hints()
+    derived = DerivedCells()
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
-    errors = add_entries(hints, changes, [found], keeper.frame.key)
+    errors = add_entries(derived, changes, [found], updater.frame.key)
     touched: set[bytes] = set()
     hosts = {host_and_rest(page.url)[0] for _, page in pages} if found.counts_pages else set()
     if found.keeps_inlinks:
         for change in changes:
-            touched |= keeper.inlinks.add_all(hints, change.owner, change.page, change.page.outlinks or ())
-    entered = keeper.queue.entered(touched, hosts=hosts) if touched or hosts else None
+            touched |= updater.inlinks.add_all(derived, change.owner, change.page, change.page.outlinks or ())
+    entered = updater.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:
-        keeper.queue.write([entered])
-    for error in (errors | keeper.writer.put(hints, [found])).values():
+        updater.queue.write([entered])
+    for error in (errors | updater.writer.put(derived, [found])).values():
         raise error
     if entered is not None:
-        keeper.queue.write([keeper.queue.done(entered)])
+        updater.queue.write([updater.queue.done(entered)])

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from webtable._clock import milliseconds
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.hints.hints import Hints, HintWriter, PageChange, add_entries
-from webtable.repository.hints.inlinks import InlinkCells
-from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.derived.cells import DerivedCells, DerivedCellWriter, PageChange, add_entries
+from webtable.repository.derived.inlinks import InlinkCells
+from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.cells import removals
 from webtable.repository.stored.codec import bare
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FOREVER = 2**63 - 2
 
 
-class Keeper:
+class Updater:
     """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index.
 
     Where somebody else keeps the inlinks, as a copy does, *with_inlinks* is False.
@@ -41,7 +41,7 @@ class Keeper:
         self._with_inlinks = with_inlinks
         self.inlinks = InlinkCells(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
         self.queue = RecountQueue(frame.store, frame.table)
-        self.writer = HintWriter(frame.store, frame.indexes)
+        self.writer = DerivedCellWriter(frame.store, frame.indexes)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -51,11 +51,11 @@ class Keeper:
         """Whether the inlinks of pages are to be kept for one of *indexes*."""
         return self._with_inlinks and any(one.keeps_inlinks for one in indexes)
 
-    def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> Upkeep:
+    def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> BatchUpdate:
         """Return what is to be done for *changes* in *indexes*, which were read before it was known what these are."""
-        upkeep = Upkeep(self, changes, indexes)
-        upkeep.add(indexes.values(), changes)
-        return upkeep
+        update = BatchUpdate(self, changes, indexes)
+        update.add(indexes.values(), changes)
+        return update
 
     def enter_removal(self, found: Row) -> Put | None:
         """Enter into the queue what is to be counted when a row is removed, before any of it is; None for nothing."""
@@ -70,7 +70,7 @@ class Keeper:
 
     def remove(self, found: Row, until: int, entered: Put | None) -> None:
         """Remove the entries and inlinks of a row whose page is removed up to *until*, as was *entered*."""
-        indexes, hints = self.frame.indexes.read(), Hints()
+        indexes, derived = self.frame.indexes.read(), DerivedCells()
         (page, links), url = self.frame.pages.what_is_left(found), self.frame.key.url_of(found.key)
         for one in indexes.values():
             # Where an index of the user's own fails, readers drop what it has.
@@ -79,11 +79,11 @@ class Keeper:
                     for entry in one.index.entries(bare(page), self.frame.key.unsalted(found.key)):
                         written = hints_at(page)
                         for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
-                            hints.remove(0, one.table, delete)
+                            derived.remove(0, one.table, delete)
         rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
         for target, link in rows.items():
-            self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
-        self.writer.remove(hints, [True])
+            self.inlinks.remove(derived, 0, target, url, link, _FOREVER, page, until)
+        self.writer.remove(derived, [True])
         if entered is not None:
             self.queue.write([self.queue.done(entered)])
 
@@ -112,13 +112,13 @@ class Keeper:
 
 
 @dataclass(slots=True)
-class Upkeep:
-    """The upkeep for one batch; its methods are called once each, in the order in which they stand here."""
+class BatchUpdate:
+    """The update for one batch; its methods are called once each, in the order in which they stand here."""
 
-    keeper: Keeper
+    updater: Updater
     changes: Sequence[PageChange]
     indexes: dict[str, Maintained]
-    hints: Hints = field(default_factory=Hints)
+    derived: DerivedCells = field(default_factory=DerivedCells)
     touched: set[bytes] = field(default_factory=set)
     """The rows whose inbound links are to be counted again."""
     resized: set[bytes] = field(default_factory=set)
@@ -131,19 +131,19 @@ class Upkeep:
     def add(self, indexes: Iterable[Maintained], changes: Sequence[PageChange]) -> None:
         """Take what *indexes* need of *changes*."""
         indexes = list(indexes)
-        self.errors |= add_entries(self.hints, changes, indexes, self.keeper.frame.key)
-        if self.keeper.keeps_inlinks(indexes):
-            former, stored = self.keeper.former_links(changes), self.keeper.stored_links(changes)
+        self.errors |= add_entries(self.derived, changes, indexes, self.updater.frame.key)
+        if self.updater.keeps_inlinks(indexes):
+            former, stored = self.updater.former_links(changes), self.updater.stored_links(changes)
             for change in changes:
                 if change.is_repeated:
                     links, older = stored[change.owner]
                     page = replace(change.page, outlinks=tuple(links))
-                    self._touch(change, self.keeper.inlinks.add_again(self.hints, change.owner, page, older))
+                    self._touch(change, self.updater.inlinks.add_again(self.derived, change.owner, page, older))
                     continue
                 if change.brings_content:
                     links = former.get(change.owner, ())
                     self._touch(
-                        change, self.keeper.inlinks.add(self.hints, change.owner, change.page, change.before, links)
+                        change, self.updater.inlinks.add(self.derived, change.owner, change.page, change.before, links)
                     )
 
         if any(one.counts_pages for one in indexes):
@@ -165,32 +165,32 @@ class Upkeep:
         if not self.changes:
             return {}
         changes = [change for change in self.changes if stored[change.owner]]
-        removals, self.hints.removals = self.hints.removals, []
+        removals, self.derived.removals = self.derived.removals, []
         failed: dict[int, WebTableError] = {}
-        while self._add_new_indexes(changes) or self.hints.puts or self.asking:
+        while self._add_new_indexes(changes) or self.derived.puts or self.asking:
             failed |= self._put()
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        removals = [one for one in removals if one[0] not in crossed or one[1] != self.keeper.frame.table]
-        self.keeper.writer.remove(Hints(removals=removals), lasting)
+        removals = [one for one in removals if one[0] not in crossed or one[1] != self.updater.frame.table]
+        self.updater.writer.remove(DerivedCells(removals=removals), lasting)
         with suppress(WebTableError):  # then they are counted in ten minutes
-            self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
+            self.updater.queue.write([self.updater.queue.done(entered) for entered in self._entered])
         return failed
 
     def _put(self) -> dict[int, WebTableError]:
         touched, self.touched = self.touched, set()
         resized, self.resized = self.resized, set()
         asking, self.asking = self.asking, set()
-        hints, self.hints = self.hints, Hints(removals=self.hints.removals)
+        derived, self.derived = self.derived, DerivedCells(removals=self.derived.removals)
         failed: dict[int, WebTableError] = {}
         if asking:
             # Before the inlinks themselves: a count too many does no harm.
-            self._entered.append(self.keeper.queue.entered(touched, pages=resized))
+            self._entered.append(self.updater.queue.entered(touched, pages=resized))
             try:
-                self.keeper.queue.write(self._entered[-1:])
+                self.updater.queue.write(self._entered[-1:])
             except WebTableError as exc:
                 failed = dict.fromkeys(asking, exc)
-        return failed | self.keeper.writer.put(hints, self.indexes.values())
+        return failed | self.updater.writer.put(derived, self.indexes.values())
 
     def _touch(self, change: PageChange, rows: set[bytes]) -> None:
         self.touched |= rows
@@ -203,7 +203,7 @@ class Upkeep:
         Their entries are looked after again: an index that is dropped and added meanwhile is a new one.
         """
         known = {(name, one.state.added) for name, one in self.indexes.items()}
-        now = self.keeper.frame.indexes.read()
+        now = self.updater.frame.indexes.read()
         new = [one for name, one in now.items() if (name, one.state.added) not in known]
         if new:
             self.indexes = now

@@ -60,7 +60,7 @@ class PageChange(NamedTuple):
 
 
 @dataclass(slots=True)
-class Hints:
+class DerivedCells:
     """Cells of other rows that go with the pages of a batch: to be written before them, or removed after them."""
 
     puts: dict[str, dict[bytes, list[NewCell]]] = field(default_factory=lambda: defaultdict(dict))
@@ -86,9 +86,9 @@ class Hints:
 
 
 def add_entries(
-    hints: Hints, changes: Iterable[PageChange], maintained: Iterable[Maintained], key: WebKey
+    derived: DerivedCells, changes: Iterable[PageChange], maintained: Iterable[Maintained], key: WebKey
 ) -> dict[int, WebTableError]:
-    """Add the entries of *changes* to *hints*, and return, by owner, why a page has none: an index has failed."""
+    """Add the entries of *changes* to *derived*, and return, by owner, why a page has none: an index has failed."""
     errors: dict[int, WebTableError] = {}
     indexes = [(one.index, one.table) for one in maintained]
     if not indexes:
@@ -101,51 +101,51 @@ def add_entries(
         try:
             for index, table in indexes:
                 entries = index.entries(page, unsalted)
-                hints.put(change.owner, table, entries, repeat(cell))
+                derived.put(change.owner, table, entries, repeat(cell))
                 if before is not None and index.names_pages:
                     for entry in set(index.entries(before, unsalted)).difference(entries):
                         for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [hints_at(before)], now):
-                            hints.remove(change.owner, table, delete)
+                            derived.remove(change.owner, table, delete)
         except WebTableError as exc:
             errors[change.owner] = exc
     return errors
 
 
-class HintWriter:
-    """Writes hints, several tables at once."""
+class DerivedCellWriter:
+    """Writes derived, several tables at once."""
 
     def __init__(self, store: Store, indexes: Indexes) -> None:
         self._store = store
         self._indexes = indexes
-        self._threads = Threads(4, "webtable-hints")
+        self._threads = Threads(4, "webtable-derived")
 
     def close(self) -> None:
         """Stop the threads."""
         self._threads.close()
 
-    def put(self, hints: Hints, maintained: Iterable[Maintained]) -> dict[int, WebTableError]:
+    def put(self, derived: DerivedCells, maintained: Iterable[Maintained]) -> dict[int, WebTableError]:
         """Write what comes before the pages, and return why a page must not be stored, by owner.
 
         The entries are those of *maintained*: no page is refused for one of these that was dropped in the meantime.
         """
         # In the order of their keys: so they lie beside each other where they are stored, and come there in few pieces.
-        rows = {table: sorted(cells) for table, cells in hints.puts.items() if cells}
-        puts = {table: [_put(row, hints.puts[table][row]) for row in some] for table, some in rows.items()}
+        rows = {table: sorted(cells) for table, cells in derived.puts.items() if cells}
+        puts = {table: [_put(row, derived.puts[table][row]) for row in some] for table, some in rows.items()}
         refused: dict[str, dict[bytes, WebTableError]] = {}
         for (table, some), errors in zip(rows.items(), self._written(puts), strict=True):
             if any(errors) and not any(one.table == table and self._is_dropped(one) for one in maintained):
                 refused[table] = {row: error for row, error in zip(some, errors, strict=True) if error is not None}
         return {
             owner: refused[table][row]
-            for owner, table, some in (hints.owned if refused else ())
+            for owner, table, some in (derived.owned if refused else ())
             for row in some
             if row in refused.get(table, ())
         }
 
-    def remove(self, hints: Hints, stored: Sequence[bool]) -> None:
+    def remove(self, derived: DerivedCells, stored: Sequence[bool]) -> None:
         """Remove what no longer holds for the pages that are *stored*; what stays is a hint that readers drop."""
         changes: dict[str, list[Delete | Put]] = defaultdict(list)
-        for owner, table, change in hints.removals:
+        for owner, table, change in derived.removals:
             if stored[owner]:
                 changes[table].append(change)
         self._written(changes)

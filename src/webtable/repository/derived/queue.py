@@ -49,7 +49,7 @@ _decode_counted = msgspec.msgpack.Decoder(list[tuple[bytes, int]]).decode
 _decode = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
-class Waiting(NamedTuple):
+class QueuedBatch(NamedTuple):
     """A batch in the queue: its key, its newest timestamp, and what is to be counted."""
 
     key: bytes
@@ -101,7 +101,7 @@ class RecountQueue:
         self.table = queue_table(table).name
 
     def entered(self, rows: Iterable[bytes], *, pages: Iterable[bytes] = (), hosts: Iterable[str] = ()) -> Put:
-        """Return the put that enters a batch: what is to be counted is as in `Waiting`."""
+        """Return the put that enters a batch: what is to be counted is as in `QueuedBatch`."""
         now = now_in_milliseconds()
         cells = [*_row_cells(_ROWS, rows, now), *_row_cells(_PAGES, pages, now)]
         (packed,) = pack([msgspec.msgpack.encode(sorted(hosts))])
@@ -122,7 +122,7 @@ class RecountQueue:
         """Return the put that marks a batch as done."""
         return Put(entered.row, [NewCell(_DONE, now_in_milliseconds(), b"")])
 
-    def waiting(self, *, also_unfinished: bool = False) -> Iterator[Waiting]:
+    def waiting(self, *, also_unfinished: bool = False) -> Iterator[QueuedBatch]:
         """Return the batches that can be counted now; *also_unfinished* those whose writer may be at it still.
 
         Which they are is settled now, not as they are read: what is done later may have links that no count has.
@@ -161,12 +161,12 @@ class RecountQueue:
         """Write *mutations*; raises the first error."""
         written(self._store, self.table, mutations)
 
-    def remove(self, batches: Sequence[CountedBatch | Waiting]) -> None:
+    def remove(self, batches: Sequence[CountedBatch | QueuedBatch]) -> None:
         """Remove *batches*, which are counted."""
         for at in range(0, len(batches), REMOVED_AT_ONCE):
             self.write([Delete(batch.key, batch.timestamp) for batch in batches[at : at + REMOVED_AT_ONCE]])
 
-    def remove_rows(self, batches: Iterable[Waiting]) -> None:
+    def remove_rows(self, batches: Iterable[QueuedBatch]) -> None:
         """Remove the rows of *batches*, whose links are counted: what is to be counted of their hosts waits on.
 
         One that cannot be read stays as it is until it is removed, so that each run tells of it.
@@ -186,7 +186,7 @@ def _since(row: Row) -> int:
     return int(digits) if digits.isdigit() and int(digits) < _LAST else 0
 
 
-def _waiting(row: Row, is_settled: bool) -> Waiting:
+def _waiting(row: Row, is_settled: bool) -> QueuedBatch:
     rows: list[bytes] = []
     pages: list[bytes] = []
     hosts: list[str] = []
@@ -206,7 +206,7 @@ def _waiting(row: Row, is_settled: bool) -> Waiting:
         except UNREADABLE:
             is_damaged = True
     newest = max(cells[0].timestamp for cells in row.cells.values())
-    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged, row_columns, counted)
+    return QueuedBatch(row.key, newest, rows, pages, hosts, is_settled, is_damaged, row_columns, counted)
 
 
 def _row_cells(prefix: bytes, rows: Iterable[bytes], timestamp: int) -> list[NewCell]:

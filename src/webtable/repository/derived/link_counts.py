@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from webtable._clock import clock, milliseconds, possible_moment
 from webtable._page.page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
+from webtable.repository.derived.inlinks import inlinks_of
+from webtable.repository.derived.queue import CountedBatch, RecountQueue
 from webtable.repository.frame import Frame
-from webtable.repository.hints.inlinks import inlinks_of
-from webtable.repository.hints.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.index import LINK
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.cells import written

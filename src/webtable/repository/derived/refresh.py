@@ -8,18 +8,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable.repository.hints.counts import LinkCounter
-from webtable.repository.hints.host_changes import MOST_BYTES, Changes
-from webtable.repository.hints.host_counts import HostCounter
-from webtable.repository.hints.queue import CountedBatch, RecountQueue
+from webtable.repository.derived.host_changes import MOST_BYTES, HostChanges
+from webtable.repository.derived.host_counts import HostCounter
+from webtable.repository.derived.link_counts import LinkCounter
+from webtable.repository.derived.queue import CountedBatch, RecountQueue
 from webtable.repository.stored.cells import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.derived.queue import QueuedBatch
     from webtable.repository.frame import Frame
-    from webtable.repository.hints.queue import Waiting
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.scanning.damage import Damage
 
@@ -48,7 +48,7 @@ class Recount:
     damaged: int = 0
 
 
-class _Known:
+class _CountedHashes:
     """What a run has counted, `MOST_REMEMBERED` at most, by hashes of 8 bytes each."""
 
     def __init__(self) -> None:
@@ -87,19 +87,19 @@ class Refresh:
         self._on_progress = on_progress
         self._pages = self._hosts = self._batches = self._unreadable = 0
         self._read = 0  # pages, to count those of hosts
-        self._counted, self._whole = _Known(), _Known()
-        self._changes = Changes(frame.key, damage)
+        self._counted, self._whole = _CountedHashes(), _CountedHashes()
+        self._changes = HostChanges(frame.key, damage)
         self._held: list[CountedBatch] = []  # batches that wait for `_changes` alone
 
-    def run(self, waiting: Iterator[Waiting], queue: RecountQueue) -> Recount:
+    def run(self, waiting: Iterator[QueuedBatch], queue: RecountQueue) -> Recount:
         """Count what is *waiting* in *queue*, each page once, and return how much it was."""
         for some in _rounds(waiting):
             self._batches += len(some)
             self._unreadable += sum(batch.is_damaged for batch in some)
             if self._keeps_inlinks:
                 self._count_links(some)
-            done: list[Waiting] = []
-            held: list[Waiting] = []
+            done: list[QueuedBatch] = []
+            held: list[QueuedBatch] = []
             for batch in (batch for batch in some if batch.is_settled):
                 (held if self._tells_of_hosts(batch) else done).append(batch)
             queue.remove(done)
@@ -114,13 +114,13 @@ class Refresh:
         self._count_hosts(queue)
         return Recount(self._pages, self._hosts, self._batches, self._unreadable + self._damage.count)
 
-    def _tells_of_hosts(self, batch: Waiting) -> bool:
+    def _tells_of_hosts(self, batch: QueuedBatch) -> bool:
         return self._counts_pages and bool(batch.pages or batch.hosts)
 
     def _weight(self) -> int:
         return self._changes.weight + A_HELD_BATCH * len(self._held)
 
-    def _count_links(self, batches: Sequence[Waiting]) -> None:
+    def _count_links(self, batches: Sequence[QueuedBatch]) -> None:
         """Count the links to the rows of *batches* that were not counted yet."""
         asked = {row for batch in batches for row in batch.rows}
         tried: dict[bytes, set[int]] = defaultdict(set)
@@ -135,7 +135,7 @@ class Refresh:
             self._pages += len(some)
             self._tell()
 
-    def _take_hosts(self, batches: Sequence[Waiting]) -> None:
+    def _take_hosts(self, batches: Sequence[QueuedBatch]) -> None:
         """Take what *batches* say of hosts."""
         for batch in batches:
             self._changes.add(batch.pages, (host for host in batch.hosts if host not in self._whole))
@@ -145,7 +145,7 @@ class Refresh:
         self._hosts += HostCounter(self._frame, self._damage, self._tell).count(self._changes)
         self._whole.add(list(self._changes.whole))
         queue.remove(self._held)
-        self._changes, self._held = Changes(self._frame.key, self._damage), []
+        self._changes, self._held = HostChanges(self._frame.key, self._damage), []
 
     def _tell(self, read: int = 0) -> None:
         self._read += read
@@ -153,9 +153,9 @@ class Refresh:
             self._on_progress(self._pages + self._read)
 
 
-def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:
+def _rounds(waiting: Iterator[QueuedBatch]) -> Iterator[list[QueuedBatch]]:
     """Yield the batches of the queue, several at once, as long as they do not have too many rows."""
-    some: list[Waiting] = []
+    some: list[QueuedBatch] = []
     size = 0
     for batch in waiting:
         some.append(batch)
