@@ -1,4 +1,4 @@
-"""Scanners stay on the connection that they were opened on, and rows that were not asked for are not believed."""
+"""Scanners stay on the connection that they were opened on, and rows that were not this call has not believed."""
 
 from __future__ import annotations
 

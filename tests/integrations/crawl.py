@@ -112,7 +112,7 @@ def main(told: Path) -> None:
 
     crawler.signals.connect(scraped, signals.item_scraped)
     acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
-    count = CrawlCounts.told
+    count = CrawlCounts.count
     stopping = set()
 
     def and_note(outcomes, began, receipt):
@@ -120,7 +120,7 @@ def main(told: Path) -> None:
         if receipt.exception() is None:
             acknowledged.write(f"{receipt.url}\n")
 
-    CrawlCounts.told = and_note
+    CrawlCounts.count = and_note
 
     def received():
         if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:

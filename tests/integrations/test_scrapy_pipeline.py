@@ -121,7 +121,7 @@ def test_a_body_over_the_limit_is_cut(small, crawls):
     [
         ({"WEBTABLE_URI": ""}, "the setting WEBTABLE_URI is missing"),
         ({"WEBTABLE_CREATE": False}, "TableNotFound"),
-        ({"WEBTABLE_BUFER_PAGES": 1}, "WEBTABLE_BUFER_PAGES is no setting of webtable"),
+        ({"WEBTABLE_BUFER_PAGES": 1}, "WEBTABLE_BUFER_PAGES is not a setting of webtable"),
         ({"WEBTABLE_MAX_AGE": "soon"}, "WEBTABLE_MAX_AGE='soon' must be of type float"),
         ({"WEBTABLE_BUFFER_PAGES": 0}, "buffer_pages=0 must be above 0"),
     ],

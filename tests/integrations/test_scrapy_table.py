@@ -45,7 +45,7 @@ def test_a_table_that_is_closed_twice_takes_no_page_behind_that_and_counts_it(cr
     asyncio.run(table.close())
     asyncio.run(table.close())
 
-    with pytest.raises(WriteFailed, match="behind the end of its spider"):
+    with pytest.raises(WriteFailed, match="after its spider was closed"):
         asyncio.run(pipeline.process_item(PAGE))
     table.publish()
 

@@ -90,9 +90,9 @@ def test_a_web_table_is_no_table_of_records_and_the_other_way_round(new_url):
     webtable.create(web)
     KeyedTable.open(records, USER_APP, create=True).close()
 
-    with pytest.raises(LayoutMismatch, match=r"web table.*asked for are the keys CompositeKey.*webtable\.open"):
+    with pytest.raises(LayoutMismatch, match=r"web table.*this call has the keys CompositeKey.*webtable\.open"):
         KeyedTable.open(web, USER_APP, create=True)
-    with pytest.raises(LayoutMismatch, match=r"no web table.*CompositeKey.*KeyedTable\.open"):
+    with pytest.raises(LayoutMismatch, match=r"not a web table.*CompositeKey.*KeyedTable\.open"):
         webtable.open(records, create=True)
     with pytest.raises(LayoutMismatch, match="no web table"):
         webtable.create(records)

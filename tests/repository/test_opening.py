@@ -54,11 +54,11 @@ def test_a_table_is_opened_as_it_was_created(new_url, site):
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        ({"salt": Salt.url()}, "salt: the table has 'host', asked for is 'url'"),
-        ({"salt": Salt.host(digits=3)}, "digits: the table has 2, asked for is 3"),
-        ({"names": "short"}, "names: the table has 'readable', asked for is 'short'"),
-        ({"versions": 2}, "asked for is 2; webtable alter changes that"),
-        ({"ttl": 60}, "asked for is 60"),
+        ({"salt": Salt.url()}, "salt: the table has 'host', this call has 'url'"),
+        ({"salt": Salt.host(digits=3)}, "digits: the table has 2, this call has 3"),
+        ({"names": "short"}, "names: the table has 'readable', this call has 'short'"),
+        ({"versions": 2}, "this call has 2; webtable alter changes that"),
+        ({"ttl": 60}, "this call has 60"),
     ],
 )
 def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, options, shown, adapter):

@@ -1,4 +1,4 @@
-"""Something to try webtable on: three crawls of a small web that does not exist, as WARC files and as a store."""
+"""Sample data to try webtable on: three crawls of a small fictional web, as WARC files and as a store."""
 
 from webtable.demo.sample import Sample, make_sample, sample_table
 

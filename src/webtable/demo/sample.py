@@ -1,4 +1,4 @@
-"""The sample web in a folder: its crawls as WARC files, as crawlers save them, and the store that has them."""
+"""The sample web in a folder: its crawls as WARC files, and the store with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORE = "webtable.db"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A folder with the sample web: the WARC files of its crawls, the oldest first, and the store that has them."""
+    """A folder with the sample web: the WARC files of its crawls, the oldest first, and the store with them."""
 
     crawls: tuple[Path, ...]
     store: Path
@@ -35,10 +35,10 @@ class Sample:
 def make_sample(
     folder: str | PathLike[str] = "webtable-demo", *, until: datetime | None = None, seed: int = 7
 ) -> Sample:
-    """Make the sample web in *folder*, unless its store is there, and return what is there.
+    """Make the sample web in *folder*, unless its store exists, and return it.
 
     The crawls are of 14, 7 and 0 days before *until*, which is now by default. Another *seed* makes another web; the
-    same *seed* and *until* give the same bytes. It takes a few seconds. The store is there when it is whole.
+    same *seed* and *until* give the same bytes. It takes a few seconds. The store appears when it is complete.
     """
     folder = Path(folder)
     store = folder / _STORE
@@ -59,7 +59,7 @@ def make_sample(
 
 
 def sample_table(folder: str | PathLike[str] = "webtable-demo") -> WebTable:
-    """Return the table of the sample web in *folder*, which is made where it is not there yet.
+    """Return the table of the sample web in *folder*, which is made if it is missing.
 
     >>> table = sample_table(getfixture("tmp_path"))
     >>> table.get("https://example.com/").title
@@ -88,7 +88,7 @@ def write_crawls(web: SampleWeb, folder: Path) -> list[Path]:
 
 
 def _warc_record(url: str, answer: Answer, when: datetime) -> bytes:
-    """Return *answer* as a WARC 1.1 record in a gzip member of its own, as the standard recommends."""
+    """Return *answer* as a WARC 1.1 record in a separate gzip member, as the standard recommends."""
     lines = [f"HTTP/1.1 {answer.status}", f"Date: {http_date(when)}"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
     block = ("\r\n".join(lines).encode() + b"\r\n\r\n", answer.body)

@@ -1,4 +1,4 @@
-"""A small web of some 500 pages on a dozen hosts that does not exist, and what three crawls of it get.
+"""A fictional web of some 500 pages on a dozen hosts, and the responses that three crawls of it get.
 
 Between two crawls some pages change, vanish or appear; most stay the same. All host names and addresses are reserved
 for documentation.
@@ -59,7 +59,7 @@ PIXEL = bytes.fromhex(
 
 @dataclass(frozen=True)
 class SamplePage:
-    """A page of the sample web and what becomes of it."""
+    """A page of the sample web, and the crawls in which it appears, changes and vanishes."""
 
     url: str
     title: str
@@ -82,11 +82,11 @@ class Answer(NamedTuple):
     headers: dict[str, str]
     body: bytes = b""
     unchanged: str | None = None
-    """How the WARC says that the body is the one from the crawl before: the name of a revisit profile."""
+    """The name of the revisit profile if the body is the one of the earlier crawl."""
 
 
 class SampleWeb:
-    """The pages, and what each crawl gets when it asks for them."""
+    """The pages of the sample web, and the responses that each crawl gets."""
 
     def __init__(self, seed: int, until: datetime) -> None:
         self.seed = seed
@@ -105,7 +105,7 @@ class SampleWeb:
             yield from self._extras(site, pages)
 
     def answer(self, page: SamplePage, crawl: int) -> Answer:
-        """Return what *page* answers to the crawl: itself, that it has not changed, or that it is gone."""
+        """Return the response for *page* in the crawl: the page, "not modified", or "gone"."""
         if crawl >= page.gone:
             status = self._random(page.url, "gone").choice(["404 Not Found", "410 Gone"])
             return _answer(status, "text/html; charset=utf-8", f"<title>{status}</title><h1>{status}</h1>".encode())
@@ -124,7 +124,7 @@ class SampleWeb:
         return Answer("200 OK", headers, unchanged="identical-payload-digest")
 
     def _extras(self, site: str, pages: list[SamplePage]) -> Iterator[tuple[str, Answer]]:
-        """Yield what a site has besides its pages: an image, redirects, and what is broken."""
+        """Yield what a site has besides its pages: an image, redirects, and broken links."""
         yield f"{site}/logo.png", _answer("200 OK", "image/png", PIXEL)
         for number, page in enumerate(pages[1:6]):
             moved = _answer("301 Moved Permanently", "text/html", b"<title>Moved</title>", Location=page.url)
@@ -175,7 +175,7 @@ class SampleWeb:
         ).encode()
 
     def _head(self, page: SamplePage) -> Iterator[str]:
-        """Yield what most pages tell crawlers in their head; some do not, and some want to be in no index."""
+        """Yield the elements of the head for crawlers, which some pages lack; some pages say noindex."""
         chance = self._random(page.url, "head")
         if chance.random() < 0.9:
             yield f'<link rel="canonical" href="{html.escape(page.url)}">'
@@ -199,7 +199,7 @@ class SampleWeb:
         return f"<p>{' '.join(sentences)}</p>"
 
     def _random(self, *parts: object) -> random.Random:
-        """Return the same chances for the same *parts*, whatever was asked before."""
+        """Return a random generator that depends on *parts* only."""
         return random.Random(f"{self.seed} {parts}")
 
 
@@ -229,7 +229,7 @@ def _sentence(chance: random.Random, length: int) -> str:
 
 
 def http_date(when: datetime) -> str:
-    """Return a moment as headers have it."""
+    """Return a time in the format of HTTP headers."""
     return format_datetime(when, usegmt=True)
 
 

@@ -1,1 +1,1 @@
-"""webtable in frameworks of others, each behind its own extra; imported by nobody here."""
+"""Integrations with other frameworks, each with its own extra; nothing else in webtable imports them."""

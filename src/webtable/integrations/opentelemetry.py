@@ -1,4 +1,4 @@
-"""Calls and metrics of a table, as spans and metrics of OpenTelemetry (extra `[otel]`)."""
+"""Spans and metrics of OpenTelemetry for the calls and metrics of a table (extra `[otel]`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["instrument"]
 
 _BOUNDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-"""Those that the conventions advise for the time of a call of a database, in seconds."""
+"""The bounds that the conventions advise for the duration of a database call, in seconds."""
 
 
 def instrument(
@@ -34,18 +34,18 @@ def instrument(
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> Callable[[], None]:
-    """Make a span of each call of the stores of *tables*, and give their metrics; return what ends the spans.
+    """Make a span of each call of the stores of *tables*, and provide their metrics; the returned function ends it.
 
-    Without providers they are those that the program has set. Spans and `db.client.operation.duration` are named as the
-    semantic conventions for databases want it; the other metrics are those of `TableCollector`, whose names begin with
-    `webtable.` here. No key, URL or text of an error gets into any of them. Give all tables to one call.
+    The providers default to those that the program has set. Spans and `db.client.operation.duration` are named as in
+    the semantic conventions for databases; the other metrics are those of `TableCollector`, with names that begin with
+    `webtable.` here. They never contain keys, URLs or texts of errors. Give all tables in one call.
     """
     tracer = (tracer_provider or get_tracer_provider()).get_tracer("webtable")
     meter = (meter_provider or get_meter_provider()).get_meter("webtable")
     duration = meter.create_histogram(
         "db.client.operation.duration",
         unit="s",
-        description="How long calls of the store took.",
+        description="Duration of calls of the store.",
         explicit_bucket_boundaries_advisory=_BOUNDS,
     )
     _observe(meter, tables)
@@ -77,7 +77,7 @@ class _Calls:
 
 
 class _Call:
-    """A call under way."""
+    """A call in progress."""
 
     def __init__(self, span: Span, duration: Histogram, attributes: dict[str, str | int], began: int) -> None:
         self._span = span
@@ -86,7 +86,7 @@ class _Call:
         self._began = began
 
     def ended(self, rows: int | None, error: BaseException | None) -> None:
-        """End the span, and count the time; an error is reported by its name alone, for its text may quote keys."""
+        """End the span, and count the time; an error is reported by its name only, because its text may quote keys."""
         now = time.time_ns()
         if rows is not None and self._attributes["db.operation.name"] != "write":
             self._span.set_attribute("db.response.returned_rows", rows)
@@ -101,7 +101,7 @@ class _Call:
 
 
 def _attributes_of(name: str) -> dict[str, str | int]:
-    """Return what is the same for all calls of the store *name*; an address where it has one alone."""
+    """Return the attributes of all calls of the store *name*; with the address if it has exactly one."""
     scheme, colon, _ = name.partition(":")
     if not colon or len(scheme) < 2 or "/" in scheme:
         return {"db.system.name": "sqlite"}
@@ -115,7 +115,7 @@ def _attributes_of(name: str) -> dict[str, str | int]:
 
 
 def _observe(meter: Meter, tables: Iterable[WebTable | KeyedTable]) -> None:
-    """Make an instrument of each family of metrics that is no histogram; a table that is gone has none any more."""
+    """Make an instrument for each family of metrics except histograms, as long as the table exists."""
     held = [weakref.ref(table) for table in tables]
     create: dict[str, Callable[..., object]] = {
         "counter": meter.create_observable_counter,
@@ -129,7 +129,7 @@ def _observe(meter: Meter, tables: Iterable[WebTable | KeyedTable]) -> None:
 
 
 class _Observed:
-    """Gives the values of one family for all tables, whenever they are collected."""
+    """Gives the values of one family of metrics for all tables at each collection."""
 
     def __init__(self, tables: Iterable[weakref.ref[Any]], family: str) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""The metrics of a table, for the endpoint that a program has for Prometheus (extra `[metrics]`)."""
+"""A collector with the metrics of a table, for the Prometheus endpoint of a program (extra `[metrics]`)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["TableCollector"]
 
 
 class TableCollector(Collector):
-    """Gives the metrics of *table* whenever they are asked for: `REGISTRY.register(TableCollector(table))`.
+    """Collects the metrics of *table* for Prometheus: `REGISTRY.register(TableCollector(table))`.
 
-    They are those of `WebTable.metrics`, since the table was opened in this process, under names that begin with
-    `webtable_`. Nothing is asked of the store for it. Several tables are labels of the same metrics where each is
-    registered in a registry of its own; in one registry, give all of them to one collector.
+    They are those of `WebTable.metrics`, since the table was opened in this process, with names that begin with
+    `webtable_`. Collecting makes no call to the store. To have several tables as labels of the same metrics in one
+    registry, give all of them to one collector.
     """
 
     def __init__(self, *tables: WebTable | KeyedTable) -> None:
@@ -41,5 +41,5 @@ class TableCollector(Collector):
             yield first
 
     def describe(self) -> Iterator[Metric]:
-        """Yield nothing: to be registered a collector need not be asked."""
+        """Yield nothing, so that registering a collector does not collect."""
         yield from ()

@@ -1,4 +1,4 @@
-"""The layout of a table: what was decided when it was created. It is stored beside it and checked when it is opened."""
+"""The layout of a table: the options of its creation, which are stored with it and checked when it is opened."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
 COMPRESSIONS = ("zstd", "none")
 
-# What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
+# The parts of a declaration that stand for objects without a full name: `module.<lambda>`, `module.make.<locals>.of`,
 # a partial function, an object without a `__repr__`.
 _NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[\w.<>]+ object at 0x\w+>")
 
@@ -51,8 +51,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `versions` (`ALL_VERSIONS`: all of them) and `ttl` (in seconds, None for ever) are those of the content family.
     `suffix_list` is the version of the Public Suffix List if the salt is taken from the registered domain, because
     another list would look for pages elsewhere. `digest` is the algorithm of the digests of bodies. `family_options`
-    are the options of families that were altered, named as in `content.block_size`. Raises `InvalidArgument` for what
-    no table can have.
+    are the options of families that were altered, named as in `content.block_size`. Raises `InvalidArgument` for
+    values that no table can have.
     """
 
     format: int = LAYOUT_FORMAT
@@ -80,7 +80,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def of(cls, salt: Salt, **options: object) -> Layout:
         """Return the layout of a new table with this salt; *options* are other fields of a layout.
 
-        Raises `InvalidArgument` for what no table can have.
+        Raises `InvalidArgument` for values that no table can have.
         """
         suffixes = suffix_list_version() if salt.source == "domain" else None
         values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **layout_values(options)}
@@ -96,7 +96,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def table_schema(self, name: str, split_keys: Sequence[bytes] = ()) -> TableSchema:
         """Return the schema of the table *name*, which is divided into regions at *split_keys*."""
         schema = web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
-        # They come in this order, whatever their names are.
+        # Families are in this order, whatever their names.
         return self._with_options(schema, PAGE_FAMILIES)
 
     def index_schema(self, name: str, index: str) -> TableSchema:
@@ -130,7 +130,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             layout = msgspec.convert(values, Layout)
         except msgspec.ValidationError as exc:
             raise InvalidArgument(f"a web table cannot have this layout: {exc}") from exc
-        # Each family refuses what HBase would.
+        # Each family refuses values that HBase would refuse.
         _ = layout.table_schema("any"), layout.index_schema("any", "any"), layout.queue_schema("any")
         return layout
 
@@ -140,7 +140,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def limits(self) -> str:
-        """What is kept of a page, by number and by age, in words.
+        """How many contents of a page are kept, and for how long, in words.
 
         >>> Layout(versions=ALL_VERSIONS, ttl=None).limits, Layout(versions=3, ttl=90 * 86_400).limits
         ('every content of a page, for ever', 'the newest 3 contents of a page, for 90 days')
@@ -162,7 +162,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def from_cells(cls, table: str, cells: Mapping[bytes, bytes]) -> Layout:
-        """Return the layout that was stored with *table* in these *cells*, including what was altered since.
+        """Return the layout that was stored with *table* in these *cells*, including later alterations.
 
         Raises `LayoutMismatch` if this version cannot read it.
         """
@@ -181,7 +181,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         header = _LayoutHeader.of(table, stored)
         if header.kind != "web":
             raise LayoutMismatch(
-                f"{table} is no web table: it was created with the keys {header.key}; "
+                f"{table} is not a web table: it was created with the keys {header.key}; "
                 "open it with webtable.KeyedTable.open"
             )
         if header.compression == "zstd-site":
@@ -216,7 +216,7 @@ class _LayoutHeader(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, table: str, stored: bytes) -> _LayoutHeader:
-        """Return what *stored* begins with; raises `NewerFormat` before anything else of a later one is looked at."""
+        """Return the header of *stored*; raises `NewerFormat` before reading anything else of a later format."""
         try:
             header = msgspec.json.decode(unsealed(stored), type=cls)
         except UNREADABLE as exc:
@@ -264,23 +264,23 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if found.kind != self.kind:
             raise LayoutMismatch(
                 f"{table} was created with another layout: it is a {found.kind} table, with {found.key} keys; "
-                f"asked for are the keys {self.key}. A web table is opened with webtable.open"
+                f"this call has the keys {self.key}. A web table is opened with webtable.open"
             )
         if found.key != self.key:
             raise LayoutMismatch(
-                f"{table} was created with other keys: the table has {found.key}, asked for are {self.key}"
+                f"{table} was created with other keys: the table has {found.key}, this call has {self.key}"
             )
 
 
 def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     """Raise `LayoutMismatch`, which shows both, if *table* was not created with the layout *wanted*."""
     differences = [
-        f"{field}: the table has {_value_text(stored, field)}, asked for is {_value_text(wanted, field)}"
+        f"{field}: the table has {_value_text(stored, field)}, this call has {_value_text(wanted, field)}"
         for field in Layout.__struct_fields__
         if getattr(stored, field) != getattr(wanted, field)
     ]
     if differences:
-        # What begins with one of them can be altered, and all else cannot.
+        # Only these options can be altered.
         remedy = (
             "; webtable alter changes that" if all(one.startswith(("ttl:", "versions:")) for one in differences) else ""
         )

@@ -1,4 +1,4 @@
-"""Plans: what must change so that a table is as it is wanted."""
+"""Plans: the changes that turn a table into the one that is wanted."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class FamilyChange:
 
     def shell(self, table: str) -> str:
         """Return the change as a statement for the HBase shell."""
-        # Options that need no change are not named: of those that could not be read the values are not known.
+        # Only options that change are named: the values of options that could not be read are unknown.
         return alter_statement(table, self.wanted, FAMILY_OPTIONS if self.found is None else self.options)
 
     @property
     def losses(self) -> list[str]:
-        """What the family will no longer keep, in words."""
+        """The data that the family will no longer keep, in words."""
         found, wanted = self.found, self.wanted
         if found is None:
             return []
@@ -88,7 +88,7 @@ class Plan(ShowsItself):
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the table will no longer keep, in lines of text; it cannot be brought back."""
+        """The data that the table will no longer keep, in lines of text; it cannot be recovered."""
         return tuple(
             f"removes from table {self.wanted.name!r}, family {change.wanted.name!r}: {lost}"
             for change in self.changes
@@ -119,7 +119,7 @@ class LayoutPlan(ShowsItself):
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the tables will no longer keep, in lines of text; it cannot be brought back."""
+        """The data that the tables will no longer keep, in lines of text; it cannot be recovered."""
         return tuple(lost for steps in self.tables for lost in steps.losses)
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ def _value_text(value: OptionValue, name: str) -> str:
 
 
 def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
-    """Return what must change so that the table *found* (None if there is no table) is as *wanted*.
+    """Return the changes that turn the table *found* (None if there is no table) into *wanted*.
 
     Options named in *unread* could not be read and are not compared. Families that only *found* has stay as they are,
     and so do its regions, which HBase splits as the table grows.

@@ -1,4 +1,4 @@
-"""Tables as text for the HBase shell, for what no gateway can do: creating and altering them, and their snapshots."""
+"""Statements for the HBase shell that create and alter tables, and take and restore snapshots."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
 def binary_text(key: bytes) -> str:
     r"""Return a key in printable ASCII, with other bytes as `\xNN`, as HBase's `Bytes.toBytesBinary` reads it.
 
-    Quotes and spaces are written as `\xNN` too, so that the text can stand in single quotes and at the end of a line.
+    Quotes and spaces are written as `\xNN` too, so that the text is safe in single quotes and at the end of a line.
 
     >>> binary_text(b"5a:com.example/\xff'")
     '5a:com.example/\\xFF\\x27'
     """
-    # toBytesBinary takes hex digits in upper case only, and without a word drops the backslash of others.
+    # toBytesBinary accepts hex digits in upper case only, and silently drops the backslash of others.
     return "".join(chr(b) if 0x20 < b < 0x7F and b not in b"'\"\\" else f"\\x{b:02X}" for b in key)
 
 
@@ -97,7 +97,7 @@ def option_text(value: object) -> str:
 
 
 def quoted(value: bytes) -> str:
-    """Return *value* as a text of the HBase shell, which is Ruby: nothing in it ends the text or is run."""
+    """Return *value* as a text of the HBase shell, which is Ruby: nothing in it ends the text or is executed."""
     if all(0x20 <= byte < 0x7F and byte not in b"'\"\\#" for byte in value):
         return f"'{value.decode()}'"
     # Ruby reads \xNN in double quotes only, and "#" there may begin an interpolation.
@@ -107,7 +107,7 @@ def quoted(value: bytes) -> str:
 class Snapshots(NamedTuple):
     """One snapshot of each table of the web table *table*; *indexes* are the tables with the entries of its indexes.
 
-    They are named for their table and the *label*, which tells those of one moment from others.
+    They are named after their table and the *label*, which is common to the snapshots of one time.
     """
 
     table: str
@@ -116,7 +116,7 @@ class Snapshots(NamedTuple):
 
     @classmethod
     def of(cls, table: str, indexes: Sequence[str], label: str) -> Snapshots:
-        """Return the snapshots; raises `InvalidArgument` for a label that no snapshot can have."""
+        """Return the snapshots; raises `InvalidArgument` for a label that is not valid in a name."""
         if not _LABEL.fullmatch(label):
             raise InvalidArgument(f"label={label!r} must be of letters, digits, '_', '-' and '.', up to 100 of them")
         return cls(table, tuple(sorted(indexes)), label)
@@ -125,11 +125,11 @@ class Snapshots(NamedTuple):
     def tables(self) -> list[str]:
         """The tables in the order in which their snapshots are taken.
 
-        The layout first: its mark of what is counted must not be later than the counts. The indexes before the pages:
-        entries that are missing then are written by a repair. The other way round there would be fewer of them, but
-        HBase would hide what is written again: a removal that is in the snapshot of an index is as late as the capture
-        that made it, and later than a page that was snapshotted before. The queue last, so that no batch is missing
-        whose links are in the pages.
+        The layout comes first, because it says up to where links are counted, which must not be later than the counts.
+        Indexes come before pages: entries that are missing then are written by a repair. In the other order fewer would
+        be missing, but HBase would hide those that are written again: a removal in the snapshot of an index has the
+        timestamp of the capture that caused it, which is later than a page in an earlier snapshot. The queue is last,
+        so that no batch is missing whose links are in the pages.
         """
         return [self._meta, *self.indexes, self.table, queue_table(self.table).name]
 
@@ -139,49 +139,49 @@ class Snapshots(NamedTuple):
 
     @property
     def _layout_last(self) -> list[str]:
-        """The tables in the order in which they are made again: nobody opens a table that has no layout."""
+        """The tables in the order in which they are restored: a table without a layout cannot be opened."""
         return [*self.tables[1:], self._meta]
 
     def name(self, table: str) -> str:
-        """Return the name of the snapshot of *table*; a namespace cannot have its colon there."""
+        """Return the name of the snapshot of *table*; the colon of a namespace is not valid there."""
         return f"{table.replace(':', '.')}.{self.label}"
 
     def taken(self) -> str:
-        """Return the lines that take them, and as remarks those that bring them back or elsewhere."""
+        """Return the lines that take the snapshots, and as comments those that restore, copy or delete them."""
         return "\n".join(
             [
                 f"# Snapshots of the web table {self.table}, for the HBase shell: {_RUN} | hbase shell -n",
-                "# A snapshot keeps the files that a table consists of now: it copies nothing, and nobody has to wait.",
-                "# They are of one moment only if nothing is written meanwhile: see docs/backup.md. Keep this text.",
+                "# A snapshot keeps the files of which a table consists now: it copies nothing and blocks nobody.",
+                "# They are consistent only if nothing is written meanwhile: see docs/backup.md. Keep this text.",
                 *(f"snapshot {_text(table)}, {self._text(table)}" for table in self.tables),
-                "# All of these must be listed:",
+                "# All of them must be in the list:",
                 f"list_snapshots {_text(f'.*[.]{re.escape(self.label)}')}",
                 "",
-                "# Back, in place of what is there now, while nobody writes or reads:",
+                "# Restore them in place of the current tables, while nobody writes or reads:",
                 *(f"#   {line}" for line in self._restoring()),
-                "# Back where the tables are gone, or beside them under other names:",
+                "# Restore them if the tables are gone, or under other names:",
                 *(f"#   {line}" for line in self._cloning(self.table)),
-                "# To another cluster, in a terminal of this one, for each of them (it copies the files by MapReduce):",
+                "# Copy each of them to another cluster, in a terminal of this one (MapReduce copies the files):",
                 *(f"#   {self._exporting(table)}" for table in self.tables),
-                "# Away with them, which gives back their space:",
+                "# Delete them, which frees their space:",
                 *(f"#   delete_snapshot {self._text(table)}" for table in self.tables),
                 "",
             ]
         )
 
     def restored(self) -> str:
-        """Return the lines that bring them back in place of the tables that are there."""
-        heading = f"# Brings {self.table} back as it was snapshotted ({self.label}), in place of what is there now."
-        return "\n".join([heading, "# Stop whoever writes or reads before that.", *self._restoring(), ""])
+        """Return the lines that restore the snapshots in place of the current tables."""
+        heading = f"# Restores {self.table} from its snapshots ({self.label}), in place of the current tables."
+        return "\n".join([heading, "# Stop all writers and readers first.", *self._restoring(), ""])
 
     def cloned(self, name: str) -> str:
-        """Return the lines that make the web table *name* of them; raises `InvalidArgument` for no name of a table."""
+        """Return the lines that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
         TableSchema(name, (FamilySchema("any"),))
-        heading = f"# Makes the web table {name} of the snapshots of {self.table} ({self.label})."
-        return "\n".join([heading, "# It takes no space until one of them is written to.", *self._cloning(name), ""])
+        heading = f"# Makes the web table {name} from the snapshots of {self.table} ({self.label})."
+        return "\n".join([heading, "# It takes no space until one of the two is written to.", *self._cloning(name), ""])
 
     def _restoring(self) -> list[str]:
-        # The layout goes first as well, so that nobody opens a table of which a part is gone.
+        # The layout is dropped first, so that nobody opens a table of which a part is gone.
         return [
             *(f"disable {_text(table)}" for table in (self._meta, *self._layout_last[:-1])),
             *(f"restore_snapshot {self._text(table)}" for table in self.tables),

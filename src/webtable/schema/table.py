@@ -1,4 +1,4 @@
-"""Tables and column families as frozen values, with the options that HBase has for them."""
+"""Schemas of tables and column families, with the options that HBase has for them."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class FamilySchema(ShowsItself):
         require(self.replication_scope in (0, 1), "replication_scope", "0 or 1")
 
     def _shown(self) -> Shown:
-        """Return the options, beside those that HBase gives a family of which nothing is said."""
+        """Return the options, beside HBase's defaults."""
         usual = FamilySchema(self.name)
         rows = [(option, option_value(self, option), option_value(usual, option)) for option in FAMILY_OPTIONS]
         return Shown(f"family {self.name}", ("option", "value", "HBase's default"), rows)
 
 
 def option_value(family: FamilySchema, option: str) -> object:
-    """Return the value of an *option* of *family* as people read it."""
+    """Return the value of an *option* of *family* for people to read."""
     value = getattr(family, option)
     if option == "versions" and value == ALL_VERSIONS:
         return versions_text(value)
@@ -108,7 +108,7 @@ FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema(ShowsItself):
-    """A table: its name (with `namespace:` in front if it has one), its families and its split points.
+    """A table: its name (with `namespace:` before it if it has one), its families and its split points.
 
     `split_keys` are the split points: the first keys of all regions but the first, in byte order. They and the families
     may be given in any sequence, and are kept as tuples.
@@ -120,7 +120,7 @@ class TableSchema(ShowsItself):
     split_keys: tuple[bytes, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        # A list would make another table than the one that is read back, as tuples, to check what was created.
+        # As tuples, because a created table is compared with the one that is read back, which has tuples.
         for name in ("families", "split_keys"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         names = [family.name for family in self.families]

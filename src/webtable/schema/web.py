@@ -1,4 +1,4 @@
-"""The tables of a web table: its families with their options and columns, its indexes with their states, its queue."""
+"""The tables of a web table: families with their options and columns, indexes with their states, and the queue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STORED_STATUS = "status_code"
 
 DAY = 86_400
 DEFAULT_TTL = 90 * DAY
-"""For how many seconds the content of a page is kept on HBase; links are kept twice as long."""
+"""The seconds for which the content of a page is kept on HBase; links are kept twice as long."""
 DEFAULT_VERSIONS = 3
 """How many different contents of a page are kept on HBase."""
 
@@ -145,10 +145,10 @@ def web_table_schema(
     return TableSchema(
         name,
         families=(
-            # Bodies are compressed by the writer, before the wire; another compression would find nothing to do.
+            # The writer compresses bodies before sending them; another compression would gain nothing.
             FamilySchema(columns.content, versions=versions, ttl=ttl),
             FamilySchema(columns.metadata),
-            # Two at least: the links of the content before are what the inlinks of a new one are compared with.
+            # At least two: the links of a new content are compared with those of the one before.
             FamilySchema(columns.outlinks, versions=max(2, versions), ttl=twice),
             FamilySchema(columns.inlinks, versions=2, ttl=twice),
         ),
@@ -202,7 +202,7 @@ def check_index_name(name: str) -> None:
 
 def index_table(table: str, index: str) -> TableSchema:
     """Return the schema of the table with the entries of *index*, whose keys begin with one hexadecimal digit."""
-    # Entries are in order and much alike, which this encoding makes use of.
+    # Entries are sorted and similar, which this encoding exploits.
     family = FamilySchema("ref", block_encoding="FAST_DIFF")
     return TableSchema(f"{table}_{index}{INDEX_SUFFIX}", (family,), tuple(split_points(INDEX_REGIONS, 1)))
 
@@ -218,11 +218,11 @@ def meta_table(name: str) -> TableSchema:
 
 
 ALTERED = b"layout:altered."
-"""The beginning of further columns, one for each option that was altered since: `layout:altered.ttl`."""
+"""The beginning of further columns, one for each altered option: `layout:altered.ttl`."""
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An option that was altered, as it is stored."""
+    """The stored form of an altered option."""
 
     value: int | bool | str | None
 
@@ -231,7 +231,7 @@ _decode_option = msgspec.json.Decoder(_Option).decode
 
 
 def option_column(name: str) -> bytes:
-    """Return the column beside the layout that holds the option *name* since it was altered."""
+    """Return the column, next to the layout, that holds the altered option *name*."""
     return ALTERED + name.encode()
 
 
@@ -246,10 +246,10 @@ def option_value(stored: bytes) -> OptionValue:
 
 
 def option_of_column(column: bytes) -> str:
-    """Return the option that *column* beside the layout holds; raises `ValueError` where it is none."""
+    """Return the option that *column*, next to the layout, holds; raises `ValueError` if it holds none."""
     name = column.removeprefix(ALTERED).decode()
     if not column.startswith(ALTERED) or not (name in ("ttl", "versions") or "." in name):
-        raise ValueError(f"there is a column {column!r} beside it")
+        raise ValueError(f"unknown column {column!r} next to it")
     return name
 
 
@@ -266,6 +266,6 @@ def check_family_option(name: str, value: object) -> None:
         follows = "; versions and ttl follow from those of the table" if option in FAMILY_OPTIONS else ""
         raise InvalidArgument(f"families: {name!r} must be one of {', '.join(FAMILY_ALTERABLE)}{follows}")
     kind = type(getattr(_DEFAULTS, option))
-    # True is an int to Python, and 1 is as good as True; to HBase and to the catalogue of a file they are not.
+    # To Python True is an int, and 1 equals True; to HBase and to the catalogue of a file they differ.
     if type(value) is not kind:
         raise InvalidArgument(f"families: {name}={value!r} must be {_KINDS[kind]}")

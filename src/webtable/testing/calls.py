@@ -1,4 +1,4 @@
-"""How many calls something takes: those of the gateways on HBase, those of the port on every other store."""
+"""Counting of calls: those of the gateways on HBase, those of the port on other stores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def counted_store(store: Store) -> tuple[Store, Counter[str]]:
-    """Return a store that does as *store* does, and its calls from now on, by their names; it goes on counting."""
+    """Return a wrapper of *store*, and a counter of its calls by name, which is kept up to date."""
     from webtable.store.hbase import HBaseStore
 
     asked = store.wrapped if isinstance(store, ObservedStore) else store
@@ -28,6 +28,6 @@ def counted_store(store: Store) -> tuple[Store, Counter[str]]:
 
 
 def counted_table(table: WebTable) -> tuple[WebTable, Counter[str]]:
-    """Return *table* once more, and the calls of its store from now on."""
+    """Return a copy of *table*, and a counter of the calls of its store."""
     store, calls = counted_store(table.store)
     return WebTable(store, table.table, table.layout), calls

@@ -1,4 +1,4 @@
-"""The fixtures of `webtable.testing`, which pytest loads; all else there does without pytest.
+"""The fixtures of `webtable.testing`, which pytest loads; nothing else there needs pytest.
 
 PYTEST_DONT_REWRITE: there is no assert here.
 """
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[WebTable]:
-    """An empty web table of the test's own, in the file `crawl.db` of its `tmp_path`."""
+    """An empty web table for one test, in the file `crawl.db` of its `tmp_path`."""
     with webtable.open(tmp_path / "crawl.db", create=True) as made:
         yield made
 
 
 @pytest.fixture
 def memory_url() -> Iterator[str]:
-    """URL of a store in memory of the test's own, without a table; what it holds is forgotten at the end."""
+    """URL of a store in memory for one test, without a table; it is dropped at the end."""
     name = uuid.uuid4().hex
     yield f"memory:{name}"
     MemoryStore.forget(name)
@@ -44,9 +44,9 @@ def memory_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def hbase_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a running HBase, without a table; skips where there is none."""
+    """URL of a running HBase, without a table; skips the test if there is none."""
     folder = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):  # of pytest-xdist, where the folder around theirs is one for all workers
+    if hasattr(request.config, "workerinput"):  # of pytest-xdist, where all workers share the parent folder
         folder = folder.parent
     with ExitStack() as stack:
         try:
@@ -60,7 +60,7 @@ def hbase_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def hbase_table(hbase_url: str) -> Iterator[WebTable]:
-    """An empty web table of the test's own on a running HBase, dropped at the end; skips where there is no HBase."""
+    """An empty web table for one test on a running HBase, dropped at the end; skips the test if there is no HBase."""
     with fresh_table(hbase_url) as made:
         yield made
 

@@ -1,12 +1,12 @@
-"""A real HBase for the tests of those who use webtable, and tables on it for the time of one test.
+"""A real HBase for the tests of programs that use webtable, and tables on it for one test.
 
 A test that asks for `hbase_url` gets a store URL without a table, such as `hbase://127.0.0.1:9090?thrift2=9091`. One
 server serves the whole session and is found in this order:
 
-1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already.
-2. Docker: a container on free ports, removed at the end however that comes (`webtable.testing.keeper`); the workers
+1. `WEBTABLE_HBASE_URL`, as it is: a running server.
+2. Docker: a container on free ports, always removed at the end (`webtable.testing.keeper`); the workers
    of pytest-xdist share it. Its image is built once (a few minutes) and again only when its files change.
-3. None: the test is skipped with the reason, or fails with it where `WEBTABLE_REQUIRE_HBASE=1`.
+3. Otherwise the test is skipped with the reason, or fails if `WEBTABLE_REQUIRE_HBASE=1`.
 
 `hbase_server()` is the same for programs other than tests. Both need the extra `hbase-webtable[testing]`.
 """
@@ -38,19 +38,19 @@ IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
 STARTUP_SECONDS = 180.0
 SETTINGS = {"HBASE_HEAP", "THRIFT_HEAP", "HBASE_REGIONSERVERS"}
-"""What the image takes from its environment: heaps, as in `2g`, and a number of servers; handed on where it is set."""
+"""Variables that are passed on to the image: heap sizes, as in `2g`, and a number of servers."""
 
 
 class NoHBase(WebTableError):
-    """Neither a URL nor Docker leads to an HBase here; the message says what is missing."""
+    """There is no HBase, neither by a URL nor by Docker; the message says what is missing."""
 
 
 @contextmanager
 def hbase_server() -> Iterator[str]:
-    """URL of a running HBase, without a table, until the block ends.
+    """Give the URL of a running HBase, without a table, until the block ends.
 
     The server of `WEBTABLE_HBASE_URL` is left as it is found; one in Docker is new and empty, and removed at the end.
-    Raises `NoHBase` where there is neither, and `StoreUnavailable` when the container does not come up.
+    Raises `NoHBase` if there is neither, and `StoreUnavailable` if the container does not start.
 
         with hbase_server() as url:
             ...
@@ -83,15 +83,15 @@ def _start(stack: ExitStack) -> str:
 
 
 def _no_engine() -> str:
-    """What to do about Docker before it can be used here; empty when its engine answers."""
+    """Return what to do before Docker can be used here; empty if its engine answers."""
     try:
         import docker
-        import testcontainers.core.container  # noqa: F401 - all that _start needs
+        import testcontainers.core.container  # noqa: F401 - _start needs it
         from testcontainers.core.docker_client import DockerClient
     except ImportError as exc:
         return f"install hbase-webtable[testing] ({exc})"
     reason = ""
-    # Where no engine answers, the client leaves its socket open, which is an error where warnings are errors.
+    # If no engine answers, the client leaves its socket open, which fails tests for which warnings are errors.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
@@ -103,7 +103,7 @@ def _no_engine() -> str:
 
 
 def _image() -> str:
-    """Name of a local image made of the files at hand, built when it is not there yet; never one from a registry."""
+    """Return the name of the local image of the files here, built if it is missing; never pulled from elsewhere."""
     import docker.errors
     from testcontainers.core.docker_client import DockerClient
 
@@ -122,14 +122,14 @@ def _image() -> str:
 
 
 def image_folder() -> Path | None:
-    """Folder with the image's Dockerfile: in an installed package, or in the checkout that this module is part of."""
+    """Return the folder with the image's Dockerfile: in the installed package, or in the source checkout."""
     here = Path(__file__).resolve()
     candidates = (here.parents[1] / "_docker", here.parents[3] / "docker" / "hbase")
     return next((folder for folder in candidates if (folder / "Dockerfile").is_file()), None)
 
 
 def image_tag(folder: Path) -> str:
-    """Name of the image made of *folder*: another one whenever a file in it changes."""
+    """Return the name of the image of *folder*, which changes with any file in it."""
     digest = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
@@ -153,7 +153,7 @@ def _wait_until_ready(container: DockerContainer) -> None:
 
 @contextmanager
 def fresh_table(server: str) -> Iterator[WebTable]:
-    """Create a web table with a name of its own on *server*, to be dropped with all in it when the block ends.
+    """Create a web table with a unique name on *server*; it is dropped at the end of the block.
 
     *server* is a store URL without a table, as `hbase_server()` gives it; other tables there are left alone.
 
@@ -170,6 +170,6 @@ def fresh_table(server: str) -> Iterator[WebTable]:
 
 
 def _drop(table: WebTable, name: str) -> None:
-    """Drop the table *name* and those beside it, which all begin with that."""
+    """Drop the table *name* and its companion tables, whose names begin with it."""
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(table.store.drop_table, [one for one in table.store.tables() if one.startswith(name)]))

@@ -1,8 +1,8 @@
-"""One HBase for a test session, all of its processes: those of pytest-xdist share it.
+"""One HBase for all processes of a test session, such as the workers of pytest-xdist.
 
-A process of its own, the keeper, starts it, and removes it when nobody uses it any more. Each user has a shared lock on
-a file, and the keeper waits for an exclusive one. The kernel takes a lock back from a process however that ends, so
-neither Ctrl-C nor a kill leaves a container behind.
+A separate process, the keeper, starts it, and removes it when it is no longer used. Each user holds a shared lock on a
+file, and the keeper waits for an exclusive one. The kernel releases the lock of a process however that ends, so neither
+Ctrl-C nor a kill leaves a container behind.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _HANDOVER_SECONDS = 0.2
 
 @contextmanager
 def shared_hbase(folder: Path) -> Iterator[str]:
-    """URL of one HBase for all processes that name the same *folder*; it is removed when the last of them leaves.
+    """Give the URL of one HBase to all processes that name the same *folder*; the last of them removes it.
 
-    The server of `WEBTABLE_HBASE_URL` goes before it. Raises `NoHBase` and `StoreUnavailable` as `hbase_server` does.
+    The server of `WEBTABLE_HBASE_URL` takes precedence. Raises `NoHBase` and `StoreUnavailable` as `hbase_server` does.
     """
     if url := os.environ.get("WEBTABLE_HBASE_URL"):
         yield url
@@ -46,21 +46,21 @@ def shared_hbase(folder: Path) -> Iterator[str]:
         try:
             yield _url(folder)
         finally:
-            fcntl.flock(users, fcntl.LOCK_UN)  # not left to the end of the file: a forked child may have it open still
+            fcntl.flock(users, fcntl.LOCK_UN)  # explicitly, because a forked child may still have the file open
             time.sleep(_HANDOVER_SECONDS)
-            fcntl.flock(users, fcntl.LOCK_SH)  # which the last one gets when the keeper is done
+            fcntl.flock(users, fcntl.LOCK_SH)  # the last user gets it when the keeper is done
             fcntl.flock(users, fcntl.LOCK_UN)
 
 
 def _url(folder: Path) -> str:
-    """Return what the keeper says; who finds none starts it."""
+    """Return the URL from the keeper; start the keeper if there is none."""
     answer = folder / _ANSWER
     with (folder / _STARTING).open("a") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
         if not answer.exists():
             _start_keeper(folder, starting.fileno())
     with (folder / _STARTING).open("a") as starting:
-        fcntl.flock(starting, fcntl.LOCK_EX)  # the keeper has it until it has answered
+        fcntl.flock(starting, fcntl.LOCK_EX)  # the keeper holds it until it has answered
         if not answer.exists():
             log = (folder / _LOG).read_text(errors="replace")[-2_000:]
             raise StoreUnavailable(f"HBase was not started:\n{log}")
@@ -71,7 +71,7 @@ def _url(folder: Path) -> str:
 
 
 def _start_keeper(folder: Path, starting: int) -> None:
-    """Start it in a session of its own, where no Ctrl-C comes; it inherits the lock *starting*."""
+    """Start the keeper in a new session, which gets no Ctrl-C; it inherits the lock *starting*."""
     command = [sys.executable, "-m", __name__, str(folder), str(starting)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with (folder / _LOG).open("a") as log:
@@ -88,7 +88,7 @@ def _start_keeper(folder: Path, starting: int) -> None:
 
 
 def _keep(folder: Path, starting: int) -> None:
-    """Start an HBase, write into *folder* how it is reached, and remove it when nobody uses it any more."""
+    """Start an HBase, write its URL into *folder*, and remove it when it is no longer used."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with (folder / _USERS).open("a") as users, ExitStack() as stack:
         try:
@@ -105,5 +105,5 @@ def _keep(folder: Path, starting: int) -> None:
             (folder / _ANSWER).unlink(missing_ok=True)
 
 
-if __name__ == "__main__" and os.fork() == 0:  # so that who starts it has no child to wait for
+if __name__ == "__main__" and os.fork() == 0:  # so that the starting process has no child to wait for
     _keep(Path(sys.argv[1]), int(sys.argv[2]))

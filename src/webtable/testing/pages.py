@@ -1,4 +1,4 @@
-"""A few pages of many kinds, as a crawler gets them from one site; and WARC files made of pages."""
+"""Sample pages of many kinds, as a crawler gets them from one site, and WARC files made of pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 RawResponse: TypeAlias = tuple[str, int, Mapping[str, str] | Iterable[tuple[str, str]], bytes]
-"""A response as it came: its URL, its status, its headers, and its body with all encodings."""
+"""A response as received: its URL, its status, its headers, and its body with all encodings."""
 
 _HOME = b"""<!doctype html><html lang=en><title>Welcome</title><h1>Welcome</h1>
 <a href=/new>New</a> <a href=/old>Old</a> <a href=/gone rel=nofollow>Gone</a> <a href=/report.pdf>Report</a>
@@ -39,7 +39,7 @@ trailer<</Root 1 0 R>>
 %%EOF
 """
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
-# A page has its body without these, and with another length.
+# The body of a page is decoded, so these headers do not apply to it.
 _OF_THE_TRANSFER = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _VERSION = {"ETag": '"1"', "Last-Modified": "Sun, 01 Mar 2026 12:00:00 GMT"}
 
@@ -47,8 +47,8 @@ _VERSION = {"ETag": '"1"', "Last-Modified": "Sun, 01 Mar 2026 12:00:00 GMT"}
 def sample_pages(until: datetime | None = None) -> list[Page]:
     """Return a few pages of example.com in the order of their dates, a second apart, the last at *until*.
 
-    These are HTML with links, within the site and out of it; a redirect and the page that it leads to; a 404; a PDF;
-    a page in windows-1251; one that was cut; and last a 304, which repeats the first. *until* is now by default.
+    These are HTML with links, within the site and out of it; a redirect and its target; a 404; a PDF; a page in
+    windows-1251; one that was truncated; and last a 304, which repeats the first. *until* is now by default.
 
     >>> [(page.status, page.url) for page in sample_pages()]
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -75,7 +75,7 @@ def sample_pages(until: datetime | None = None) -> list[Page]:
 
 
 class MakeWarc(Protocol):
-    """What the fixture `make_warc` gives: a function that writes a WARC file into the test's own folder."""
+    """The type of the fixture `make_warc`: a function that writes a WARC file into the folder of the test."""
 
     def __call__(self, pages: Iterable[Page | RawResponse], name: str = "crawl.warc.gz") -> Path:
         """Write *pages* into the file *name*, and return its path."""
@@ -83,12 +83,12 @@ class MakeWarc(Protocol):
 
 
 def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -> Path:
-    r"""Write *pages* into a new WARC file, each as a record in a gzip member of its own, and return its path.
+    r"""Write *pages* into a new WARC file, each as a record in a separate gzip member, and return its path.
 
-    A page gets the headers that its fields tell, and those that it has; a page that repeats another capture (`same_as`)
-    becomes a revisit record, one that was cut a truncated one. A tuple (URL, status, headers, body) is written as it
-    is, with the date of now: so a response can be compressed, or damaged. Raises `InvalidArgument` for a page whose
-    body is in a store, but was not asked for.
+    A page gets its own headers, and those that follow from its fields; a page that repeats another capture (`same_as`)
+    becomes a revisit record, a truncated page a truncated record. A tuple (URL, status, headers, body) is written as it
+    is, with the current date, so a response can be compressed, or damaged. Raises `InvalidArgument` for a page whose
+    body is in a store but was not read.
 
     >>> from webtable.formats import read_pages
     >>> path = getfixture("tmp_path") / "crawl.warc.gz"
@@ -113,7 +113,7 @@ def _record(page: Page | RawResponse) -> bytes:
 
 
 def _fields(page: Page) -> dict[str, str]:
-    """Return what the record says of *page* beside its response (sections 5.13 and 6.7 of WARC 1.1)."""
+    """Return the fields of the record of *page* besides its response (sections 5.13 and 6.7 of WARC 1.1)."""
     fields = {"WARC-Truncated": "length"} if page.truncated else {}
     if page.same_as is not None:
         profile = "server-not-modified" if page.status == 304 else "identical-payload-digest"
@@ -122,7 +122,7 @@ def _fields(page: Page) -> dict[str, str]:
 
 
 def _headers(page: Page) -> list[tuple[str, str]]:
-    """Return the headers of *page*, and those that its fields tell where it has none of that name."""
+    """Return the headers of *page*, and those that follow from its fields if it has none of that name."""
     dated = page.last_modified
     modified = None if dated is None else format_datetime(dated.astimezone(UTC), usegmt=True)
     media = page.content_type and (

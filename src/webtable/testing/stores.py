@@ -1,4 +1,4 @@
-"""Stores that tell what they are asked, and stores that fail: around any other, for tests of what is built on them."""
+"""Wrappers of a store that count calls, report them or fail, for tests of programs that use a store."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class CountingStore(WrappedStore):
-    """A store that counts the calls of the port that go to *store*, by their names, in `calls`.
+    """A wrapper of *store* that counts the calls of the port by name, in `calls`.
 
-    A scan counts once, however many rows it gives. What one call becomes on HBase is told by `HBaseStore.on_call`.
+    A scan counts once, however many rows it returns. `HBaseStore.on_call` reports the gateway calls of each call.
     """
 
     def __init__(self, store: Store) -> None:
@@ -29,7 +29,7 @@ class CountingStore(WrappedStore):
 
     @property
     def calls(self) -> Counter[str]:
-        """How often each call was made until now."""
+        """How often each call was made so far."""
         return self._count.counts
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
@@ -39,13 +39,13 @@ class CountingStore(WrappedStore):
 
 
 class ListeningStore(WrappedStore):
-    """A store that tells *listener* of each call before it is done.
+    """A wrapper of *store* that passes each call to *listener* before it is made.
 
         calls: list[Call] = []
         table = WebTable(ListeningStore(table.store, calls.append), table.table, table.layout)
 
-    The listener hears of a call in the thread that makes it, so of several at once; what it raises, the caller gets,
-    and the call is not done.
+    The listener is called in the thread that makes the call, so by several threads at once. If it raises, the caller
+    gets the error, and the call is not made.
     """
 
     def __init__(self, store: Store, listener: Callable[[Call], object]) -> None:
@@ -53,19 +53,19 @@ class ListeningStore(WrappedStore):
         self._listener = listener
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
-        """Tell of the call and do it."""
+        """Report the call and make it."""
         self._listener(call)
         return do()
 
 
 class FailingStore(WrappedStore):
-    """A store that raises *error* at the calls for which *at* is true: all of them, unless it is given.
+    """A wrapper of *store* that raises *error* for the calls for which *at* is true, by default for all.
 
         gone = StoreUnavailable("the gateway is restarted")
         store = FailingStore(table.store, gone, at=lambda call: call.name == "write")
 
-    The store is not asked then; with *after* it is, and the error takes the place of its answer, as where a connection
-    is lost on the way back. A scan fails behind its last row then. *at* may be asked by several threads at once.
+    The store is not called then; with *after* it is, and the error replaces its answer, as when a connection is lost
+    on the way back. A scan then fails after its last row. *at* may be called by several threads at once.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class FailingStore(WrappedStore):
         self._after = after
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
-        """Do the call, or raise the error, or both."""
+        """Make the call, or raise the error, or both."""
         if not self._at(call):
             return do()
         if self._after:

@@ -1,4 +1,4 @@
-"""webtable for Scrapy 2.13 and later: its responses and items are stored as they come, by components of settings.
+"""Components for Scrapy 2.13 and later that store responses and items as they arrive.
 
 All components of a crawler share one table and one writer, which the settings `WEBTABLE_…` describe.
 """

@@ -1,4 +1,4 @@
-"""Answers from the table: whether a page has changed, by a middleware, and whole requests, as Scrapy's HTTP cache."""
+"""A middleware for conditional requests, and a storage for Scrapy's HTTP cache, both from the pages of the table."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 MOST_WAITING = 64
-"""How many responses wait for a place in the buffer of the writer before the crawl waits for it."""
+"""How many responses may wait for room in the buffer of the writer before the crawl has to wait."""
 
 NOT_MODIFIED = "not modified"
-"""The flag of a response whose server said that the stored body is the one that it would send."""
+"""The flag of a response for which the server has confirmed that the stored body is current."""
 
 _ASKED: Final = "webtable_conditional"
-"""The key of `Request.meta` with the URL whose validators were added; False where none are to be."""
+"""The key of `Request.meta` with the URL whose validators were added; False to add none."""
 
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 
 class ConditionalMiddleware:
-    """Adds the validators of stored pages to requests, and stores a 304 as that the page is as it was.
+    """Adds the validators of stored pages to requests, and stores a 304 as a capture of the unchanged page.
 
     The spider gets the stored body as a response with status 200 and the flags `FROM_TABLE` and `NOT_MODIFIED`. Put it
-    between the middlewares for retries and for redirects (560). Requests with validators of their own are left alone,
+    between the middlewares for retries and for redirects (560). Requests that have validators already are left alone,
     and so are those whose meta has `webtable_conditional` as False.
     """
 
@@ -45,21 +45,21 @@ class ConditionalMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of *crawler*; raises what keeps its table from being opened."""
+        """Return the middleware of *crawler*; raises the errors of opening its table."""
         return cls(CrawlTable.of(crawler), crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Add the validators of the stored page to *request*, where there is one with a body."""
+        """Add the validators of the stored page to *request*, if there is one with a body."""
         asked = request.meta.get(_ASKED)
         if asked:
-            # A retry, or a request for where a redirect leads, which has the headers of the one before.
+            # A retry, or a request for the target of a redirect, which has the headers of the earlier request.
             _without_validators(request)
         if request.method != "GET" or asked is False or any(name in request.headers for name in _VALIDATORS):
             return
         try:
             found = await self._table.read(partial(WebTable.validators, url=request.url))
         except WebTableError as exc:
-            self._table.unread(request.url, exc)
+            self._table.count_unreadable(request.url, exc)
             return
         if found:
             request.headers.update(found)
@@ -69,9 +69,9 @@ class ConditionalMiddleware:
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Return the stored page, where the server says that it is not modified.
+        """Return the stored page if the server says that it is not modified.
 
-        It is requested once more, as a whole, where its body cannot be read any more.
+        If its body cannot be read any more, the page is requested again without validators.
         """
         if response.status != 304 or request.meta.get(_ASKED) != request.url:
             return response
@@ -89,7 +89,7 @@ class ConditionalMiddleware:
         try:
             page = await self._table.read(partial(WebTable.get, url=request.url, columns=["body"]))
         except WebTableError as exc:
-            self._table.unread(request.url, exc)
+            self._table.count_unreadable(request.url, exc)
             return None
         return None if page is None else response_of(page, request, NOT_MODIFIED)
 
@@ -107,11 +107,11 @@ def _whole(request: Request) -> Request:
 
 
 class WebTableCacheStorage:
-    """Answers requests from the table (`HTTPCACHE_STORAGE`), and stores what the policy of the cache lets it store.
+    """Answers requests from the table (`HTTPCACHE_STORAGE`), and stores what the policy of the cache allows.
 
-    Pages are found by their URL alone: only GET requests are answered. Cookies, and what `Vary` names, make no
-    difference; what was fetched with another spider or without Scrapy is answered too. Scrapy asks its cache in the
-    thread of the reactor, which waits as long as a read takes.
+    Pages are found by their URL alone: only GET requests are answered, and cookies and the headers in `Vary` make no
+    difference. Pages that another spider or program has stored are returned too. Scrapy calls its cache in the thread
+    of the reactor, which waits for each read.
     """
 
     def __init__(self, settings: BaseSettings) -> None:
@@ -123,26 +123,26 @@ class WebTableCacheStorage:
         self._table = CrawlTable.of(spider.crawler)
 
     def close_spider(self, spider: Spider) -> None:
-        """Do nothing: the table is closed for all components of the crawler at once."""
+        """Do nothing: the table is closed once for all components of the crawler."""
 
     def retrieve_response(self, spider: Spider, request: Request) -> Response | None:
         """Return the stored page of *request* as a response.
 
-        None where it is not stored, as a whole, or not since `HTTPCACHE_EXPIRATION_SECS`.
+        None if it is not stored, is incomplete, or is older than `HTTPCACHE_EXPIRATION_SECS`.
         """
         if request.method != "GET":
             return None
         try:
             page = self._table.table.get(request.url, columns=["body"])
         except WebTableError as exc:
-            self._table.unread(request.url, exc)
+            self._table.count_unreadable(request.url, exc)
             return None
         if page is None or (self._expiration > 0 and _age(page.fetched_at) > timedelta(seconds=self._expiration)):
             return None
         return response_of(page, request)
 
     def store_response(self, spider: Spider, request: Request, response: Response) -> None:
-        """Have *response* stored; what cannot be is in the log and in the statistics."""
+        """Store *response*; failures are logged and counted in the statistics."""
         if request.method != "GET":
             return
         try:

@@ -1,4 +1,4 @@
-"""Captures of a crawl: pages of responses and back, and what stores all that reach a spider, and items that are one."""
+"""Conversion between responses and pages, and the components that store responses and items."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from scrapy.http import Request
 
 FROM_TABLE = "webtable"
-"""The flag of a response that was made of a stored page; it is not stored again."""
+"""The flag of a response made from a stored page; it is not stored again."""
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _CUT = {"dataloss", "download_stopped", "partial"}
-"""The flags of a response whose body is not whole."""
+"""The flags of a response whose body is incomplete."""
 
 _OF_THE_CONNECTION = {"content-encoding", "content-length", "set-cookie", "transfer-encoding"}
-"""Headers that say nothing of a stored body; cookies are joined, and another session's."""
+"""Headers that do not describe a stored body, and cookies, which are joined and belong to another session."""
 
 _FIELDS: Final = frozenset(Page.__struct_fields__)
 _NEEDED: Final = frozenset({"url", "body"})
 
 
 def page_of(response: Response) -> Page:
-    """Return *response* as a page that was fetched now; it is `truncated` where its body did not come whole."""
+    """Return *response* as a page fetched now, `truncated` if its body is incomplete."""
     page = Page.from_response(response, fetched_at=datetime.now(UTC))
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
 
 
 def is_redirect(response: Response) -> bool:
-    """Whether *response* leads elsewhere; Scrapy follows it, and no spider sees it."""
+    """Whether *response* is a redirect, which Scrapy follows and spiders do not see."""
     return response.status in _REDIRECTS
 
 
 def redirect_of(response: Response) -> Page:
-    """Return the redirect *response*, as it was downloaded, as a page; without its body where that is encoded."""
+    """Return the redirect *response*, as it was downloaded, as a page; without its body if that is encoded."""
     page = page_of(response)
     return replace(page, body=None) if "Content-Encoding" in response.headers else page
 
@@ -60,7 +60,7 @@ def redirect_of(response: Response) -> Page:
 def response_of(page: Page, request: Request, *flags: str) -> Response | None:
     """Return the stored *page* as the response to *request*, with `FROM_TABLE` and *flags*.
 
-    None where its body is not stored as a whole (any more).
+    None if its body is not stored, or is incomplete.
     """
     if page.truncated or (page.body is None and page.size):
         return None
@@ -75,21 +75,21 @@ def response_of(page: Page, request: Request, *flags: str) -> Response | None:
 
 
 class WebTableMiddleware:
-    """Stores every response, and every redirect that is followed, where `WEBTABLE_STORE_RESPONSES` is set.
+    """Stores every response, and every redirect that is followed, if `WEBTABLE_STORE_RESPONSES` is set.
 
-    Put it in front of the others (25), so that it is given the errors (404, 500) as well, which `HttpErrorMiddleware`
-    keeps from spiders. Where the store is slower than the web, what a spider makes of a response goes on when that was
-    taken to be stored, so the engine is held back. What cannot be stored is in the log and in the statistics.
+    Put it first among the spider middlewares (25), so that it also gets errors (404, 500), which `HttpErrorMiddleware`
+    keeps from spiders. The results of a callback are passed on when the response is in the buffer of the writer, so a
+    store that is slower than the crawl slows it down. Failures are logged and counted in the statistics.
     """
 
     def __init__(self, table: CrawlTable) -> None:
         self._table = table
         self._under_way: WeakKeyDictionary[Response, Future[None]] = WeakKeyDictionary()
-        """The puts of responses that their spider is at work on."""
+        """The pending puts of responses that spiders are processing."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of *crawler*; raises what keeps its table from being opened."""
+        """Return the middleware of *crawler*; raises the errors of opening its table."""
         if not crawler.settings.getbool("WEBTABLE_STORE_RESPONSES"):
             raise NotConfigured
         made = cls(CrawlTable.of(crawler))
@@ -97,12 +97,12 @@ class WebTableMiddleware:
         return made
 
     def response_downloaded(self, response: Response) -> None:
-        """Have *response* put where it is a redirect: those that are followed come to no spider."""
+        """Put *response* if it is a redirect: those that are followed do not reach a spider."""
         if is_redirect(response):
             self._table.put_soon(redirect_of(response))
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Have *response* put."""
+        """Put *response*."""
         if FROM_TABLE in response.flags or is_redirect(response):
             return
         try:
@@ -113,8 +113,8 @@ class WebTableMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Yield *result*, when *response* was taken."""
-        if self._table.is_behind:
+        """Yield *result* after *response* was accepted by the writer."""
+        if self._table.is_full:
             await self._taken(response)
         async for one in result:
             yield one
@@ -122,8 +122,8 @@ class WebTableMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> AsyncIterator[Any] | None:
-        """Hold back the *exception* of a callback as its results are, where *response* was not taken yet."""
-        return self._raised(response, exception) if self._table.is_behind else None
+        """Delay the *exception* of a callback, like results, until *response* was accepted."""
+        return self._raised(response, exception) if self._table.is_full else None
 
     async def _raised(self, response: Response, exception: Exception) -> AsyncIterator[Any]:
         await self._taken(response)
@@ -135,16 +135,16 @@ class WebTableMiddleware:
     async def _taken(self, response: Response) -> None:
         putting = self._under_way.pop(response, None)
         if putting is not None:
-            # What went wrong is logged and counted, and no fault of the spider.
+            # The failure is logged and counted; it is not an error of the spider.
             with suppress(WebTableError):
-                await self._table.taken(putting)
+                await self._table.wait_for(putting)
 
 
 class WebTablePipeline:
     """Stores the items that are pages: a `Page`, a response, or an item (a dict, a dataclass …) with `url` and `body`.
 
-    Of the latter the fields that pages have are stored. What is no page passes. An item goes on when it was taken to be
-    stored; one that cannot be raises, which Scrapy logs.
+    Of other items than pages those fields are stored that a page has. Items that are not pages are passed on. A page is
+    passed on after the writer has accepted it; one that cannot be stored raises, which Scrapy logs.
     """
 
     def __init__(self, table: CrawlTable) -> None:
@@ -152,11 +152,11 @@ class WebTablePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of *crawler*; raises what keeps its table from being opened."""
+        """Return the pipeline of *crawler*; raises the errors of opening its table."""
         return cls(CrawlTable.of(crawler))
 
     async def process_item(self, item: Any, spider: Spider | None = None) -> Any:
-        """Return *item*, when it was taken to be stored, where it is a page."""
+        """Return *item*; if it is a page, after the writer has accepted it."""
         page = _page_in(item)
         if page is not None:
             await self._table.put(page)

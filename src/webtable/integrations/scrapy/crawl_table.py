@@ -1,4 +1,4 @@
-"""The table of a crawler and its one writer, for all components of that crawler: its settings, and its counts."""
+"""The table and the writer that all components of a crawler share, with their settings and counts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _ATTRIBUTE = "_webtable"
 THREADS = 8
 
 MOST_WAITING = 16
-"""How many pages wait for their turn before spiders wait for it."""
+"""How many pages may wait to be put before spiders have to wait."""
 
 PUBLISHED_EVERY = 1.0
-"""How many seconds the counts in the statistics are behind at most, while pages come."""
+"""The longest delay, in seconds, of the counts in the statistics."""
 
 MOST_LOGGED = 100
-"""How many pages that were not stored are named in the log; all are counted."""
+"""How many failed pages are named in the log; all are counted."""
 
 _WRITER = {
     "WEBTABLE_BUFFER_BYTES": int,
@@ -53,14 +53,14 @@ _WRITER = {
     "WEBTABLE_DEADLINE": float,
     "WEBTABLE_SPOOL": str,
 }
-"""What `WebTable.writer` takes, by the names of the settings."""
+"""The options of `WebTable.writer`, by the names of the settings."""
 
 _KNOWN = {*_WRITER, "WEBTABLE_URI", "WEBTABLE_CREATE", "WEBTABLE_OPEN", "WEBTABLE_STORE_RESPONSES", "WEBTABLE_THREADS"}
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """Which table a crawler has, what opens it, what makes its writer, and how many of its reads are made at once."""
+    """The settings of a crawler: its table, the options to open it and to make its writer, and the concurrent reads."""
 
     url: str = field(repr=False)
     opening: dict[str, Any] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class TableSettings:
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
-        """Return what *settings* say; raises `InvalidArgument` for one that is missing, unknown or of another type."""
+        """Return those of webtable in *settings*; raises `InvalidArgument` for a missing, unknown or wrong one."""
         if unknown := sorted(name for name in settings if name.startswith("WEBTABLE_") and name not in _KNOWN):
-            raise InvalidArgument(f"{unknown[0]} is no setting of webtable; there are {', '.join(sorted(_KNOWN))}")
+            raise InvalidArgument(f"{unknown[0]} is not a setting of webtable; there are {', '.join(sorted(_KNOWN))}")
         if not settings.get("WEBTABLE_URI"):
             raise InvalidArgument(
                 "the setting WEBTABLE_URI is missing: a file, as in 'crawl.db', or 'hbase://host:9090/table'"
@@ -90,7 +90,7 @@ def _argument(name: str) -> str:
 
 
 def _as(kind: type[Any], name: str, value: object) -> Any:
-    """Return *value*, which is text where it comes from the command line, as of *kind*."""
+    """Return *value*, which is text if it comes from the command line, converted to *kind*."""
     try:
         return kind(value)
     except (TypeError, ValueError) as exc:
@@ -105,7 +105,7 @@ def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
 
 
 class CrawlCounts:
-    """Counts of pages that were put, and how long it took until they were stored. May be used by many threads."""
+    """Counts of pages that were put, and of the time until they were stored. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -116,7 +116,7 @@ class CrawlCounts:
         self._seconds = 0.0
         self._longest = 0.0
 
-    def told(self, began: float, receipt: Future[PageOutcome]) -> None:
+    def count(self, began: float, receipt: Future[PageOutcome]) -> None:
         """Count the page of *receipt*, which was put at *began* (`time.monotonic`)."""
         error = receipt.exception()
         if error is not None:
@@ -131,7 +131,7 @@ class CrawlCounts:
             self._longest = max(self._longest, seconds)
 
     def failed(self, url: str, error: BaseException) -> None:
-        """Count the page *url*, which is not stored because of *error*."""
+        """Count the page *url*, which was not stored because of *error*."""
         with self._lock:
             self._failed[type(error).__name__] += 1
             number = self._failed.total()
@@ -139,7 +139,7 @@ class CrawlCounts:
             _log.error("not stored: %s: %s", url[:200], error)
 
     def publish(self, stats: StatsCollector) -> None:
-        """Write the counts into *stats*; to be called in the thread that these belong to."""
+        """Write the counts into *stats*; to be called in the thread to which they belong."""
         with self._lock:
             found: dict[str, float] = {
                 "webtable/stored": self._stored,
@@ -155,10 +155,10 @@ class CrawlCounts:
 
 
 async def finished(future: Future[T]) -> T:
-    """Return what becomes of *future*; meanwhile the loop of asyncio goes on, or Twisted's reactor where it has none.
+    """Wait for *future* without blocking the loop of asyncio, or the reactor of Twisted without one; return its result.
 
-    Scrapy runs coroutines as tasks where there is such a loop, and as Deferreds elsewhere; none can await what the
-    other has.
+    Scrapy runs coroutines as tasks if there is such a loop, else as Deferreds; neither can await the objects of the
+    other.
     """
     try:
         asyncio.get_running_loop()
@@ -168,7 +168,7 @@ async def finished(future: Future[T]) -> T:
 
 
 def _fired(future: Future[T]) -> Deferred[T]:
-    # Imported where it is needed: the import installs the default one where there is none yet.
+    # Imported here because the import installs the default reactor if there is none yet.
     from twisted.internet import reactor
 
     deferred: Deferred[T] = Deferred()
@@ -185,11 +185,11 @@ def _fired(future: Future[T]) -> Deferred[T]:
 
 
 class CrawlTable:
-    """The table that a crawler's settings name; `CrawlTable.of(crawler)` is the same one for each of its components.
+    """The table in the settings of a crawler; `CrawlTable.of(crawler)` is the same object for all of its components.
 
-    It is opened as the first component asks for it, before anything is requested, so that a crawl whose table is not
-    there does not begin. Behind that nothing blocks the reactor: pages are put in one thread, in their order, and reads
-    are made in some others. With the spider the writer is flushed, and all is closed.
+    The first component opens it before any request, so that a crawl whose table is missing does not begin. After that
+    nothing blocks the reactor: pages are put in one thread, in order, and reads use a few other threads. When the
+    spider is closed, the writer is flushed and everything is closed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -203,7 +203,7 @@ class CrawlTable:
             raise
         self._crawler = crawler
         self._published = 0.0
-        # A deque, for two threads count by it.
+        # A deque, because two threads use it.
         self._waiting: deque[str] = deque()
         self._putting = ThreadPoolExecutor(1, "webtable-scrapy-put")
         self._reading = ThreadPoolExecutor(settings.threads, "webtable-scrapy-read")
@@ -211,49 +211,49 @@ class CrawlTable:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the table of *crawler*, opened where it is not yet; raises what `webtable.open` does."""
+        """Return the table of *crawler*, opened if it is not yet; raises as `webtable.open` does."""
         made: Self | None = vars(crawler).get(_ATTRIBUTE)
         if made is None:
             made = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return made
 
     async def put(self, page: Page) -> None:
-        """Have *page* taken to be stored, and return when it is; waits, where the buffer of the writer is full.
+        """Put *page* into the writer; waits while its buffer is full.
 
         Raises as `webtable.Writer.put` does.
         """
-        await self.taken(self.put_soon(page))
+        await self.wait_for(self.put_soon(page))
 
-    async def taken(self, putting: Future[None]) -> None:
-        """Return when a page of `put_soon` was taken; raises what it was not taken for."""
+    async def wait_for(self, putting: Future[None]) -> None:
+        """Wait for the result of `put_soon`; raises its error."""
         await finished(putting)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether so many pages wait to be taken that whoever puts more should wait as well."""
+    def is_full(self) -> bool:
+        """Whether so many pages are waiting that whoever puts more should wait."""
         return len(self._waiting) > MOST_WAITING
 
     def put_soon(self, page: Page) -> Future[None]:
-        """Have *page* put after those before it; what keeps it from being stored is counted, and in the future."""
+        """Queue *page* to be put; an error is counted, and raised by the future."""
         if time.monotonic() > self._published + PUBLISHED_EVERY:
             self.publish()
         try:
             self._waiting.append(page.url)
             return self._putting.submit(self._put, page)
-        except RuntimeError:  # the threads have ended
+        except RuntimeError:  # the threads have been ended
             self._waiting.pop()
-            error = WriteFailed(f"{page.url[:200]} came behind the end of its spider")
+            error = WriteFailed(f"{page.url[:200]} arrived after its spider was closed")
             self.outcomes.failed(page.url, error)
             putting: Future[None] = Future()
             putting.set_exception(error)
             return putting
 
     async def read(self, question: Callable[[WebTable], T]) -> T:
-        """Return what *question* says of the table, asked in a thread."""
+        """Return *question* of the table, called in a thread."""
         return await finished(self._reading.submit(question, self.table))
 
-    def unread(self, url: str, error: Exception) -> None:
-        """Count a page that could not be read, which is then fetched as if it were not stored."""
+    def count_unreadable(self, url: str, error: Exception) -> None:
+        """Count a page that could not be read and is therefore fetched."""
         _log.warning("not read: %s: %s", url[:200], error)
         self._crawler.stats.inc_value("webtable/unread")
 
@@ -263,11 +263,11 @@ class CrawlTable:
         self.outcomes.publish(self._crawler.stats)
 
     async def close(self) -> None:
-        """Store what was put, and close the table; what could not be stored is in the log, and counted."""
+        """Flush the writer and close the table; failures are logged and counted."""
         try:
             await finished(self._putting.submit(self._close))
         except RuntimeError:
-            return  # it is closed: the spider was stopped twice
+            return  # closed already: the spider was stopped twice
         self._putting.shutdown(wait=False)
         self._reading.shutdown(wait=False)
         self.publish()
@@ -280,10 +280,10 @@ class CrawlTable:
         except Exception as exc:
             self.outcomes.failed(page.url, exc)
             raise
-        receipt.add_done_callback(partial(self.outcomes.told, began))
+        receipt.add_done_callback(partial(self.outcomes.count, began))
 
     def _close(self) -> None:
         try:
             self.table.close()
-        except Exception as exc:  # noqa: BLE001 - the spider is closed all the same, and so are its other components
+        except Exception as exc:  # noqa: BLE001 - the spider and its other components are closed in any case
             _log.error("%s: %s", self.table.name, exc)

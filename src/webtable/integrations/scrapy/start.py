@@ -1,4 +1,4 @@
-"""Spiders that begin with what their table knows: pages that are linked and not stored yet, and pages that are old."""
+"""A spider that starts from its table: with linked URLs that are not stored yet, and with old pages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ AT_ONCE = 500
 
 
 class WebTableStart(scrapy.Spider):
-    """A spider whose first requests are its start URLs, then the old pages of the table, then what is not stored yet.
+    """A spider whose first requests are its start URLs, then the old pages of the table, then URLs not stored yet.
 
-    The latter two are of `allowed_domains`, or of the whole table where there are none. They are read in a thread, some
-    hundred at a time, and the next when the crawler has nothing else to do. What was fetched by then comes no more.
+    The latter two are limited to `allowed_domains`, if there are any. They are read in a thread, some hundred at a
+    time, when the crawler has nothing else to do. URLs that were fetched in the meantime are left out.
     """
 
     outdated_after: timedelta | None = None
-    """How old a page is that is fetched again; by default none is."""
+    """The age from which a page is fetched again; by default no page is."""
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the requests of `start_urls`, then those of `outdated_requests` and `discovered_requests`."""
@@ -44,11 +44,11 @@ class WebTableStart(scrapy.Spider):
                 yield request
 
     async def outdated_requests(self, age: timedelta, domain: str | None = None) -> AsyncIterator[scrapy.Request]:
-        """Yield requests for the pages of *domain* whose last capture has at least that *age*.
+        """Yield requests for the pages of *domain* whose last capture is at least *age* old.
 
         Raises as `webtable.WebTable.outdated` does.
         """
-        # One moment for all batches: a token belongs to its question.
+        # One time for all batches: a token is valid for the same question only.
         since = datetime.now(UTC) - age
 
         def read(after: str | None, table: WebTable) -> Batch[Page]:
@@ -70,7 +70,7 @@ class WebTableStart(scrapy.Spider):
             yield scrapy.Request(url)
 
     async def _asked(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
-        """Yield what the batches have that *read* gives after each token."""
+        """Yield the items of all batches, which *read* returns for each token."""
         table = CrawlTable.of(self.crawler)
         after: str | None = None
         while True:
