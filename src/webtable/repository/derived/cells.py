@@ -1,9 +1,9 @@
-"""What a batch of pages writes into the indexes: new entries before the pages, removals after them.
+"""Derived cells of a batch of pages: new entries, written before the pages, and removals, made after them.
 
-The order is what keeps the indexes from lying. Entries come first, so that no page is ever stored without them. What no
-longer holds goes last, and with the timestamp of the capture that it was made for: an entry that somebody else has
-written for a later capture in the meantime survives. For that every capture writes all its entries under its own date,
-also those that were there already. A writer that is killed leaves entries that do not hold; readers drop those.
+The order keeps the indexes complete. Entries come first, so that no page is ever stored without them. Outdated entries
+are removed last, and with the timestamp of the capture that they were made for, so that an entry that another writer
+has written for a later capture meanwhile survives. For that, every capture writes all its entries under its own date,
+even those that exist already. A writer that is killed leaves outdated entries; readers drop them.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 
 class PageChange(NamedTuple):
-    """A page of a batch (its *owner* is its place there) that takes the place of what was stored *before*."""
+    """A page that replaces the page stored *before*; *owner* is its place in the batch."""
 
     owner: int
     row: bytes
     before: Page | None
     page: Page
     former: Sequence[Link] | None = None
-    """The links of *before*, where that is in the same batch and not yet stored."""
+    """The links of *before*, if it is in the same batch and not stored yet."""
     is_repeated: bool = False
-    """Whether the very capture was stored already."""
+    """Whether the same capture was stored already."""
     is_concurrent: bool = False
-    """Whether somebody else has stored a capture of it meanwhile: its inlinks are written again."""
+    """Whether another writer has stored a capture of the page meanwhile: its inlinks are written again."""
 
     @property
     def brings_content(self) -> bool:
-        """Whether the page has other content than what was stored before, and so may have other links."""
+        """Whether the content of the page differs from the content before, so that its links may differ."""
         page, before = self.page, self.before
         if (
             self.is_concurrent
@@ -56,22 +56,22 @@ class PageChange(NamedTuple):
             or page.content_at != before.content_at
         ):
             return True
-        return page.outlink_count != before.outlink_count  # a repeat was there before its content
+        return page.outlink_count != before.outlink_count  # a capture that repeats it was stored before the content
 
 
 @dataclass(slots=True)
 class DerivedCells:
-    """Cells of other rows that go with the pages of a batch: to be written before them, or removed after them."""
+    """Cells in other rows that belong to the pages of a batch: to be written before them, or removed after them."""
 
     puts: dict[str, dict[bytes, list[NewCell]]] = field(default_factory=lambda: defaultdict(dict))
-    """By table and row: the cells."""
+    """The cells, by table and row."""
     owned: list[tuple[int, str, Sequence[bytes]]] = field(default_factory=list)
-    """By owner, a page: a table, and the rows there whose cells it must not be stored without."""
+    """An owner, which is a page, a table, and the rows there that must be written before the page is stored."""
     removals: list[tuple[int, str, Delete | Put]] = field(default_factory=list)
-    """Each with its owner and its table; a put where something is kept as history."""
+    """An owner, a table, and the change there: a delete, or a put that keeps a former link as history."""
 
     def put(self, owner: int, table: str, rows: Sequence[bytes], cells: Iterable[NewCell]) -> None:
-        """Take *cells*, one for each of *rows*; of two in one place the one with the later timestamp counts."""
+        """Add *cells*, one for each of *rows*; of two in one place the one with the later timestamp is written."""
         puts = self.puts[table]
         for row, cell in zip(rows, cells, strict=False):
             if row in puts:
@@ -81,14 +81,14 @@ class DerivedCells:
         self.owned.append((owner, table, rows))
 
     def remove(self, owner: int, table: str, change: Delete | Put) -> None:
-        """Take a change to be made once the page of *owner* is stored."""
+        """Add a change to be made once the page of *owner* is stored."""
         self.removals.append((owner, table, change))
 
 
 def add_entries(
     derived: DerivedCells, changes: Iterable[PageChange], maintained: Iterable[Maintained], key: WebKey
 ) -> dict[int, WebTableError]:
-    """Add the entries of *changes* to *derived*, and return, by owner, why a page has none: an index has failed."""
+    """Add the entries of *changes* to *derived*, and return the errors of pages for which an index failed, by owner."""
     errors: dict[int, WebTableError] = {}
     indexes = [(one.index, one.table) for one in maintained]
     if not indexes:
@@ -112,7 +112,7 @@ def add_entries(
 
 
 class DerivedCellWriter:
-    """Writes derived, several tables at once."""
+    """Writes derived cells, to several tables at once."""
 
     def __init__(self, store: Store, indexes: Indexes) -> None:
         self._store = store
@@ -124,11 +124,11 @@ class DerivedCellWriter:
         self._threads.close()
 
     def put(self, derived: DerivedCells, maintained: Iterable[Maintained]) -> dict[int, WebTableError]:
-        """Write what comes before the pages, and return why a page must not be stored, by owner.
+        """Write the cells that come before the pages, and return the errors of pages that must not be stored, by owner.
 
-        The entries are those of *maintained*: no page is refused for one of these that was dropped in the meantime.
+        The entries belong to the indexes *maintained*; an error of one that was dropped meanwhile refuses no page.
         """
-        # In the order of their keys: so they lie beside each other where they are stored, and come there in few pieces.
+        # In the order of their keys, so that neighbours are written together, in few pieces.
         rows = {table: sorted(cells) for table, cells in derived.puts.items() if cells}
         puts = {table: [_put(row, derived.puts[table][row]) for row in some] for table, some in rows.items()}
         refused: dict[str, dict[bytes, WebTableError]] = {}
@@ -143,7 +143,7 @@ class DerivedCellWriter:
         }
 
     def remove(self, derived: DerivedCells, stored: Sequence[bool]) -> None:
-        """Remove what no longer holds for the pages that are *stored*; what stays is a hint that readers drop."""
+        """Remove outdated cells of the pages that are *stored*; readers drop those that stay."""
         changes: dict[str, list[Delete | Put]] = defaultdict(list)
         for owner, table, change in derived.removals:
             if stored[owner]:
@@ -157,7 +157,7 @@ class DerivedCellWriter:
         return [self._write(table, some) for table, some in changes.items()]
 
     def _is_dropped(self, index: Maintained) -> bool:
-        """Whether *index* was dropped in the meantime, also where it was added again: then it is another one."""
+        """Whether *index* was dropped meanwhile; one that was dropped and added again is another index."""
         now = self._indexes.read().get(index.name)
         return now is None or now.state.added != index.state.added
 

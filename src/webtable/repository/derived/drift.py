@@ -1,4 +1,4 @@
-"""Comparing hints with their pages: what all comparisons do (they look twice, count, mend), and that of histories."""
+"""Drift, the difference between derived data and pages: its report, the base of all comparisons, that of histories."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 EXAMPLES = 20
 """How many differences a report shows."""
 AT_ONCE = 10_000
-"""How many differences are looked at once more together."""
+"""How many differences are checked again together."""
 PIECE = 500
 
 
@@ -38,10 +38,10 @@ PIECE = 500
 class Drift:
     """How an index differs from its table, as of a moment.
 
-    So many `pages` and `entries` were looked at. `missing` and `stale` are the differences, and `crossed` pages whose
-    newest capture disagrees with their history, since two writers stored captures of them at once; `repaired` tells how
-    many of them are mended. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be read,
-    so nothing is known of their entries: they are found again by `WebTable.verify`. `examples` names some of all.
+    `pages` and `entries` were compared. The differences are `missing` and `stale` entries, and `crossed` pages, whose
+    newest capture disagrees with their history because two writers stored captures of them at once; `repaired` is how
+    many of them were repaired. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be
+    read, so their entries are unknown; `WebTable.verify` finds these rows. `examples` has some of all.
     """
 
     index: str
@@ -58,17 +58,17 @@ class Drift:
 
     @property
     def differences(self) -> int:
-        """How many differences there are, mended or not."""
+        """How many differences there are, repaired or not."""
         return self.missing + self.stale + self.crossed
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no difference, and no row that cannot be read."""
+        """Whether there are neither differences nor unreadable rows."""
         return not self.differences and not self.damaged
 
 
 class DriftCheckpoint(msgspec.Struct):
-    """What was found when the pass *kind* had come to the row `position`, and the passes before it to their ends."""
+    """The drift that was found up to the row `position` of the pass `kind`, all passes before it included."""
 
     kind: str
     position: bytes
@@ -76,7 +76,7 @@ class DriftCheckpoint(msgspec.Struct):
 
 
 class SourcedCell(NamedTuple):
-    """A cell that is an entry or an inlink, and the row of the page that it comes from."""
+    """A derived cell, an entry or an inlink, with the row of the page that it is derived from, its source."""
 
     table: str
     row: bytes
@@ -85,10 +85,13 @@ class SourcedCell(NamedTuple):
 
 
 class DriftComparison:
-    """A comparison of hints with the pages that they come from."""
+    """A comparison of derived data with the pages that it is derived from.
+
+    Differences are checked again after *settle* seconds: meanwhile writers complete the batches that they are storing.
+    """
 
     position = b""
-    """The last row that the present pass has looked at."""
+    """The last row that the current pass has compared."""
 
     def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         self._frame = frame
@@ -105,9 +108,9 @@ class DriftComparison:
         kind: str,
         journal: Journal[DriftCheckpoint] | None = None,
     ) -> Iterator[None]:
-        """Count what is *found* and *still* is so a moment later, and mend it; with a pause after each piece.
+        """Count, and repair, the differences *found* that are *still* there a moment later; yields after each piece.
 
-        The *journal* keeps how far it has come.
+        The *journal* records the progress.
         """
         suspects: list[SourcedCell] = []
         for some in found:
@@ -138,7 +141,7 @@ class DriftComparison:
             drift.repaired += len(places[at : at + PIECE])
 
     def _readable(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
-        """Yield what is no damaged row, and count those that are."""
+        """Yield the values that are not damaged rows, and count the damaged ones."""
         drift = self._drift
         for one in found:
             if not isinstance(one, DamagedRow):
@@ -151,12 +154,12 @@ class DriftComparison:
                 drift.examples.append(f"damaged: {one}")
 
     def write(self, places: Sequence[SourcedCell], kind: str) -> None:
-        """Mend differences of one kind."""
+        """Repair differences of one kind."""
         now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
             changes = [_mended(place, kind, now) for place in places if place.table == table]
             errors = self._frame.store.write(table, changes)
-            # Where a store cannot remove a single cell, a delete hides up to its date, as that of its page did.
+            # If a store cannot remove a single cell, the delete hides all up to its date, like the delete of its page.
             again = [
                 replace(change, exact=False)
                 for change, error in zip(changes, errors, strict=True)
@@ -170,7 +173,7 @@ class DriftComparison:
 def _mended(place: SourcedCell, kind: str, now: int) -> Put | Delete:
     if kind == "missing":
         return Put(place.row, [place.cell])
-    # What is dated ahead of the clock goes by itself, and hides nothing that is put until then: see `removals`.
+    # A cell dated in the future is removed alone, so that the delete hides nothing put before then: see `removals`.
     timestamp = place.cell.timestamp
     return Delete(place.row, timestamp, [place.cell.column], exact=timestamp > now)
 
@@ -184,7 +187,7 @@ Mend = Callable[[Sequence[bytes]], None]
 
 
 class HistoryComparison(DriftComparison):
-    """A comparison of all pages with their own versions; *mend_pages* mends those that disagree."""
+    """A comparison of all pages with their own versions; *mend_pages* repairs those that disagree."""
 
     def __init__(
         self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool, mend_pages: Mend
@@ -196,11 +199,11 @@ class HistoryComparison(DriftComparison):
         self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
 
     def run(self) -> Iterator[None]:
-        """Compare, with a pause after each piece of the work."""
+        """Compare; yields after each piece of the work."""
         yield from self.mend(self._crossed(), self._still_crossed, "crossed")
 
     def write(self, places: Sequence[SourcedCell], kind: str) -> None:
-        """Mend pages."""
+        """Repair pages."""
         del kind
         self._mend_pages([place.row for place in places])
 

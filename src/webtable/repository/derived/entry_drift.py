@@ -1,4 +1,4 @@
-"""Comparing the entries of an index with the pages of its table, both ways."""
+"""The comparison of the entries of an index with the pages of its table, in both directions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EntryComparison(DriftComparison):
         self._is_link = found.keeps_inlinks
 
     def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Iterator[None]:
-        """Compare what is left after what is *begun*, with a pause after each piece of the work."""
+        """Compare, continuing after *begun*; yields after each piece of the work."""
         if begun is None or begun.kind == "missing":
             missing = self._missing_entries(begun.position if begun else b"")
             yield from self.mend(missing, self._still_missing, "missing", journal)
@@ -49,7 +49,7 @@ class EntryComparison(DriftComparison):
 
     def _missing_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
-        rows = self._behind(self._frame.table, after, columns)
+        rows = self._rows_after(self._frame.table, after, columns)
         while piece := list(islice(rows, PIECE)):
             self.position = piece[-1].key
             self._drift.pages += sum(self._frame.codec.columns.page in row.cells for row in piece)
@@ -66,7 +66,7 @@ class EntryComparison(DriftComparison):
         return self._expected_in(row for row in found if row is not None)
 
     def _expected_in(self, rows: Iterable[Row]) -> list[SourcedCell]:
-        """Return the entries that *rows* should have, as far as they can be read."""
+        """Return the entries that the readable ones of *rows* should have."""
         return [place for places in self._readable(map(self._each_expected, rows)) for place in places]
 
     def _each_expected(self, row: Row) -> list[SourcedCell] | DamagedRow:
@@ -96,18 +96,18 @@ class EntryComparison(DriftComparison):
         ]
 
     def _absent(self, places: Sequence[SourcedCell]) -> list[SourcedCell]:
-        """Return those of *places* in the index that have no cell."""
+        """Return those of *places* that have no cell in the index."""
         rows = list(dict.fromkeys(place.row for place in places))
         found = self._frame.store.read(self._entries, rows, Wanted([INDEX_COLUMN]))
         there = {row.key for row in found if row is not None}
         return [place for place in places if place.row not in there]
 
-    def _behind(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[Row]:
+    def _rows_after(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[Row]:
         keys = KeyRange().after(after) if after else KeyRange()
         return self._frame.store.scan(table, [keys], Wanted(columns))
 
     def _stale_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
-        rows = self._behind(self._entries, after, [INDEX_COLUMN])
+        rows = self._rows_after(self._entries, after, [INDEX_COLUMN])
         while piece := list(islice(rows, PIECE)):
             self.position = piece[-1].key
             self._drift.entries += len(piece)
@@ -120,7 +120,7 @@ class EntryComparison(DriftComparison):
         return self._unconfirmed([row for row in found if row is not None])[0]
 
     def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[SourcedCell], int]:
-        """Return those of *entries* whose pages have moved on, and how many have pages that are not there yet."""
+        """Return the stale ones of *entries*, whose pages have changed, and how many belong to pages not stored yet."""
         if not self._index.names_pages:
             return [], 0
         stale, pending, named = [], 0, []
@@ -129,7 +129,7 @@ class EntryComparison(DriftComparison):
             if place.source:
                 named.append(place)
             else:
-                stale.append(place)  # nobody will ever write such an entry
+                stale.append(place)  # no writer will ever write such an entry
         columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
         found = self._frame.store.read(self._frame.table, [place.source for place in named], Wanted(columns))
         for place, row in zip(named, found, strict=True):
@@ -140,7 +140,7 @@ class EntryComparison(DriftComparison):
                     continue
                 latest = None if row is None else self._latest(row, place.row)
             except DamagedRow:
-                continue  # it is counted where the pages are read
+                continue  # it is counted when the pages are compared
             if latest is None or latest <= place.cell.timestamp:
                 pending += 1
             elif latest < self._until:
@@ -148,7 +148,7 @@ class EntryComparison(DriftComparison):
         return stale, pending
 
     def _named(self, entry: Row) -> SourcedCell:
-        """Return *entry* with the row of the page that it names, which is empty where it is no entry."""
+        """Return *entry* with the row of the page that it names, empty if it is not a valid entry."""
         try:
             source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
         except ValueError:
@@ -157,7 +157,7 @@ class EntryComparison(DriftComparison):
         return SourcedCell(self._entries, entry.key, cell, source)
 
     def _latest(self, row: Row, entry: bytes) -> int | None:
-        """Return the date of what *entry* is made from, as *row* has it now."""
+        """Return the date of the data in *row* from which *entry* is derived."""
         if self._is_link and place_of(entry).startswith(b"inlinks_"):
             counts = self._frame.codec.counts(row)
             return milliseconds(counts.counted_at) if counts and counts.counted_at else None

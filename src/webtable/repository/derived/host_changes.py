@@ -1,4 +1,4 @@
-"""What is to be counted of hosts, kept in bounded memory however much it is, and the pages in many spans of keys."""
+"""Changed rows of hosts, kept in bounded memory until their pages are counted, and a reader of the pages in spans."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 MOST_BYTES: Final = 32 * 2**20
-"""How much memory changes may take before they are joined, about; twice as much more while they are put in order."""
+"""About how much memory changes may take before they are joined; sorting them takes twice as much more."""
 _A_ROW: Final = 75
-"""The bytes that a row takes there beside its name, about, and so does each end of a span."""
+"""About how many bytes a row, or an end of a span, takes there besides its key."""
 _A_SPAN: Final = 70
-"""What the pair of both ends takes beside them."""
+"""The bytes that the pair of both ends takes besides them."""
 _CUTS: Final = 4
-"""Of how many of 256 rows the part after them is another one."""
+"""How many of 256 rows begin a new part."""
 PART_ROWS: Final = 256 // _CUTS
-"""How many rows a part has in the mean."""
+"""How many rows a part has on average."""
 
 Span = tuple[bytes, bytes]
-"""The first row that has changed, and the last one: where it is one alone, both are that row."""
+"""The first and the last row that have changed; the same row twice if only one has."""
 
 
 class HostChange(NamedTuple):
-    """What is to be counted of one host: the *spans* of its rows, or (*is_whole*) all of them."""
+    """The rows of one host that are to be counted: those in *spans*, or all of them if it *is_whole*."""
 
     host: str
     spans: Sequence[Span]
@@ -46,30 +46,30 @@ class HostChange(NamedTuple):
 
 @dataclass(slots=True)
 class HostChanges:
-    """What is to be counted: rows whose page came, went or has another size, and hosts of which all is counted."""
+    """Rows to be counted, whose page is new, deleted or has another size, and hosts to be counted as a *whole*."""
 
     key: WebKey
     damage: Damage
-    """Told of rows that are no row keys."""
+    """Gets the rows that are not valid row keys."""
     whole: set[str] = field(default_factory=set)
     weight: int = 0
-    """How much memory the changes take, in bytes."""
+    """How many bytes of memory the changes take."""
     _rows: set[bytes] = field(default_factory=set)
     _spans: list[Span] = field(default_factory=list)
 
     def add(self, rows: Iterable[bytes], whole: Iterable[str] = ()) -> None:
-        """Take *rows*, and the hosts of which the *whole* is to be counted."""
+        """Add *rows*, and the hosts that are to be counted as a *whole*."""
         rows, whole = set(rows) - self._rows, set(whole) - self.whole
         self._rows |= rows
         self.whole |= whole
         self.weight += sum(_A_ROW + len(one) for one in (*rows, *whole))
 
     def join(self) -> None:
-        """Take less memory: keep the first and the last row of those that no cut divides.
+        """Free memory: join neighbouring rows that no cut divides to spans of a first and a last row.
 
-        Between these may be rows, and whole parts, that have not changed. Where most rows of a host have, as when it is
-        stored first, these are few; where few have, most of the host is read for them. Each row at which a part begins
-        stays the first of its span.
+        A span may contain rows, and whole parts, that have not changed. These are few if most rows of a host have
+        changed, as when it is first stored; if few have, most of the host is read for them. A row at which a part
+        begins stays the first of its span.
         """
         joined: list[Span] = []
         before = ""
@@ -85,9 +85,9 @@ class HostChanges:
         self.weight = _A_SPAN * len(self._spans) + sum(_A_ROW + len(one) for one in chain(self._rows, ends, self.whole))
 
     def of_hosts(self) -> Iterator[HostChange]:
-        """Yield what is to be counted of each host."""
+        """Yield the changes of each host."""
         left, spans = set(self.whole), self._by_rows()
-        if self.key.salt.source == "url":  # else the rows of a host stand beside each other
+        if self.key.salt.source == "url":  # with other salts the rows of a host are neighbours
             spans = iter(sorted(spans))
         for host, some in groupby(spans, key=itemgetter(0)):
             yield HostChange(host, [span for _, span in some], host in left)
@@ -97,7 +97,7 @@ class HostChanges:
 
     def _by_rows(self) -> Iterator[tuple[str, Span]]:
         """Yield the spans with their hosts, in the order of their rows."""
-        host, stop = "", b"\x00"  # the rows up to there are of the same host, which need not be read from each
+        host, stop = "", b"\x00"  # rows before *stop* have the same host, so their keys need not be decoded
         for first, last in sorted([*self._spans, *((row, row) for row in self._rows)]):
             if stop and first >= stop:
                 try:
@@ -107,28 +107,28 @@ class HostChanges:
                     self.damage.add(DamagedRow(first, None, f"the queue: {exc}"))
                     continue
                 if keys is None:
-                    self.damage.add(DamagedRow(first, None, f"the queue: the row is none of {host}"))
+                    self.damage.add(DamagedRow(first, None, f"the queue: the row does not belong to {host}"))
                     continue
                 stop = keys.stop
             yield host, (first, last)
 
 
 def is_cut(row: bytes) -> bool:
-    """Whether a part begins at the page with the key *row*: so it is with one of 64."""
+    """Whether a part begins at the page with the key *row*, as it does at one row of 64."""
     return hashlib.md5(row, usedforsecurity=False).digest()[0] < _CUTS
 
 
 Sized = tuple[bytes, int]
-"""The key of a page, and the bytes of its body."""
+"""The key of a page, and the size of its body in bytes."""
 MOST_BETWEEN = 16
-"""How many rows that nobody asked for a scan goes through to the next span; opening another one costs as much."""
+"""How many rows outside the spans a scan may read before the next span; opening another scan costs as much."""
 MOST_ALONE = 4
-"""After how many scans that came to no second span each span gets its own."""
+"""After how many successive scans that reached only one span each span gets its own scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanReader:
-    """Reads the pages of one web table; rows that cannot be read are reported to *damage*."""
+    """Reads the pages in spans of keys of one web table; unreadable rows are added to *damage*."""
 
     frame: Frame
     damage: Damage
@@ -156,7 +156,7 @@ class SpanReader:
             yield from self._scan(spans)
 
     def _near(self, spans: Sequence[KeyRange], at: int) -> Generator[Row, None, int]:
-        """Yield the rows of the spans from the place *at* on that one scan comes to, and return the next place."""
+        """Yield the rows of the spans that one scan from the place *at* reaches, and return the place after them."""
         between = 0
         for row in self._scan([KeyRange(spans[at].start, spans[-1].stop)]):
             while at < len(spans) and spans[at].stop and row.key >= spans[at].stop:

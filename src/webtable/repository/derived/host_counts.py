@@ -1,16 +1,16 @@
-"""Counting the pages of hosts, in parts of some 64 neighbouring rows: those are counted again whose rows have changed.
+"""Counts of the pages of hosts, in parts of about 64 neighbouring rows, so that only changed parts are counted again.
 
-A part begins where the rows of a host begin (below each salt that it has), and at each page whose row key hashes to a
-cut. So the pages alone say what the parts are: whoever counts the same pages comes to the same parts, without knowing
-of others that count. Each is a cell of the host's entry in the host index:
+A part begins where the rows of a host begin (with each of its salts), and at each page whose row key hashes to a cut.
+So the parts depend on the pages alone: concurrent counts of the same pages arrive at the same parts without knowing of
+each other. Each part is a cell of the host's entry in the host index:
 
-    ref:part-{row key}      the pages from this key on up to the next part, and their bytes
+    ref:part-{row key}      the pages from this key up to the next part, and their bytes
     ref:counts              the sum of all parts
 
-A cell is written under a moment that was over before its rows were read. So of two that count the one with the later
-moment stays, which has seen all that the other was to count; and a batch that is counted twice, or by two at once, is
-the same as one that was counted once. Only clocks that differ can leave a count wrong where two count the same host at
-the same time; it is right again when a page near by changes, or by a rebuild of the host index.
+The timestamp of a cell is a moment that had passed before its rows were read. So of two concurrent counts the one with
+the later moment stays, which has read all changes that the other had to count; and counting a batch twice, or twice at
+once, gives the same result as counting it once. Only if clocks differ can a count be wrong after two concurrent counts
+of the same host. It becomes right again when a page near by changes, or when the host index is rebuilt.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ from webtable.store.rows import Wanted
 
 HOSTS_AT_ONCE = 100
 MOST_PAGES = 100_000
-"""How many pages are in memory at once; where hosts have more, each is read by itself and none is kept."""
+"""How many pages are in memory at once; if hosts have more, each host is read by itself, and no pages are kept."""
 PAGE_BYTES = 200
-"""What the key of a page and its size take there, about."""
+"""About how many bytes the key of a page and its size take in memory."""
 PIECE = 10_000
 _FAMILY = b"ref"
 _PART = b"part-"
 _PARTS = KeyRange(_PART, b"part.")
 REPORT_EVERY = 1_000
-"""After how many pages it is told how many were read."""
+"""After how many pages the progress is reported."""
 
 Tally = tuple[int, int]
-"""How many pages, and how many bytes their bodies have."""
+"""The number of pages, and the bytes of their bodies."""
 NONE: Tally = 0, 0
 
 
 class HostPart(msgspec.Struct, frozen=True):
-    """What was counted of a part of a host."""
+    """The pages of a part of a host, and the bytes of their bodies."""
 
     pages: int
     bytes: int
@@ -67,12 +67,12 @@ _PART_VALUES = JSONValue(HostPart)
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The parts of a host as they are stored, by the keys at which they begin, and the newest of their timestamps."""
+    """The stored parts of a host, by the keys at which they begin, and the newest of their timestamps."""
 
     parts: Mapping[bytes, Tally]
     newest: int
     is_damaged: bool = False
-    """Whether a part cannot be read: all of them are counted then."""
+    """Whether a part cannot be read; then all parts are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class HostCounter:
     frame: Frame
     damage: Damage
     on_pages: Callable[[int], None] | None = None
-    """Told after some pages how many more were read."""
+    """Called from time to time with the number of pages read since the last call."""
 
     def count(self, changes: HostChanges) -> int:
-        """Count what has changed, write the sums to the entries of the hosts, and return how many hosts these are."""
+        """Count the parts that have changed, write the sums to the entries of the hosts, and return how many hosts."""
         hosts = filter(self._is_host, changes.of_hosts())
         total = 0
         while some := list(islice(hosts, HOSTS_AT_ONCE)):
@@ -102,7 +102,7 @@ class HostCounter:
         return total
 
     def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Tally]]:
-        """Return the parts of each of *hosts* that have changed, of pages that are read for all of them at once."""
+        """Return the changed parts of each of *hosts*, whose pages are read together."""
         counts = [host.counted() for host in hosts]
         asked = {place: next(count) for place, count in enumerate(counts)}
         done: dict[int, dict[bytes, Tally]] = {}
@@ -117,24 +117,24 @@ class HostCounter:
         return [done[place] for place in range(len(hosts))]
 
     def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
-        """Return the pages in the spans that each has *asked* for, those of several in one scan if they are few."""
+        """Return the pages in the spans that each host has *asked* for, in one scan for all if they are few."""
         pages = SpanReader(self.frame, self.damage)
         found: dict[int, list[Sized]] = {place: [] for place in asked}
         spans = sorted((keys, place) for place, some in asked.items() for keys in some)
         starts = [keys.start for keys, _ in spans]
         if len(asked) > 1:
-            for count, page in enumerate(self._told(pages.read([keys for keys, _ in spans]))):
+            for count, page in enumerate(self._reported(pages.read([keys for keys, _ in spans]))):
                 if count == MOST_PAGES:
                     break
                 found[spans[bisect_right(starts, page[0]) - 1][1]].append(page)
             else:
                 return found
-        return {place: self._told(pages.read(some)) for place, some in asked.items()}
+        return {place: self._reported(pages.read(some)) for place, some in asked.items()}
 
-    def _told(self, pages: Iterator[Sized]) -> Iterator[Sized]:
+    def _reported(self, pages: Iterator[Sized]) -> Iterator[Sized]:
         if self.on_pages is None:
             return pages
-        return _telling(pages, self.on_pages)
+        return _reporting(pages, self.on_pages)
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
@@ -192,19 +192,19 @@ class _Host:
 
     @property
     def weight(self) -> int:
-        """Return about how many bytes the pages take that are to be read; nobody knows how many a whole host has."""
-        a_part = PART_ROWS if self._stored else 1  # where nothing is stored yet, all that there is has changed
+        """About how many bytes of memory the pages to be read take; for a whole host the maximum is assumed."""
+        a_part = PART_ROWS if self._stored else 1  # if nothing was counted yet, the changes are all rows of the host
         return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._spans) * a_part)
 
     def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Tally]]:
-        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are gone.
+        """Return the parts with changes, as they are now; a part that no longer exists has 0 pages.
 
-        Yields the keys of the pages that it needs for that, and is sent these.
+        Yields the key ranges of the pages that it needs, and is sent these pages.
         """
         stored = self._stored
         moved = {first for first, _ in self._spans if is_cut(first)} | (set(stored) if self._is_whole else set())
         while True:
-            # A part that began at a row which has changed may be none any more: then the one before goes on.
+            # A part that began at a changed row may no longer exist: then the part before it continues.
             bounds = sorted({*self._starts, *(stored.keys() - moved)})
             touched = {bisect_right(bounds, row) - 1 for row in moved}
             for first, last in self._spans:
@@ -216,15 +216,15 @@ class _Host:
             gone = ends.difference(cuts, self._starts)
             if not gone:
                 break
-            # Somebody deletes their pages just now: what is before and after such a cut is one part.
+            # The pages of these cuts are being deleted: the parts before and after such a cut become one.
             moved |= gone
         past = {row for row in moved if is_cut(row) and row not in cuts}
-        # Also where nothing is stored yet: somebody who began to read before may write it later.
+        # Even if nothing is stored yet: a count that began to read earlier may write it later.
         emptied = past | {bounds[at] for at in touched} | (set(stored) if self._is_whole else set())
         return dict.fromkeys(emptied, NONE) | {start: tally for start, tally in parts.items() if tally != NONE}
 
     def _span(self, bounds: Sequence[bytes], at: int) -> KeyRange:
-        """Return the keys of a part, with the first one of the next, which tells whether that still begins there."""
+        """Return the key range of a part with the first key of the next, to see whether that still begins there."""
         stop = self._ranges[bisect_right(self._starts, bounds[at]) - 1].stop
         return KeyRange(bounds[at], min([stop, *(bound + b"\0" for bound in bounds[at + 1 : at + 2])]))
 
@@ -232,9 +232,9 @@ class _Host:
 def _tallied(
     pages: Iterable[Sized], bounds: Sequence[bytes], counting: Sequence[int]
 ) -> tuple[dict[bytes, Tally], set[bytes]]:
-    """Count *pages* to the parts that begin at the *bounds* with the places *counting*.
+    """Count *pages* into the parts that begin at the *bounds* with the places *counting*.
 
-    Where a page is a cut that is not among the bounds a part begins as well. Returns the parts, and all cuts.
+    A part also begins at a page that is a cut but not one of the bounds. Returns the parts, and all cuts.
     """
     parts: dict[bytes, Tally] = dict.fromkeys((bounds[at] for at in counting), NONE)
     cuts: set[bytes] = set()
@@ -251,7 +251,7 @@ def _tallied(
     return parts, cuts
 
 
-def _telling(pages: Iterator[Sized], on_pages: Callable[[int], None]) -> Iterator[Sized]:
+def _reporting(pages: Iterator[Sized], on_pages: Callable[[int], None]) -> Iterator[Sized]:
     count = 0
     for count, page in enumerate(pages, 1):
         yield page
@@ -261,7 +261,7 @@ def _telling(pages: Iterator[Sized], on_pages: Callable[[int], None]) -> Iterato
 
 
 def _over(newest: int) -> int:
-    """Return a moment above *newest*, in epoch milliseconds, when it is over: what is read now has all up to it."""
+    """Wait until a moment later than *newest* is over, and return it in epoch milliseconds; reads see all up to it."""
     now = now_in_milliseconds()
     moment = max(now, newest + 1)
     clock.sleep(min(moment + 1 - now, 5) / 1000)

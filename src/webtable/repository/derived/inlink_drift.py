@@ -1,8 +1,7 @@
-"""Comparing the inlinks of a table with the outlinks of its pages, both ways.
+"""The comparison of the inlinks of a table with the outlinks of its pages, in both directions.
 
-All pages are read once, and all inlinks once, each to sums (`LinkSums`), by which two sides are compared of which
-neither fits into memory. Where these say that there are differences, both are read once more to find them, and only the
-links that may be one are looked up.
+Neither side fits into memory, so all pages and all inlinks are read once, to compare sums of them (`LinkSums`). If the
+sums differ, both are read again to find the differences, and only links in sums that differ are looked up.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
     from webtable.store import Cell
 
 CELLS_ASKED = 5_000
-"""Of how many cells it is asked at once whether they are there, some of which nobody needs: rows times columns."""
+"""How many cells, rows times columns, are looked up in one call; some of these are not needed."""
 PLACE_BYTES = 400
-"""What a place takes in memory beside its bytes."""
+"""The memory that a place takes besides its bytes."""
 
 
 class InlinkComparison(DriftComparison):
-    """A comparison of all inlinks with the pages that make them."""
+    """A comparison of all inlinks with the pages that have these links."""
 
     def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         super().__init__(frame, drift, damage, settle=settle, apply=apply)
@@ -48,7 +47,7 @@ class InlinkComparison(DriftComparison):
         self._sums = LinkSums()
 
     def run(self) -> Iterator[None]:
-        """Compare, with a pause after each piece of the work."""
+        """Compare; yields after each piece of the work."""
         yield from self._add_up()
         if self._sums.are_even():
             return
@@ -56,7 +55,7 @@ class InlinkComparison(DriftComparison):
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
     def write(self, places: Sequence[SourcedCell], kind: str) -> None:
-        """Mend differences of one kind, and have the links of their rows counted again."""
+        """Repair differences of one kind, and have the links of their rows counted again."""
         entered = self._queue.entered({place.row for place in places})
         self._queue.write([entered])
         super().write(places, kind)
@@ -82,7 +81,7 @@ class InlinkComparison(DriftComparison):
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
-        """Yield the rows that are linked to, each with its inlinks or with some of them."""
+        """Yield the rows with inlinks, each with its inlinks or some of them."""
         found = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
@@ -92,7 +91,7 @@ class InlinkComparison(DriftComparison):
             yield self._without_cell(some)
 
     def _odd_inlinks(self, page: Page) -> Iterator[SourcedCell]:
-        """Yield the inlinks that *page* makes and that may be missing."""
+        """Yield the inlinks of *page* that may be missing."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         if timestamp >= self._until:
             return
@@ -106,9 +105,9 @@ class InlinkComparison(DriftComparison):
         return self._without_cell(made)
 
     def _made_by(self, page: Page | DamagedRow | None, places: Sequence[SourcedCell]) -> Iterator[SourcedCell]:
-        """Yield those of *places* that *page* makes, as it makes them now."""
+        """Yield those of *places* for which *page* has a link now, with the cell for that link."""
         if page is None or isinstance(page, DamagedRow):
-            return  # a damaged one is counted where all pages are read
+            return  # a damaged one is counted when all pages are read
         targets, timestamp = Targets(page.outlinks or ()), milliseconds(hints_at(page))
         for place in places:
             link = targets.link_to(self._frame.key.url_of(place.row))
@@ -133,12 +132,12 @@ class InlinkComparison(DriftComparison):
         return [place for place in stale if (place.row, place.cell.column) in there]
 
     def _stale_among(self, places: Sequence[SourcedCell]) -> tuple[list[SourcedCell], int]:
-        """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
-        stale = [place for place in places if not place.source]  # nobody will ever write such an inlink
+        """Return the inlinks whose pages no longer have the link, and how many belong to captures not stored yet."""
+        stale = [place for place in places if not place.source]  # no writer will ever write such an inlink
         pending, pageless = 0, []
         for some, page in self._by_page([p for p in places if p.source and p.cell.timestamp < self._until]):
             if isinstance(page, DamagedRow):
-                continue  # it is counted where all pages are read
+                continue  # it is counted when all pages are read
             if page is None:
                 pageless += some
                 continue
@@ -152,7 +151,7 @@ class InlinkComparison(DriftComparison):
         return stale + old, pending + len(pageless) - len(old)
 
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the dates of links without a page: that is what a deletion which was cut short has left."""
+        """Return the dates of links without a page, which an interrupted delete has left, by row."""
         rows, urls = list(dict.fromkeys(sources)), self._frame.codec.columns.urls
         dates = {}
         for some in together((row, 0) for row in rows):
@@ -173,7 +172,7 @@ class InlinkComparison(DriftComparison):
             yield from zip(map(by_source.__getitem__, some), pages, strict=True)
 
     def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
-        """Return an inlink with the row of the page that it names, which is empty where it names none."""
+        """Return an inlink with the row of the page that it names, empty if that is not a page."""
         try:
             self._frame.key.url_of(row)
             source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
@@ -203,7 +202,7 @@ def _some_at_once(places: Iterable[SourcedCell]) -> Iterator[list[SourcedCell]]:
 
 
 def _asked_together(places: Iterable[SourcedCell]) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Yield rows and columns in which *places* are: those of pages with the same links are asked for together."""
+    """Yield the rows and columns of *places*, those of pages with the same links together."""
     by_row: dict[bytes, list[bytes]] = defaultdict(list)
     for place in places:
         by_row[place.row].append(place.cell.column)
@@ -226,11 +225,11 @@ GROUPS: Final = 2**20
 
 
 class LinkSums:
-    """What is left of the links of two sides, in groups by their hash: 0 in each group in which both have the same.
+    """Sums of the links of two sides, in groups by hash: 0 in each group in which both sides have the same links.
 
-    A side adds each of its links once. What both have added is as if nobody had, so only links that one side alone has
-    leave something, and a few that happen to be in a group with them. That two such links leave nothing takes hashes of
-    64 bits that are the same.
+    Each side adds each of its links once, and links of both sides cancel out. So only groups with links of one side
+    alone are not 0, and links of both sides that happen to be in such a group are looked up too. Two links of one side
+    can only cancel out if their 64-bit hashes are equal.
 
     >>> sums = LinkSums()
     >>> for row, column in [(b"a", b"x"), (b"b", b"x"), (b"a", b"x")]:
@@ -248,7 +247,7 @@ class LinkSums:
         self._left[link % GROUPS] ^= link
 
     def is_odd(self, row: bytes, column: bytes) -> bool:
-        """Whether this inlink may be one that one side alone has."""
+        """Whether only one side may have this inlink."""
         return self._left[hash((row, column)) % GROUPS] != 0
 
     def are_even(self) -> bool:

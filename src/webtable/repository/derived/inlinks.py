@@ -1,7 +1,7 @@
 """Inlinks as cells: a row of the web table has a column for each page that links to it.
 
-    inlinks:https://example.com/        it links here now: the anchor text, and its rel after a zero byte
-    inlinks:-https://example.org/       it did once, up to the date of the cell
+    inlinks:https://example.com/        links here now: the anchor text, and its rel after a zero byte
+    inlinks:-https://example.org/       linked here in the past, up to the date of the cell
 
 Like index entries they are derived data: the outlinks of the linking page decide whether they hold. The inlinks of many
 rows are read in one call, those of a row with many inlinks in several.
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 PAST = b"-"
 MOST_REMEMBERED = 8_192
 LONGEST_REMEMBERED = 255
-"""Of how many URLs that were linked to last the row is remembered, and how long they may be."""
+"""For how many URLs that were linked to last the row is cached, and how long these URLs may be."""
 CURRENT_SOURCES = KeyRange(PAST + b"\xff", b"")
 PAST_SOURCES = KeyRange(PAST, PAST + b"\xff")
 
 
 class InlinkCells:
-    """How the inlinks of one web table are written."""
+    """The cells of the inlinks of one web table."""
 
     def __init__(self, table: str, family: bytes, key: WebKey) -> None:
         self.table = table
         self.family = family
         row_of = partial(_row_of, key)
-        # The pages of a site have most of their links in common.
+        # The pages of a site share most of their links.
         self._row_of, self._known_row_of = row_of, lru_cache(maxsize=MOST_REMEMBERED)(row_of)
 
     def add_all(self, derived: DerivedCells, owner: int, page: Page, links: Iterable[Link]) -> set[bytes]:
-        """Add to *derived* the inlinks that *links* of *page* make, and return the rows that they are in."""
+        """Add to *derived* the inlinks for *links* of *page*, and return their rows."""
         rows = self.rows(links)
         self._put(derived, owner, page, milliseconds(hints_at(page)), rows)
         return set(rows)
@@ -59,16 +59,16 @@ class InlinkCells:
         return self.family + b":" + source.encode()
 
     def past_column(self, source: str) -> bytes:
-        """Return the column of the page *source*, which linked here once."""
+        """Return the column of the page *source*, which linked here in the past."""
         return self.family + b":" + PAST + source.encode()
 
     def add(
         self, derived: DerivedCells, owner: int, page: Page, before: Page | None, old: Iterable[Link]
     ) -> set[bytes]:
-        """Add to *derived* what becomes of the inlinks when *page* takes the place of what was stored *before*.
+        """Add to *derived* the changes of inlinks when *page* replaces the page stored *before*, whose links are *old*.
 
-        *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written again where
-        the page says so (`inlinks_at`), or where their anchor or rel is another one.
+        Returns the rows that gain or lose an inlink. Unchanged inlinks are written again if the page says so
+        (`inlinks_at`), or if their anchor or rel has changed.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
         timestamp = milliseconds(hints_at(page))
@@ -79,9 +79,9 @@ class InlinkCells:
         return gone.keys() | (links.keys() - stored.keys())
 
     def add_again(self, derived: DerivedCells, owner: int, page: Page, old: Iterable[Link]) -> set[bytes]:
-        """Do what `add` does for a *page* that is put again as it is stored; *old* are the links of the content before.
+        """Do the same as `add` for a *page* whose same capture is put again; *old* are the links of the content before.
 
-        All its inlinks are written, so that none is missing, but under the date when they were written last.
+        All its inlinks are written, so that none is missing, under the date when they were last written.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
         is_older = page.content_at is not None and page.content_at < page.fetched_at
@@ -121,9 +121,9 @@ class InlinkCells:
         now: int,
         gone_at: int | None = None,
     ) -> None:
-        """Add to *derived* that the page *source* links to the page at *row* no more: the link becomes history.
+        """Add to *derived* that the page *source* no longer links to the page at *row*: the link becomes history.
 
-        It went away at *gone_at*, *now* by default; *before* is the page as it was when it had the link.
+        It was removed at *gone_at*, by default *now*; *before* is the page with the link.
         """
         past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
         derived.remove(owner, self.table, Put(row, [past]))
@@ -132,7 +132,7 @@ class InlinkCells:
             derived.remove(owner, self.table, delete)
 
     def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
-        """Return *links* by the rows that they lead to; those that lead to no web page are left out."""
+        """Return *links* by the rows of their targets, without links to URLs that cannot be pages."""
         rows: dict[bytes, Link] = {}
         for link in links:
             row = (self._known_row_of if len(link.url) <= LONGEST_REMEMBERED else self._row_of)(link.url)
@@ -159,19 +159,19 @@ def inlink_value(link: Link) -> bytes:
 
 
 def link_of(url: str, value: bytes) -> Link:
-    """Return the link to *url* that `inlink_value` was given."""
+    """Return the link to *url* with the stored *value*, made by `inlink_value`."""
     anchor, _, rel = value.decode("utf-8", "replace").partition("\0")
     return Link(url, anchor, rel)
 
 
 def is_only_self(url: str, links: Iterable[Link]) -> bool:
     """Whether all *links* of the page *url* lead to itself."""
-    # Mostly the first link leads elsewhere, and nothing more is looked at.
+    # Usually the first link leads elsewhere, and no other is checked.
     return not any(link.url != url and canonical_or_none(link.url) != url for link in links)
 
 
 def with_self_links(page: Page) -> Page:
-    """Return *page*, where its links are here, as one that has only links to itself where that is so."""
+    """Return *page* with `only_self_links` set from its links, if it has them."""
     if page.outlinks is None:
         return page
     is_only = bool(page.outlinks) and is_only_self(page.url, page.outlinks)
@@ -179,13 +179,13 @@ def with_self_links(page: Page) -> Page:
 
 
 class Targets:
-    """The links of a page by the canonical URLs that they lead to."""
+    """The links of a page by the canonical URLs of their targets."""
 
     def __init__(self, links: Sequence[Link]) -> None:
         self._links = links
 
     def link_to(self, url: str) -> Link | None:
-        """Return the first of the links that leads to the canonical *url*; one that is written so comes first."""
+        """Return the first link to the canonical *url*, preferably one that is written exactly so."""
         return self._as_written.get(url) or self._others.get(url)
 
     @cached_property
@@ -194,7 +194,7 @@ class Targets:
 
     @cached_property
     def _others(self) -> dict[str, Link]:
-        # Nearly all links are written as their targets are called, so that most pages are not asked for these.
+        # Nearly all links are written as canonical URLs, so that these are rarely needed.
         return _first((canonical_or_none(link.url) or "", link) for link in self._links)
 
 
@@ -208,8 +208,8 @@ def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
 def inlinks_of(
     store: Store, table: str, family: bytes, rows: Sequence[bytes], sources: KeyRange = CURRENT_SOURCES
 ) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
-    """Yield the inlinks of each of *rows* as they are now, or from other *sources*, without their values.
+    """Yield the inlinks of each of *rows*, without their values; the current ones, or those from other *sources*.
 
-    As `cells_of` does: a row comes once at least, and again for each further piece of its inlinks.
+    Like `cells_of` this yields each row at least once, and once more for each further piece of its inlinks.
     """
     return cells_of(store, table, family, rows, sources, keys_only=True)

@@ -1,8 +1,8 @@
-"""Counting who links to a page: from the keys of its inlinks, in pieces.
+"""Counts of the inlinks of a page, made from the keys of its inlinks, a piece at a time.
 
-Counts are written as a capture is: the new entry of the link index first, then the count, then the old entry is
-removed. So two that count at once do no harm, and a run that is cut short is done again by the next one. What that has
-to remove stands in the queue where the three are no transaction: the counts whose entries are about to change.
+Counts are written like captures: the new entry of the link index first, then the count, then the old entry is removed.
+So concurrent counts do no harm, and an interrupted run is repeated by the next one. Where the three writes are not one
+transaction, the counts whose entries will change are in the queue first, so that the next run can remove these entries.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LinkCounter:
-    """Counts the inlinks of pages of one web table; rows that cannot be read are reported to *damage*."""
+    """Counts the inlinks of pages of one web table; unreadable rows are added to *damage*."""
 
     frame: Frame
     damage: Damage
 
     def count(self, rows: Sequence[bytes], tried: Mapping[bytes, Collection[int]]) -> None:
-        """Count the links to *rows*, and write what they are now.
+        """Count the links to *rows*, and write the counts.
 
-        *tried* are the counts of rows whose entries a run that was cut short may have left.
+        *tried* has earlier counts of rows, whose entries an interrupted run may have left.
         """
         column = self.frame.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
         found = self.frame.store.read(self.frame.table, rows, Wanted([column]))
         before = [self._before(stored) if stored else None for stored in found]
-        # Above the last count also where the clock of the machine that made it is ahead of this one's.
+        # Later than the last count, even if the clock of the machine that made it is ahead of this one's.
         last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
         counted_at = _later(_now(), last)
         made = zip(rows, before, self._counts(urls, counted_at), strict=True)
@@ -80,7 +80,7 @@ class LinkCounter:
 
     @contextmanager
     def _announced(self, counts: Sequence[tuple[bytes, int]]) -> Iterator[None]:
-        """Leave *counts* in the queue where the block is cut short, for the next run to remove their entries."""
+        """Keep *counts* in the queue during the block; if it is interrupted, the next run removes their entries."""
         queue = RecountQueue(self.frame.store, self.frame.table)
         entered = [queue.counting(counts)] if counts else []
         queue.write(entered)
@@ -88,14 +88,14 @@ class LinkCounter:
         queue.remove([CountedBatch(one.row, one.cells[0].timestamp) for one in entered])
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
-        """Return *row* with its URL, or the error where it is no row key."""
+        """Return *row* with its URL, or an error if it is not a valid row key."""
         try:
             return row, self.frame.key.url_of(row)
         except KeyFormatError as exc:
             return DamagedRow(row, None, f"the queue: {exc}")
 
     def _before(self, stored: Row) -> LinkCounts | None:
-        """Return the last counts of a row: none but their date is known of those that cannot be read."""
+        """Return the last counts of a row; empty ones if they cannot be read."""
         try:
             return self.frame.codec.counts(stored)
         except DamagedRow as exc:
@@ -114,12 +114,12 @@ class LinkCounter:
 
 
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
-    """Return the entries of the link index that *counts* of the row *key*, which is without its salt, make."""
+    """Return the entries of the link index for *counts* of the row with the unsalted *key*."""
     return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
 
 
 class _SourceTally:
-    """The sources that link to one page, as they come."""
+    """The number of sources that link to one page, by kind."""
 
     def __init__(self, url: str) -> None:
         self._url = url.encode()
@@ -140,7 +140,7 @@ class _SourceTally:
 
 
 def _domain(url: bytes) -> str | None:
-    """Return the registered domain of *url*, None where it is no URL: readers leave such an inlink out."""
+    """Return the registered domain of *url*, or None if it is not a URL: readers ignore such an inlink."""
     parts = url.split(b"/", 3)
     if len(parts) != 4 or parts[0] not in (b"https:", b"http:"):
         return None

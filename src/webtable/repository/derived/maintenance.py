@@ -1,14 +1,14 @@
-"""The indexes of a table in use: how one is added, dropped, rebuilt, compared with its table and repaired.
+"""Maintenance of indexes while their table is in use: adding, dropping, rebuilding, comparing and repairing them.
 
-An index that is added is `building` first. From then on every writer writes its entries: one that has not heard of it
-when it begins a batch hears of it before the batch is acknowledged. So the rebuild has to read each row only once, and
-what it reads too early somebody else writes.
+An index that is added is `building` at first. From then on every writer writes its entries: a writer that does not know
+of it when it begins a batch learns of it before the batch is acknowledged. So the rebuild has to read each row only
+once; entries for rows that change after that are written by the writers.
 
-Two kinds of differences between an index and its table are drift. An entry is *missing* where a page has none that it
-should have: questions miss that page. An entry is *stale* where its page has moved on: questions read it in vain. A
-third kind is none: an entry that is not older than its page, or that has no page, belongs to a capture that is being
-stored just now, or to one whose writer was killed and that may be stored again. It must stay, because removing it would
-hide it from then on: a delete in HBase also hides what is put later with the same timestamp.
+Two kinds of differences between an index and its table are drift. An entry is *missing* if a page should have it and
+does not: questions miss that page. An entry is *stale* if its page has changed: questions read it in vain. An entry
+that is not older than its page, or that has no page, is not drift: it belongs to a capture that is being stored, or
+whose writer was killed and that may be stored again. It must stay, because a delete in HBase also hides cells that are
+put later with the same timestamp.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 PIECE = 500
 SAVE_SECONDS = 5.0
-"""How often a rebuild stores how far it has come."""
+"""How often a rebuild stores its progress."""
 
 
 class Maintenance:
-    """How an index of a table is added, dropped, rebuilt, verified and repaired while the table is in use.
+    """Adds, drops, rebuilds, verifies and repairs the indexes of a table in use.
 
-    Pages whose newest capture disagrees with their history are mended by *mend_pages*.
+    *mend_pages* repairs pages whose newest capture disagrees with their history.
     """
 
     def __init__(self, frame: Frame, mend_pages: Mend) -> None:
@@ -67,7 +67,7 @@ class Maintenance:
         known = self._frame.indexes.read()
         if name in known:
             phase = known[name].state.phase
-            raise InvalidArgument(f"{self._frame.name} has an index {name!r} already; it is {phase}")
+            raise InvalidArgument(f"{self._frame.name} already has an index {name!r}; it is {phase}")
         layout = self._frame.layouts.read()
         table = self._frame.table
         create_tables(self._frame.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
@@ -90,9 +90,9 @@ class Maintenance:
         found = self._frame.indexes.named(index)
         if found.state.phase == "retired":
             raise InvalidArgument(
-                f"{self._frame.name}: the index {index!r} is being dropped: index drop {index} ends that"
+                f"{self._frame.name}: the index {index!r} is being dropped; index drop {index} completes that"
             )
-        found.index.name  # noqa: B018 - raises where it cannot be used, also where there are no pages
+        found.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
         is_new = found.state.phase == "building"
         updater = Updater(self._frame)
         pages, saved = 0, clock.monotonic()
@@ -143,7 +143,7 @@ class Maintenance:
         return drift
 
     def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:
-        """Store how far a rebuild has come; raises `UnknownIndex` where the index was dropped in the meantime."""
+        """Store the progress of a rebuild; raises `UnknownIndex` if the index was dropped meanwhile."""
         now = self._frame.indexes.named(index).state
         if now.added != found.state.added or now.phase == "retired":
             raise UnknownIndex(f"{self._frame.name}: the index {index!r} was dropped while it was built")
@@ -165,7 +165,7 @@ class Maintenance:
 
 
 def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
-    """Write the entries of *pages*; for the link index their inlinks too. Raises the first error."""
+    """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
     derived = DerivedCells()
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
     errors = add_entries(derived, changes, [found], updater.frame.key)

@@ -1,8 +1,8 @@
-"""The queue of what is to be counted again, links to pages and pages of hosts: durable, a row for each batch.
+"""The queue of recounts, of links to pages and of pages of hosts: it is stored, with a row for each batch.
 
-A batch enters its rows before it writes any inlink, and marks them as done when it has written the last one. Only then
-they are counted, or once a writer that never came to it must be dead. A batch that is counted is removed; its key is
-its own, so that nothing that comes in meanwhile can be lost with it.
+A batch enters its rows before it writes any inlink, and marks them as done after the last one. Its rows are counted
+then, or ten minutes later, if its writer must have died. A counted batch is removed; its key is unique, so that no
+rows that are entered meanwhile are lost with it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 DEAD_AFTER_SECONDS = 600
-"""How old a batch is that is counted although its writer has not said that it is done."""
+"""The age at which a batch is counted although its writer has not marked it as done."""
 ROWS_A_CELL = 10_000
 BATCHES_AT_ONCE = 4
 """How many batches of the queue are read at once: each may have a hundred thousand rows."""
 REMOVED_AT_ONCE = 1_000
 MOST_LOOKED_AT = 1_000_000
-"""How many rows of the queue are read to say how many pages wait: that takes a second or so."""
+"""How many rows of the queue are read to find how many pages wait, which takes about a second."""
 
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
@@ -50,33 +50,33 @@ _decode = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 class QueuedBatch(NamedTuple):
-    """A batch in the queue: its key, its newest timestamp, and what is to be counted."""
+    """A batch in the queue: its key, its newest timestamp, and the rows and hosts to be counted."""
 
     key: bytes
     timestamp: int
     rows: Sequence[bytes]
-    """The rows whose inbound links are to be counted."""
+    """The rows whose inlinks are to be counted."""
     pages: Sequence[bytes]
-    """The rows whose page came, went or has another size: what is near them is counted for their hosts."""
+    """The rows whose page is new, deleted or has another size: the parts of their hosts are counted."""
     hosts: Sequence[str]
     """The hosts of which all pages are to be counted."""
     is_settled: bool
-    """Whether its writer has written all of it, or must be dead."""
+    """Whether its writer has written all of it, or must have died."""
     is_damaged: bool = False
-    """Whether some of it cannot be read: what that was to be counted for is lost."""
+    """Whether some of it cannot be read; the rows there are not counted."""
     row_columns: Sequence[bytes] = ()
-    """The columns that `rows` are stored in."""
+    """The columns in which `rows` are stored."""
     counted: Sequence[tuple[bytes, int]] = ()
-    """Rows with counts of links, whose entries a run that was cut short may have left."""
+    """Rows with counts of links, whose entries an interrupted run may have left."""
 
 
 class Pending(NamedTuple):
-    """How many pages wait to be counted for their hosts, each once, and how many hosts of which all pages do."""
+    """How many different pages wait to be counted for their hosts, and how many hosts wait as a whole."""
 
     rows: int
     hosts: int
     is_all: bool
-    """Whether that is all: not where more wait than are looked at, or some of it cannot be read."""
+    """Whether the numbers are exact; False if more wait than are read, or some cannot be read."""
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.hosts) or not self.is_all
@@ -87,7 +87,7 @@ class Pending(NamedTuple):
 
 
 class CountedBatch(NamedTuple):
-    """What is left to know of a batch that is counted: its key, and its newest timestamp."""
+    """A batch that was counted: its key, and its newest timestamp."""
 
     key: bytes
     timestamp: int
@@ -101,7 +101,7 @@ class RecountQueue:
         self.table = queue_table(table).name
 
     def entered(self, rows: Iterable[bytes], *, pages: Iterable[bytes] = (), hosts: Iterable[str] = ()) -> Put:
-        """Return the put that enters a batch: what is to be counted is as in `QueuedBatch`."""
+        """Return the put that enters a batch; the arguments are those of `QueuedBatch`."""
         now = now_in_milliseconds()
         cells = [*_row_cells(_ROWS, rows, now), *_row_cells(_PAGES, pages, now)]
         (packed,) = pack([msgspec.msgpack.encode(sorted(hosts))])
@@ -109,9 +109,9 @@ class RecountQueue:
         return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
 
     def counting(self, counts: Sequence[tuple[bytes, int]]) -> Put:
-        """Return the put that enters the counts of rows, old and new ones, whose entries a run is about to change.
+        """Return the put that enters the old and new counts of rows whose entries a run will change.
 
-        Where it is cut short the next run knows by that which entries it may have left.
+        If the run is interrupted, the next one finds there which entries it may have left.
         """
         entered = self.entered({row for row, _ in counts})
         (packed,) = pack([msgspec.msgpack.encode(sorted(counts))])
@@ -123,9 +123,9 @@ class RecountQueue:
         return Put(entered.row, [NewCell(_DONE, now_in_milliseconds(), b"")])
 
     def waiting(self, *, also_unfinished: bool = False) -> Iterator[QueuedBatch]:
-        """Return the batches that can be counted now; *also_unfinished* those whose writer may be at it still.
+        """Return the batches that can be counted now; with *also_unfinished* those whose writers may still be writing.
 
-        Which they are is settled now, not as they are read: what is done later may have links that no count has.
+        They are chosen now, not as they are read: a batch that is done later may have links that were not counted.
         """
         settled = self._done() | self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000)
         keys = sorted(settled | self._entered_before(now_in_milliseconds() + 1) if also_unfinished else settled)
@@ -134,7 +134,7 @@ class RecountQueue:
         return (_waiting(row, row.key in settled) for row in rows)
 
     def pending(self) -> Pending:
-        """Return how many pages and hosts wait to be counted, also of writers that are at it still."""
+        """Return how many pages and hosts wait to be counted, including those of writers that are still writing."""
         pages, hosts, looked_at, is_all = set[bytes](), set[str](), 0, True
         for batch in self.waiting(also_unfinished=True):
             pages.update(batch.pages)
@@ -147,7 +147,7 @@ class RecountQueue:
         return Pending(len(pages), len(hosts), is_all)
 
     def unfinished(self) -> int:
-        """Return how many batches wait whose writer must be dead: it has not said in ten minutes that it is done."""
+        """Return how many batches wait whose writer must have died: they were not marked as done in ten minutes."""
         return len(self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000) - self._done())
 
     def _done(self) -> set[bytes]:
@@ -167,21 +167,21 @@ class RecountQueue:
             self.write([Delete(batch.key, batch.timestamp) for batch in batches[at : at + REMOVED_AT_ONCE]])
 
     def remove_rows(self, batches: Iterable[QueuedBatch]) -> None:
-        """Remove the rows of *batches*, whose links are counted: what is to be counted of their hosts waits on.
+        """Remove the rows of *batches*, whose links are counted; their hosts still wait to be counted.
 
-        One that cannot be read stays as it is until it is removed, so that each run tells of it.
+        A batch that cannot be read stays until it is removed as a whole, so that each run reports it.
         """
         readable = [one for one in batches if one.row_columns and not one.is_damaged]
         self.write([Delete(one.key, one.timestamp, one.row_columns) for one in readable])
 
     def extent(self) -> tuple[int, int | None]:
-        """Return how many batches wait, and since when the oldest does, in epoch milliseconds."""
+        """Return how many batches wait, and since when the oldest has waited, in epoch milliseconds."""
         since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))]
         return len(since), min(filter(None, since), default=None)
 
 
 def _since(row: Row) -> int:
-    """Return since when a batch waits, in epoch milliseconds; 0 for a row that is none, which does not wait."""
+    """Return since when a batch has waited, in epoch milliseconds; 0 for a row that is not a batch."""
     digits = row.key[2:17]
     return int(digits) if digits.isdigit() and int(digits) < _LAST else 0
 

@@ -1,4 +1,4 @@
-"""A run over the queue: what it names is counted, the links in rounds and the pages of hosts after them."""
+"""A run over the queue of recounts, which counts links in rounds, and the pages of hosts after them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ ROWS_A_ROUND = 50_000
 MOST_JOINED = MOST_BYTES // 2
 """How much memory joined changes may take before they are counted."""
 A_HELD_BATCH = 300
-"""How much memory a batch takes that waits for its hosts to be counted."""
+"""How much memory a batch takes while it waits for its hosts to be counted."""
 MOST_REMEMBERED = 1_000_000
-"""Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
+"""How many counted rows a run remembers; others may be counted again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """What a run has counted: pages (and URLs that are none yet), hosts, and the batches that asked for it.
+    """What a run has counted: pages (including URLs that are not stored), hosts, and batches of the queue.
 
-    A host that was counted twice, as more waited than fits into memory, is there twice.
-    `damaged` is how many rows and batches were left out because they cannot be read: `repair_index("link")` has the
-    pages counted whose links it mends.
+    A host that was counted twice, because the changes did not fit into memory, is included twice. `damaged` is how
+    many rows and batches were skipped because they cannot be read; repairing the link index has their pages counted.
     """
 
     pages: int
@@ -49,7 +48,7 @@ class Recount:
 
 
 class _CountedHashes:
-    """What a run has counted, `MOST_REMEMBERED` at most, by hashes of 8 bytes each."""
+    """The values that a run has counted, up to `MOST_REMEMBERED`, as hashes of 8 bytes each."""
 
     def __init__(self) -> None:
         self._rounds: list[array[int]] = []
@@ -58,7 +57,7 @@ class _CountedHashes:
         new = sorted(map(hash, counted[: MOST_REMEMBERED - sum(map(len, self._rounds))]))
         if not new:
             return
-        # Small ones are put together, so that there are few to look into.
+        # Small arrays are merged, so that there are few to search.
         while self._rounds and len(self._rounds[-1]) <= len(new):
             new = sorted([*self._rounds.pop(), *new])
         self._rounds.append(array("q", new))
@@ -70,11 +69,11 @@ class _CountedHashes:
 
 
 class Refresh:
-    """One run over the queue of a web table, whose *indexes* say what is to be counted.
+    """One run over the queue of a web table, whose *indexes* determine what is counted.
 
-    The links of a round are counted in it, and its rows removed from the queue. Hosts are counted when what has changed
-    of them fills the memory that it may take, and at the end: the rows of one part of a host are in many batches, and
-    the part is read whole for one of them as for all.
+    The links of a round are counted at once, and its rows removed from the queue. Hosts are counted when their changes
+    fill the memory for them, and at the end: the changed rows of a part of a host are in many batches, and the part
+    needs to be read only once for all of them.
     """
 
     def __init__(
@@ -89,10 +88,10 @@ class Refresh:
         self._read = 0  # pages, to count those of hosts
         self._counted, self._whole = _CountedHashes(), _CountedHashes()
         self._changes = HostChanges(frame.key, damage)
-        self._held: list[CountedBatch] = []  # batches that wait for `_changes` alone
+        self._held: list[CountedBatch] = []  # batches that only wait for `_changes` to be counted
 
     def run(self, waiting: Iterator[QueuedBatch], queue: RecountQueue) -> Recount:
-        """Count what is *waiting* in *queue*, each page once, and return how much it was."""
+        """Count the batches *waiting* in *queue*, each page once, and return how much was counted."""
         for some in _rounds(waiting):
             self._batches += len(some)
             self._unreadable += sum(batch.is_damaged for batch in some)
@@ -101,7 +100,7 @@ class Refresh:
             done: list[QueuedBatch] = []
             held: list[QueuedBatch] = []
             for batch in (batch for batch in some if batch.is_settled):
-                (held if self._tells_of_hosts(batch) else done).append(batch)
+                (held if self._changes_hosts(batch) else done).append(batch)
             queue.remove(done)
             queue.remove_rows(held)
             self._held += [CountedBatch(batch.key, batch.timestamp) for batch in held]
@@ -114,7 +113,7 @@ class Refresh:
         self._count_hosts(queue)
         return Recount(self._pages, self._hosts, self._batches, self._unreadable + self._damage.count)
 
-    def _tells_of_hosts(self, batch: QueuedBatch) -> bool:
+    def _changes_hosts(self, batch: QueuedBatch) -> bool:
         return self._counts_pages and bool(batch.pages or batch.hosts)
 
     def _weight(self) -> int:
@@ -133,28 +132,28 @@ class Refresh:
             some = rows[at : at + ROWS_AT_ONCE]
             counter.count(some, tried)
             self._pages += len(some)
-            self._tell()
+            self._report()
 
     def _take_hosts(self, batches: Sequence[QueuedBatch]) -> None:
-        """Take what *batches* say of hosts."""
+        """Add the changes of hosts in *batches*."""
         for batch in batches:
             self._changes.add(batch.pages, (host for host in batch.hosts if host not in self._whole))
 
     def _count_hosts(self, queue: RecountQueue) -> None:
-        """Count what was taken of hosts, and remove the batches that have waited for it alone."""
-        self._hosts += HostCounter(self._frame, self._damage, self._tell).count(self._changes)
+        """Count the changes of hosts that were added, and remove the batches that waited for that."""
+        self._hosts += HostCounter(self._frame, self._damage, self._report).count(self._changes)
         self._whole.add(list(self._changes.whole))
         queue.remove(self._held)
         self._changes, self._held = HostChanges(self._frame.key, self._damage), []
 
-    def _tell(self, read: int = 0) -> None:
+    def _report(self, read: int = 0) -> None:
         self._read += read
         if self._on_progress is not None:
             self._on_progress(self._pages + self._read)
 
 
 def _rounds(waiting: Iterator[QueuedBatch]) -> Iterator[list[QueuedBatch]]:
-    """Yield the batches of the queue, several at once, as long as they do not have too many rows."""
+    """Yield the batches of the queue in groups of at most about `ROWS_A_ROUND` rows."""
     some: list[QueuedBatch] = []
     size = 0
     for batch in waiting:

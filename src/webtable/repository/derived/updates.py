@@ -1,4 +1,4 @@
-"""A writer's side of the indexes and of the link graph: what goes before the pages of a batch, and what after them."""
+"""Updates of derived data by writers: the cells that are written before the pages of a batch, and after them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FOREVER = 2**63 - 2
 
 
 class Updater:
-    """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index.
+    """Updates the indexes of one web table, and the inlinks of its pages if it has a link index.
 
-    Where somebody else keeps the inlinks, as a copy does, *with_inlinks* is False.
+    *with_inlinks* is False if inlinks are written by other means, as in a copy.
     """
 
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
@@ -48,17 +48,17 @@ class Updater:
         self.writer.close()
 
     def keeps_inlinks(self, indexes: Iterable[Maintained]) -> bool:
-        """Whether the inlinks of pages are to be kept for one of *indexes*."""
+        """Whether the inlinks of pages are maintained, for one of *indexes*."""
         return self._with_inlinks and any(one.keeps_inlinks for one in indexes)
 
     def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> BatchUpdate:
-        """Return what is to be done for *changes* in *indexes*, which were read before it was known what these are."""
+        """Return the update for *changes* in *indexes*, which were read before the changes were decided."""
         update = BatchUpdate(self, changes, indexes)
         update.add(indexes.values(), changes)
         return update
 
     def enter_removal(self, found: Row) -> Put | None:
-        """Enter into the queue what is to be counted when a row is removed, before any of it is; None for nothing."""
+        """Enter the recounts for a row that will be removed into the queue; returns None if there are no recounts."""
         indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.what_is_left(found)
         rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
         pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
@@ -69,11 +69,11 @@ class Updater:
         return entered
 
     def remove(self, found: Row, until: int, entered: Put | None) -> None:
-        """Remove the entries and inlinks of a row whose page is removed up to *until*, as was *entered*."""
+        """Remove the entries and inlinks of a row whose page was removed up to *until*, and mark *entered* as done."""
         indexes, derived = self.frame.indexes.read(), DerivedCells()
         (page, links), url = self.frame.pages.what_is_left(found), self.frame.key.url_of(found.key)
         for one in indexes.values():
-            # Where an index of the user's own fails, readers drop what it has.
+            # If an index that the user has defined fails, readers drop its entries.
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.frame.key.unsalted(found.key)):
@@ -88,7 +88,7 @@ class Updater:
             self.queue.write([self.queue.done(entered)])
 
     def former_links(self, changes: Sequence[PageChange]) -> dict[int, Sequence[Link]]:
-        """Return, by owner, the links that the pages had before; only of those whose links may be others now."""
+        """Return the former links of pages whose links may have changed, by owner."""
         former = [
             (change.owner, change.row, change.before)
             for change in changes
@@ -102,9 +102,9 @@ class Updater:
         return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
     def stored_links(self, changes: Sequence[PageChange]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
-        """Return, by owner, the links of captures that were there already, and those of the capture before each.
+        """Return the links of captures that were stored already, and those of the capture before each, by owner.
 
-        The writer of the capture may not have come to remove those of the one before.
+        The writer of the capture may have been killed before it removed those of the one before.
         """
         again = [change for change in changes if change.is_repeated]
         found = self.frame.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
@@ -113,23 +113,23 @@ class Updater:
 
 @dataclass(slots=True)
 class BatchUpdate:
-    """The update for one batch; its methods are called once each, in the order in which they stand here."""
+    """The update for one batch; its methods are called once each, in the order of their definition."""
 
     updater: Updater
     changes: Sequence[PageChange]
     indexes: dict[str, Maintained]
     derived: DerivedCells = field(default_factory=DerivedCells)
     touched: set[bytes] = field(default_factory=set)
-    """The rows whose inbound links are to be counted again."""
+    """The rows whose inlinks are to be counted again."""
     resized: set[bytes] = field(default_factory=set)
-    """The rows that are a page only now, or have another size: the pages of their hosts are to be counted again."""
+    """The rows whose page is new or has another size: the pages of their hosts are to be counted again."""
     asking: set[int] = field(default_factory=set)
-    """The owners of the pages that ask for it."""
+    """The owners of the pages that need these recounts."""
     errors: dict[int, WebTableError] = field(default_factory=dict)
     _entered: list[Put] = field(default_factory=list)
 
     def add(self, indexes: Iterable[Maintained], changes: Sequence[PageChange]) -> None:
-        """Take what *indexes* need of *changes*."""
+        """Add the cells of *changes* for *indexes*."""
         indexes = list(indexes)
         self.errors |= add_entries(self.derived, changes, indexes, self.updater.frame.key)
         if self.updater.keeps_inlinks(indexes):
@@ -153,14 +153,14 @@ class BatchUpdate:
                     self.asking.add(change.owner)
 
     def before_pages(self) -> dict[int, WebTableError]:
-        """Write the entries and inlinks, and return, by owner, why a page must not be stored."""
+        """Write the entries and inlinks, and return the errors of pages that must not be stored, by owner."""
         return self.errors | self._put()
 
-    def after_pages(self, stored: Sequence[bool], crossed: Collection[int] = ()) -> dict[int, WebTableError]:
-        """Do what comes after the pages; returns, by owner, why a page that is stored cannot be acknowledged.
+    def after_pages(self, stored: Sequence[bool], overtaken: Collection[int] = ()) -> dict[int, WebTableError]:
+        """Finish the update after the pages; returns errors of stored pages that must not be acknowledged, by owner.
 
-        Of the pages of *crossed*, by owner, somebody else has stored a later capture: no inlinks are removed for them,
-        for that one may have left them as they were.
+        No inlinks are removed for *overtaken* pages, of which another writer has stored a later capture: that capture
+        may have the same links.
         """
         if not self.changes:
             return {}
@@ -171,9 +171,9 @@ class BatchUpdate:
             failed |= self._put()
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        removals = [one for one in removals if one[0] not in crossed or one[1] != self.updater.frame.table]
+        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.updater.frame.table]
         self.updater.writer.remove(DerivedCells(removals=removals), lasting)
-        with suppress(WebTableError):  # then they are counted in ten minutes
+        with suppress(WebTableError):  # after an error they are counted in ten minutes
             self.updater.queue.write([self.updater.queue.done(entered) for entered in self._entered])
         return failed
 
@@ -184,7 +184,7 @@ class BatchUpdate:
         derived, self.derived = self.derived, DerivedCells(removals=self.derived.removals)
         failed: dict[int, WebTableError] = {}
         if asking:
-            # Before the inlinks themselves: a count too many does no harm.
+            # Before the inlinks themselves: an unnecessary recount does no harm.
             self._entered.append(self.updater.queue.entered(touched, pages=resized))
             try:
                 self.updater.queue.write(self._entered[-1:])
@@ -198,9 +198,9 @@ class BatchUpdate:
             self.asking.add(change.owner)
 
     def _add_new_indexes(self, changes: Sequence[PageChange]) -> bool:
-        """Take what indexes need that were added since they were read last; return whether there is one.
+        """Add the cells for indexes that were added since the indexes were last read; return whether there are any.
 
-        Their entries are looked after again: an index that is dropped and added meanwhile is a new one.
+        An index that was dropped and added again meanwhile counts as a new one.
         """
         known = {(name, one.state.added) for name, one in self.indexes.items()}
         now = self.updater.frame.indexes.read()

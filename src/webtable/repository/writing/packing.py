@@ -130,7 +130,7 @@ def _is_stored(page: Page, stored: Stored) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that is ready to be sent: its pages with their rows, its plan, its cells, and the changes of its hints.
+    """A batch that is ready to be sent: its pages with their rows, its plan, its cells, and its update.
 
     `unwritable` has the errors of pages without cells, by their places.
     """
