@@ -47,6 +47,46 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+__all__ = [
+    "CapabilityError",
+    "CellTooLarge",
+    "DamagedRow",
+    "ExpiredCapture",
+    "FieldError",
+    "FormatError",
+    "FullScanNeeded",
+    "FutureCapture",
+    "HiddenByDelete",
+    "IndexFailed",
+    "IndexNeeded",
+    "IndexNotNamed",
+    "InvalidArgument",
+    "InvalidCapture",
+    "InvalidToken",
+    "InvalidURL",
+    "KeyFormatError",
+    "KeyTooLong",
+    "LayoutMismatch",
+    "MissingExtra",
+    "NewerFormat",
+    "NoRange",
+    "NotAStore",
+    "NotAlterable",
+    "OlderFormat",
+    "OtherProcess",
+    "SchemaDrift",
+    "SchemaError",
+    "StoreError",
+    "StoreRefused",
+    "StoreUnavailable",
+    "TableNotFound",
+    "UnknownColumn",
+    "UnknownField",
+    "UnknownIndex",
+    "WebTableError",
+    "WriteFailed",
+]
+
 
 class WebTableError(Exception):
     """The root of every error that webtable raises on purpose; all of them can be pickled."""
