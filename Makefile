@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test nightly faults test-cluster test-kerberos test-shell check notebooks site bench scale wheel clean
+.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-shell check notebooks site bench scale wheel release-check clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -22,6 +22,10 @@ test: export THRIFT_HEAP ?= 512m
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
+
+# Those that need no HBase, also where there is one.
+test-embedded: $(STAMP)
+	DOCKER_HOST=unix:///nonexistent.sock WEBTABLE_HBASE_URL= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not hbase'
 
 # All of what `make test` tries a part of: every call that a writer can be killed at, every order of captures, large pages and
 # files, and as many examples of each property as it takes. An hour or two with HBase.
@@ -97,6 +101,11 @@ wheel: $(CORE)
 	umask 077 && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w build/wheel/2 build/wheel/a/second
 	cmp build/wheel/1/*.whl build/wheel/2/*.whl
 	cp build/wheel/1/*.whl dist/
+
+# What a release is made of, in build/release/dist: built of the commit that is checked out, and tried in fresh environments
+# of each Python from 3.11 to 3.14 that is found, or of those that PYTHONS names (PYTHONS='3.12 3.13').
+release-check: $(STAMP)
+	$(BIN)/python .ci/release_check.py $(PYTHONS)
 
 $(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'

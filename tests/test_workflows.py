@@ -1,0 +1,62 @@
+"""The workflows for a forge are YAML, run targets of the Makefile, and try the Pythons that the package names."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).parents[1]
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CHECK = runpy.run_path(str(ROOT / ".ci" / "release_check.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def steps(workflow):
+    """Return all steps of the file *workflow*."""
+    jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
+    return [step for job in jobs for step in job["steps"]]
+
+
+def commands(workflow):
+    return [step["run"] for step in steps(workflow) if "run" in step]
+
+
+def test_there_is_one_for_changes_and_one_for_releases():
+    assert [workflow.name for workflow in WORKFLOWS] == ["ci.yml", "release.yml"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_each_target_is_one_of_the_makefile(workflow):
+    made = {target for line in commands(workflow) for target in re.findall(r"\bmake ([a-z-]+)", line)}
+
+    assert made
+    assert made - TARGETS == set()
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_each_action_is_pinned_by_its_major_version(workflow):
+    used = [step["uses"] for step in steps(workflow) if "uses" in step]
+
+    assert used
+    assert [action for action in used if not re.search(r"@(v\d+|release/v\d+)$", action)] == []
+
+
+def test_the_same_pythons_are_tried_everywhere():
+    jobs = yaml.safe_load(WORKFLOWS[0].read_text())["jobs"]
+    classified = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    checked = {python for file in WORKFLOWS for line in commands(file) for python in re.findall(r"\b3\.\d+\b", line)}
+
+    assert jobs["test"]["strategy"]["matrix"]["python"] == list(CHECK["VERSIONS"])
+    assert classified == list(CHECK["VERSIONS"])
+    assert checked == set(CHECK["VERSIONS"])
+
+
+def test_the_tests_beside_an_installed_package_are_there():
+    assert [name for name in CHECK["TESTS"] if not (ROOT / "tests" / name).is_file()] == []
