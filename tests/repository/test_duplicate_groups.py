@@ -11,18 +11,18 @@ from damaging import damage
 from nightly import examples
 from webtable import WebTable
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.scanning.scratch import MEMORY_BYTES
+from webtable.repository.scanning.temporary_tables import MEMORY_BYTES
 
 BIG = """
 import resource, sys
 from webtable.repository.questions.duplicate_groups import _FIRST, _GROUPS, _INDEX, _TABLE
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 pages, width = int(sys.argv[1]), int(sys.argv[2])
-with Scratch(_TABLE) as found:
+with TemporaryTables(_TABLE) as found:
     found.fill("found", ((b"t",) + (b"%d" % (n * 7919 % pages), n) for n in range(100)), 3)
     before = peak()
     rows = ((b"same" if n % 2 else b"%0*d" % (width, n // 4), b"com.example/%d" % (n * 7919 % pages), n)

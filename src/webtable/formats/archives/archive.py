@@ -24,7 +24,7 @@ from webtable.formats.archives.warc_records import date_text, sha256
 from webtable.repository.frame import Frame
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -85,7 +85,7 @@ def write_warc(
     scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
     _check_file_bytes(file_bytes)
     archived = Archived()
-    with _new_folder(folder) as part, Scratch("CREATE TABLE line (line BLOB)", "BEGIN") as scratch:
+    with _new_folder(folder) as part, TemporaryTables("CREATE TABLE line (line BLOB)", "BEGIN") as scratch:
 
         def indexed(line: bytes) -> None:
             if with_index:
@@ -124,7 +124,7 @@ def write_wacz(
     archived = Archived()
     tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
     _check_file(file)
-    with whole_file(file) as part, ZipFile(part, "w") as zipped, Scratch(*tables) as scratch:
+    with whole_file(file) as part, ZipFile(part, "w") as zipped, TemporaryTables(*tables) as scratch:
         package = Package(zipped)
 
         def written(warc: MeasuredFile) -> None:
@@ -148,7 +148,7 @@ def write_wacz(
 _PAGES = "SELECT line FROM page ORDER BY number"
 
 
-def _sorted(scratch: Scratch) -> Iterator[bytes]:
+def _sorted(scratch: TemporaryTables) -> Iterator[bytes]:
     """Yield the lines of the index sorted by bytes, which SQLite does on disk if there are many."""
     return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
 

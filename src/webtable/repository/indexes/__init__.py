@@ -1,1 +1,1 @@
-"""Secondary indexes: entries in tables of their own, each a hint that the page which it names confirms or not."""
+"""Secondary indexes: entries in separate tables, which are checked against the pages that they name."""

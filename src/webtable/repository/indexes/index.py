@@ -1,17 +1,17 @@
-"""Secondary indexes, and the seven of a web table: a name, and a pure function from a page to what it is found by.
+"""Secondary indexes: a name, and a pure function from a page to its terms; and the seven indexes of a web table.
 
     {shard}:{term}_{row key without its salt}
     7:404_com.example/gone                       an entry of the status index
     3:fetched_20260101T093000000_com.example/a   an entry of the time index: its term has two parts
 
-The shard is a hexadecimal digit that keeps growing terms (dates, counts) from one hot region. Entries are in the order
-of their terms, then of their URLs, whatever the salt of the table: it is no part of an entry, and is made from the
-URL. A term's parts never hold a `_`, so that the row key begins after a known number of them.
+The shard is a hexadecimal digit, so that growing terms (dates, counts) do not all go to one hot region. Entries are in
+the order of their terms, then of their URLs, whatever the salt of the table: an entry has no salt, which is computed
+from the URL. The parts of a term never contain a `_`, so the row key begins after a known number of them.
 
-In an index of the user's own each part ends with a zero byte in place of the `_`: terms may be any text, and "de" comes
-before "de-AT" because nothing sorts before it.
+In an index that a user has defined, each part ends with a zero byte instead of `_`: terms may be any text, and "de"
+comes before "de-AT" because nothing sorts before a zero byte.
 
-An entry is a hint. It holds if the page that it names still makes it.
+An entry holds only if the page that it names still has its term; readers check that.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Term = str | tuple[str, ...]
 MAX_TERM = 8_192
 """The longest term in bytes."""
 ORDERED = b"\0"
-"""The end of a part of a term by which entries come in the order of the terms."""
+"""The end of a part of a term that keeps entries in the order of the terms."""
 SHARDS = tuple(b"%x:" % digit for digit in range(16))
 
 Sharding = Callable[[bytes, bytes], bytes]
-"""Takes the term and the row key without its salt, and returns what the shard is a hash of."""
+"""Takes the term and the unsalted row key, and returns the bytes whose hash is the shard."""
 
 
 def by_page(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
@@ -57,12 +57,12 @@ def by_page(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
 
 
 def by_term(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
-    """Keep the entries of a term together, so that they are found in one range."""
+    """Keep the entries of a term together, in one range."""
     return term
 
 
 def by_domain(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
-    """Keep the hosts below a domain together, by the two last labels of their names."""
+    """Keep the hosts of a domain together, by the two last labels of their names."""
     return b".".join(term.rstrip(b"/").split(b".")[:2])
 
 
@@ -70,9 +70,10 @@ def by_domain(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
 class Index:
     """An index of the pages of a web table.
 
-    `terms` gives for a page what it is found by: texts, or tuples of *parts* texts. It gets a page with its metadata
-    (no `body`, no `outlinks`), must return the same for the same page always, and may return nothing. `columns` names
-    what it needs beside the metadata. One that does not name pages has an entry a term (as the hosts have).
+    `terms` returns the terms of a page, by which it is found: texts, or tuples of *parts* texts. It gets a page with
+    its metadata (no `body`, no `outlinks`), must always return the same for the same page, and may return no terms.
+    `columns` names further columns that it needs. An index that does not name pages has one entry for each term, like
+    the host index.
 
         language = Index("language", lambda page: [page.headers.get("content-language", "none")])
 
@@ -86,35 +87,35 @@ class Index:
     columns: tuple[str, ...] = ()
     names_pages: bool = True
     keeps_inlinks: bool = False
-    """Whether writers keep, for this index, who links to a page: in the rows of the pages that are linked to."""
+    """Whether writers store inlinks for this index, in the rows of the pages that are linked to."""
     counts_pages: bool = False
-    """Whether its entries have counts of pages, which are made again where pages come, go or change their size."""
+    """Whether its entries have counts of pages, which are updated when pages are added or deleted or change size."""
     end: bytes = b"_"
-    """What ends each part of a term in an entry; the table says which, and not who defines the index."""
+    """The end of each part of a term in an entry; set by the table, not by the definition of the index."""
 
     def __post_init__(self) -> None:
         check_index_name(self.name)
 
     def entries(self, page: Page, key: bytes) -> list[bytes]:
-        """Return the keys of the entries of *page*, whose row key without its salt is *key*; raises `IndexFailed`."""
+        """Return the keys of the entries of *page*, with the unsalted row key *key*; raises `IndexFailed`."""
         sharding, ending = self.sharding, self._ending(key)
         return [_hashed(sharding(term, key)) + term + ending for term in self._terms(page)]
 
     def places(self, page: Page, key: bytes) -> list[bytes]:
-        """Return the keys of the entries of *page*, whose row is *key*, without their shards: what orders them."""
+        """Return the keys of the entries of *page*, with the row key *key*, without their shards."""
         ending = self._ending(key)
         return [term + ending for term in self._terms(page)]
 
     def term(self, term: Term) -> bytes:
-        """Return *term* as it stands in an entry; raises `InvalidArgument` for one that cannot."""
+        """Return *term* as it is stored in an entry; raises `InvalidArgument` if it is too long or has a wrong type."""
         parts = (term,) if isinstance(term, str) and self.parts == 1 else self._parts_of(term)
         raw = self.end.join(map(self._escaped, parts)) if self.names_pages else parts[0].encode()
         if len(raw) > MAX_TERM:
-            raise InvalidArgument(f"index {self.name}: a term of {len(raw):,} bytes; the limit is {MAX_TERM:,}")
+            raise InvalidArgument(f"index {self.name}: a term has {len(raw):,} bytes; the limit is {MAX_TERM:,}")
         return raw
 
     def row_of(self, place: bytes) -> bytes:
-        """Return the row key, without its salt, of the page that the entry at *place* (its key without shard) names."""
+        """Return the unsalted row key of the page that the entry at *place* (its key without the shard) names."""
         return place.split(self.end, self.parts)[-1]
 
     def range_of(self, term: Term) -> KeyRange:
@@ -123,7 +124,7 @@ class Index:
         return KeyRange(start, prefix_stop(start) if self.names_pages else start + b"\x00")
 
     def ranges(self, places: KeyRange, shard_of: bytes | None = None) -> list[KeyRange]:
-        """Return the ranges of entry keys for *places*, one a shard; only one for what is hashed from *shard_of*."""
+        """Return the ranges of entry keys for *places*, one for each shard, or only for the shard of *shard_of*."""
         shards = SHARDS if shard_of is None else (_hashed(shard_of),)
         return [
             KeyRange(shard + places.start, shard + places.stop if places.stop else prefix_stop(shard))
@@ -134,13 +135,13 @@ class Index:
         try:
             terms = self.terms(page)
             if isinstance(terms, str):
-                raise InvalidArgument(f"its terms are the text {terms!r}; they must be a list of texts")
+                raise InvalidArgument(f"its function returned the text {terms!r}; it must return a list of texts")
             return [self.term(term) for term in terms]
         except Exception as exc:
             raise IndexFailed(f"{page.url[:200]}: the index {self.name} failed: {exc!r}") from exc
 
     def entry(self, place: bytes, key: bytes) -> bytes:
-        """Return the key of the entry at *place*, of the page whose row key without its salt is *key*."""
+        """Return the key of the entry at *place*, of the page with the unsalted row key *key*."""
         term = place[: -len(key) - 1] if self.names_pages else place
         return _hashed(self.sharding(term, key)) + place
 
@@ -151,21 +152,21 @@ class Index:
         return parts
 
     def _ending(self, key: bytes) -> bytes:
-        """Return what follows a term in an entry of the page *key*."""
+        """Return the part of an entry of the page *key* that follows the term."""
         return self.end + key if self.names_pages else b""
 
     def _escaped(self, part: str) -> bytes:
         raw = part.encode("utf-8", "replace")
-        # The parts of webtable's own terms are short and plain, and there are many of them.
+        # A shortcut for the terms of the built-in indexes, which are many, and rarely need escaping.
         return escaped(raw, self.end) if self.end == ORDERED or b"_" in raw or b"%" in raw else raw
 
 
 def place_of(entry: bytes) -> bytes:
-    """Return the key of an entry without its shard: what entries are ordered by."""
+    """Return the key of an entry without its shard, which is the order of the entries."""
     return entry[2:]
 
 
-# A page has entries in several indexes that are hashed from its key, and a host one for each of its pages.
+# Several indexes hash the same key of a page, and the host index hashes the same host for each of its pages.
 @lru_cache(maxsize=256)
 def _hashed(value: bytes) -> bytes:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()[:1].encode() + b":"
@@ -174,11 +175,11 @@ def _hashed(value: bytes) -> bytes:
 HIGHEST_SIZE = 10**12 - 1
 HIGHEST_COUNT = 10**8 - 1
 HOST_COUNTS = b"ref:counts"
-"""The column of a host's entry that holds how many pages it had when they were counted last."""
+"""The column of a host's entry that has the last counts of its pages."""
 
 
 class HostCounts(msgspec.Struct, frozen=True):
-    """What was counted of a host: the value of `HOST_COUNTS`."""
+    """The counts of a host: the value of `HOST_COUNTS`."""
 
     pages: int
     bytes: int
@@ -189,7 +190,7 @@ HOST_VALUES = JSONValue(HostCounts)
 
 
 def time_text(moment: datetime) -> str:
-    """Return *moment* as it stands in a term: `YYYYMMDDTHHMMSSmmm`, in UTC.
+    """Return *moment* as it is written in a term: `YYYYMMDDTHHMMSSmmm`, in UTC.
 
     >>> time_text(datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC))
     '20260102T030405678'
@@ -202,7 +203,7 @@ def time_text(moment: datetime) -> str:
 
 
 def modified_at(page: Page) -> datetime | None:
-    """Return when *page* was modified: as its server says, else when a capture first brought its content."""
+    """Return when *page* was modified: according to its server, else when a capture first had its content."""
     return page.last_modified or page.changed_at
 
 
@@ -221,7 +222,7 @@ def descending(number: int, highest: int) -> str:
 
 
 def status_text(status: int) -> str:
-    """Return a status code as it stands in a term."""
+    """Return a status code as it is written in a term."""
     return f"{min(max(status, 0), 999):03d}"
 
 
@@ -256,7 +257,7 @@ def _statuses(page: Page) -> Iterator[str]:
 
 
 def _hosts(page: Page) -> Iterator[str]:
-    # Behind the `/` that ends it in a row key, hosts have the order of their pages, and a subtree is one range.
+    # With the `/` that ends it in a row key, hosts are in the order of their pages, and a subtree is one range.
     yield reversed_host(host_and_rest(page.url)[0]) + "/"
 
 
@@ -274,4 +275,4 @@ HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages
 DIGEST = Index("digest", _digests, sharding=by_term)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}
-"""The indexes that a web table has unless it is created with others, by their names: the one place that lists them."""
+"""The indexes that a web table has by default, by name: the one place that lists them."""

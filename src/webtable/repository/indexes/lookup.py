@@ -1,9 +1,9 @@
-"""Reading an index: its entries in order, each checked against the page that it names, in batches.
+"""Lookups in an index: its entries in order, each checked against the page that it names, in batches.
 
-An entry that its page does not confirm is dropped, and counted. Where pages are written while a question is answered, a
-page may have moved to another place of the answer. If that is still to come, the page will be met there; if it was
-passed already, the page is given where its old entry stands, unless it was given before. What was given in front of a
-token is not known any more: a page that stands there now is taken for given.
+An entry that its page does not confirm is dropped, and counted. If pages are written while a question is answered, a
+page may have moved to another place in the answer. If that place is still to come, the page is yielded there. If it was
+passed already, the page is yielded at the place of its old entry, unless it was yielded before. It is not known which
+pages were yielded before a token, so a page whose place is there now counts as yielded.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 BATCH = 256
 """How many entries are checked at once, at most."""
 MOST_REMEMBERED = 200_000
-"""Of how many pages it is known whether they were given; a longer answer may give one twice that changes meanwhile."""
+"""How many yielded pages are remembered; a longer answer may yield a page twice if that changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Which entries of an index answer a question.
+    """The entries of an index that answer a question.
 
-    `places` are disjoint and in order; `shard_of` is what the only shard is hashed from, where it is only one. `keep`
-    tells by a row key without its salt whether the page is wanted at all.
+    `places` are disjoint and in order. If all entries are in one shard, that is the hash of `shard_of`. `keep` tests
+    by an unsalted row key whether the page is wanted.
     """
 
     index: Index
@@ -56,17 +56,17 @@ class Lookup:
         return [keys for places in self.places for keys in self.index.ranges(places, self.shard_of)]
 
     def place(self, page: Page, key: bytes, *, storage: bool) -> bytes | None:
-        """Return where *page* stands in the answer: its first place (in *storage* order its first entry), or None."""
+        """Return the place of *page* in the answer: its first place (in *storage* order its first entry), or None."""
         places = [place for place in self.index.places(self.seen(page), key) if place in self]
         keys = [self.index.entry(place, key) for place in places] if storage else places
         return (max if self.reverse else min)(keys, default=None)
 
     def row_of(self, entry: bytes) -> bytes:
-        """Return the row key, without its salt, of the page that *entry* names."""
+        """Return the unsalted row key of the page that *entry* names."""
         return self.index.row_of(place_of(entry))
 
     def seen(self, page: Page) -> Page:
-        """Return *page* as the index gets to see it."""
+        """Return *page* as the index gets it."""
         counts = page.link_counts if "link_counts" in self.index.columns else None
         is_bare = page.body is None and page.outlinks is None and page.link_counts is counts
         return page if is_bare else replace(page, body=None, outlinks=None, link_counts=counts)
@@ -84,7 +84,7 @@ class EntryReader:
     def entries(self, lookup: Lookup, after: bytes | None, expected: int | None, *, storage: bool) -> Iterator[Row]:
         """Yield the entries, those after the place *after* (after the entry, in *storage* order)."""
         ranges = lookup.ranges()
-        # The shards have about as much each: few answers take four times their share from one of them.
+        # The shards have about as many entries each: few answers need four times the average from one of them.
         each = expected and expected * 4 // len(ranges) + 3
         spec = ScanSpec(
             lookup.table, ranges, Wanted([INDEX_COLUMN], keys_only=True), None, lookup.reverse, expected=each
@@ -105,8 +105,8 @@ class EntryReader:
     ) -> Iterator[tuple[bytes, Page]]:
         """Yield the pages that confirm their entries, each with its place (in *storage* order its entry).
 
-        They have the page columns *columns*, and come in the order of the entries, those behind *after*. What cannot
-        be read, an entry or its page, is reported to *damage*.
+        They have the page columns *columns*, and come in the order of the entries, those after *after*. Entries and
+        pages that cannot be read are added to *damage*.
         """
         answer = _Answer(lookup, after, storage)
         most = BODY_ROWS if "body" in columns else BATCH
@@ -130,17 +130,17 @@ class EntryReader:
         yield from self._moved(answer, None, wanted, damage)
 
     def _named(self, entry: Row, lookup: Lookup, *, storage: bool) -> _NamedPage | DamagedRow:
-        """Return where *entry* stands and which page it names; the error where it is no entry."""
+        """Return the place of *entry* and the page that it names, or an error if it is not a valid entry."""
         try:
             key = lookup.row_of(entry.key)
             return _NamedPage(entry.key if storage else place_of(entry.key), key, self._frame.key.salted(key))
         except ValueError as exc:
-            return DamagedRow(entry.key, None, f"{lookup.table}: it is no entry of the index: {exc}")
+            return DamagedRow(entry.key, None, f"{lookup.table}: not a valid entry of the index: {exc}")
 
     def _moved(
         self, answer: _Answer, here: bytes | None, wanted: Sequence[str], damage: Damage
     ) -> Iterator[tuple[bytes, Page]]:
-        """Yield the pages that moved to a place before *here*, and whose entries there were not met."""
+        """Yield the pages that moved to a place before *here*, and whose entries there were not read."""
         while (moved := answer.next_moved(here)) is not None:
             place, key = moved
             for page in damage.sift(self._frame.pages.read_each([self._frame.key.salted(key)], wanted)):
@@ -149,7 +149,7 @@ class EntryReader:
 
 
 class _NamedPage(NamedTuple):
-    """An entry: where it stands in the answer, the row key without its salt of the page that it names, and its row."""
+    """An entry: its place in the answer, and the unsalted and the salted row key of the page that it names."""
 
     place: bytes
     key: bytes
@@ -157,7 +157,7 @@ class _NamedPage(NamedTuple):
 
 
 class _Answer:
-    """Which pages of an answer were given, and which have moved, as far as it must be known."""
+    """The pages of an answer that were yielded, and those that have moved, as far as they are remembered."""
 
     def __init__(self, lookup: Lookup, after: bytes | None, storage: bool) -> None:
         self._lookup = lookup
@@ -167,13 +167,13 @@ class _Answer:
         self._moved: list[tuple[bytes, bytes]] = []
 
     def takes(self, page: Page, here: bytes, row: bytes) -> bool:
-        """Whether *page*, whose entry was met *here*, is to be given."""
+        """Whether *page*, whose entry was read *here*, is to be yielded."""
         now = self._lookup.place(page, row, storage=self._storage)
         given = hash(row)
         if now is None or given in self._given:
             return False
         if now != here and (now > here) != self._lookup.reverse:
-            # It may be met there; but the entries at hand may have been read before it came there.
+            # Its entry there may still be read; but entries that were read already may not include it.
             insort(self._moved, (now, row))
             return False
         if now != here and not self._was_missed(now):
@@ -193,7 +193,7 @@ class _Answer:
         return moved.pop(-1 if reverse else 0)
 
     def _was_missed(self, now: bytes) -> bool:
-        """Whether the page at the place *now*, which is passed, was not given there."""
+        """Whether the page at the place *now*, which was passed, was not yielded there."""
         after = self._after
         is_given = after is not None and (now >= after if self._lookup.reverse else now <= after)
         return not is_given and len(self._given) < MOST_REMEMBERED

@@ -1,12 +1,12 @@
-"""Which indexes a table has, and in which phase each is, as all processes agree on it: kept in its meta table.
+"""The states of the indexes of a table, stored in its meta table, so that all processes agree on them.
 
-A writer asks before a batch and once more when its pages are stored, so that an index which was added in between gets
-their entries too. A reader may go by what it was told up to `FRESH_SECONDS` ago; therefore an index that is taken away
-is retired first, and its entries are written for longer than that.
+A writer reads them before a batch and again when its pages are stored, so that an index that was added meanwhile gets
+their entries too. A reader may use states that are up to `FRESH_SECONDS` old; therefore an index that is dropped is
+retired first, and its entries are written for longer than that.
 
-Indexes of the user's own are imported where the user has named them, and never because a table does. A table says by
-which importable name an index is defined. Whoever made the file could so choose what is imported, which is to choose
-what is run. So a name out of a table is only looked up: among those that this process was given.
+Indexes that users have defined are imported only if the user names them, never because a table does. A table stores the
+importable name of an index. If that were imported, whoever made the file could choose which code is run. So a name from
+a table is only looked up, among those that this process was given.
 """
 
 from __future__ import annotations
@@ -41,34 +41,33 @@ if TYPE_CHECKING:
     from webtable.repository.stored.layouts import Layouts
 
 VARIABLE = "WEBTABLE_INDEXES"
-"""The variable of the environment that names indexes, as in `package.module:attribute,other:attribute`."""
+"""The environment variable that names indexes, as in `package.module:attribute,other:attribute`."""
 ENTRY_POINTS = "webtable.indexes"
-"""The group of entry points by which installed packages name theirs."""
+"""The group of entry points with which installed packages name their indexes."""
 _given: dict[str, Index] = {}
 
 
 def imported(name: str) -> Index:
-    """Import the index with the importable name `package.module:attribute`, which the user has given, and return it.
+    """Import and return the index with the name `package.module:attribute`, which the user has given.
 
-    From now on `known` knows it. Raises `InvalidArgument`.
+    After that `known` returns it, too. Raises `InvalidArgument`.
     """
     if name not in _given:
         found = importable(name, "index")
         if not isinstance(found, Index):
-            raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, no webtable.Index")
+            raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, not a webtable.Index")
         _given[name] = found
     return _given[name]
 
 
 def known(name: str) -> Index | None:
-    """Return the index with this importable name, which a table has, or None where nobody has named it here.
+    """Return the index with this importable name, which a table has, or None if it was not named in this process.
 
-    Named is what `imported` was called for, what is in `WEBTABLE_INDEXES`, what an installed package declares as an
-    entry point, and what is in a module that this process has imported already. Raises `InvalidArgument` where it is
-    named and cannot be imported.
+    An index is named by a call of `imported`, in `WEBTABLE_INDEXES`, as an entry point of an installed package, or by
+    being in a module that is imported already. Raises `InvalidArgument` if a named index cannot be imported.
     """
     module, _, attribute = name.partition(":")
-    # Not by getattr: a module may import others when it is asked for a name.
+    # Not with getattr: a module may import others in its `__getattr__`.
     loaded = getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
     if name in _given or not isinstance(loaded, Index):
         return imported(name) if name in _given or name in _named() else None
@@ -76,7 +75,7 @@ def known(name: str) -> Index | None:
 
 
 def _named() -> set[str]:
-    # Its import takes as long as a small question does, and most tables have no index of the user's own.
+    # Importing this takes as long as a small question, and most tables have only built-in indexes.
     from importlib.metadata import entry_points
 
     given = {name.strip() for name in os.environ.get(VARIABLE, "").split(",")}
@@ -85,10 +84,10 @@ def _named() -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """An index of a table: the table that holds its entries, and the phase that it is in.
+    """An index of a table: the table with its entries, and its state.
 
-    `index`, when it is asked for, raises `IndexNotNamed` where it is the user's own and nobody has named it here, and
-    `LayoutMismatch` where it cannot be imported.
+    `index` raises `IndexNotNamed` for an index that a user has defined and that was not named in this process, and
+    `LayoutMismatch` for one that cannot be imported.
     """
 
     name: str
@@ -98,26 +97,26 @@ class Maintained:
 
     @property
     def index(self) -> Index:
-        """What the index is made of."""
+        """The definition of the index."""
         return self._define(self.name, self.state)
 
     @property
     def keeps_inlinks(self) -> bool:
-        """Whether writers keep inlinks for it: of webtable's own indexes the one of links."""
+        """Whether writers store inlinks for it, as for the link index."""
         return self._is_own(lambda index: index.keeps_inlinks)
 
     @property
     def counts_pages(self) -> bool:
-        """Whether pages are counted for it: of webtable's own indexes the one of hosts."""
+        """Whether pages are counted for it, as for the host index."""
         return self._is_own(lambda index: index.counts_pages)
 
     def _is_own(self, does: Callable[[Index], bool]) -> bool:
-        # An index of the user's own need not be importable here, and has neither.
+        # An index that a user has defined does neither, and need not be importable here.
         return not self.state.of and self.name in WEB_INDEXES and does(WEB_INDEXES[self.name])
 
 
 class Indexes:
-    """The indexes of one web table. May be used by many threads."""
+    """The indexes of one web table. Thread-safe."""
 
     def __init__(self, store: Store, table: str, layouts: Layouts | None = None) -> None:
         self._store = store
@@ -127,7 +126,7 @@ class Indexes:
         self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
 
     def read(self) -> dict[str, Maintained]:
-        """Return the indexes as they are now, by name; the layout of the table is read with them."""
+        """Return the current indexes, by name; this also reads the layout of the table."""
         return self._known.read(self._read)
 
     def _read(self) -> dict[str, Maintained]:
@@ -149,12 +148,12 @@ class Indexes:
         return self._known.recent(self._read)
 
     def ready(self, name: str, question: str) -> Maintained:
-        """Return the index *name*, to answer *question*; raises `IndexNeeded` where it is not complete."""
+        """Return the index *name*, to answer *question*; raises `IndexNeeded` if it is missing or not complete."""
         found = self.recent().get(name)
         if found is not None and found.state.phase == "retired":
             raise IndexNeeded(
-                f"{self._name}: {question} needs the index {name!r}, which is being dropped: when it is gone, add it "
-                f"with webtable index add {name}"
+                f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is dropped, add "
+                f"it with webtable index add {name}"
             )
         if found is None:
             raise IndexNeeded(
@@ -169,10 +168,10 @@ class Indexes:
         return found
 
     def named(self, name: str) -> Maintained:
-        """Return the index *name* in whatever phase it is; raises `UnknownIndex` where the table has none such."""
+        """Return the index *name* in any phase; raises `UnknownIndex` if the table does not have it."""
         found = self.read()
         if name not in found:
-            has = f"it has {', '.join(sorted(found))}" if found else "it has none"
+            has = f"it has {', '.join(sorted(found))}" if found else "it has no indexes"
             raise UnknownIndex(f"{self._name} has no index {name!r}; {has}")
         return found[name]
 
@@ -181,7 +180,7 @@ class Indexes:
         column = state_column(name)
         (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([column]))
         before = row.cells[column][0].timestamp if row else 0
-        # Above the last one also where another machine's clock is ahead of this one's.
+        # Later than the last one, even if the clock of another machine is ahead of this one's.
         cell = NewCell(column, max(clock.milliseconds(), before + 1), state.to_json())
         (error,) = self._store.write(self._meta, [Put(STATES_ROW, [cell])])
         self._known.forget()
@@ -201,22 +200,24 @@ class Indexes:
             index = known(state.of)
         except InvalidArgument as exc:
             raise LayoutMismatch(
-                f"{self._name} has an index that every writer needs: {exc}. Make it importable, or drop it "
-                f"with webtable index drop {name}"
+                f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or drop "
+                f"it with webtable index drop {name}"
             ) from exc
         if index is None:
             raise IndexNotNamed(
-                f"{self._name} has the index {name!r}, which every writer needs, and says that it is {state.of!r}. "
-                f"Nothing is imported because a table says so: name it yourself if you trust it (webtable --index "
-                f"{state.of} …, or in {VARIABLE}, or import its module), or drop it with webtable index drop {name}"
+                f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} for it, "
+                f"which is not imported unless you name it too: if you trust it, use webtable --index {state.of} …, "
+                f"or {VARIABLE}, or import its module; or drop the index with webtable index drop {name}"
             )
         if index.name != name:
-            raise LayoutMismatch(f"{self._name} has the index {name!r} by {state.of!r}, which is named {index.name!r}")
+            raise LayoutMismatch(
+                f"{self._name} has the index {name!r}, defined as {state.of!r}, whose name is {index.name!r}"
+            )
         return replace(index, end=ORDERED)
 
 
 def defined(names: Sequence[str]) -> dict[str, IndexState]:
-    """Return, by their names, the states of the new indexes *names*: known ones, and importable ones.
+    """Return the states of the new indexes *names*, built-in or importable ones, by name.
 
     Raises `UnknownIndex` for a name that is neither, and `InvalidArgument` for one that cannot be imported.
     """
@@ -229,10 +230,10 @@ def _defined(name: str) -> tuple[str, IndexState]:
     if isinstance(name, str) and ":" in name:
         index = imported(name)
         if index.name in WEB_INDEXES:
-            raise InvalidArgument(f"index {name!r}: the name {index.name!r} is taken by one of webtable's own")
+            raise InvalidArgument(f"index {name!r}: {index.name!r} is the name of a built-in index")
         return index.name, IndexState(of=name)
     if name not in WEB_INDEXES:
         raise UnknownIndex(
-            f"no index {name!r}: there are {', '.join(WEB_INDEXES)}; one of your own is named package.module:attribute"
+            f"no index {name!r}: built-in are {', '.join(WEB_INDEXES)}; name your own as package.module:attribute"
         )
     return name, IndexState()

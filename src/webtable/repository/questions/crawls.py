@@ -15,7 +15,7 @@ from webtable.repository.arguments import DURATIONS, duration_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
@@ -98,7 +98,7 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Crawl]:
         place = None if after is None else max(number_of(after), 0)
-        with Scratch(_TABLE, _HOSTS) as scratch:
+        with TemporaryTables(_TABLE, _HOSTS) as scratch:
             scratch.fill("captures", _captures(frame, read, damage), 3)
             captures = scratch.rows(_SORTED[part.order], (place, place))
             milliseconds_of_pause = pause // timedelta(milliseconds=1)
@@ -155,7 +155,7 @@ def _bursts(captures: Iterator[Capture], gap: int, hosts: _Hosts, *, backwards: 
 class _Hosts:
     """Counts different hosts: up to HOSTS_BYTES of their names in memory, the others in *scratch*."""
 
-    def __init__(self, scratch: Scratch) -> None:
+    def __init__(self, scratch: TemporaryTables) -> None:
         self._scratch = scratch
         self._names: set[bytes] = set()
         self._bytes = 0

@@ -14,7 +14,7 @@ from webtable.repository.questions.handles import stored_page
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.listing import BY_URL, DOMAIN, OF_DOMAIN, SITE, URL, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> R
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
         valued = ((value_of(page, by), page) for page in pages.all(damage))
-        with Scratch(_TABLE) as found:
+        with TemporaryTables(_TABLE) as found:
             rows = ((value, pages.by_url(page.url), _size(page)) for value, page in valued if value)
             found.fill("found", rows, 3)
             found.run(_INDEX)
@@ -132,7 +132,7 @@ def value_of(page: Page, by: Sameness) -> bytes | None:
     return page.title.encode("utf-8", "surrogatepass") if page.title and not page.title.isspace() else None
 
 
-def _groups(found: Scratch, by: Sameness, order: str, after: bytes | None) -> Iterator[DuplicateGroup]:
+def _groups(found: TemporaryTables, by: Sameness, order: str, after: bytes | None) -> Iterator[DuplicateGroup]:
     behind: tuple[int, bytes] = _BEFORE_ALL
     if after is not None:
         number, _, place = after.partition(b" ")

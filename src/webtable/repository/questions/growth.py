@@ -12,7 +12,7 @@ from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing
 from webtable.repository.questions.rows import Pass, url_at
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def largest_growth(
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Growth]:
         changes = damage.sift(changes_of(frame, pages.all(damage), period, None))
-        with Scratch(_TABLE) as found:
+        with TemporaryTables(_TABLE) as found:
             sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)
             grown = ((url, before, now) for url, before, now in sized if before is not None and now is not None)
             ranked = ((rank(now - before), pages.by_url(url), before, now) for url, before, now in grown)
@@ -96,7 +96,7 @@ def largest_growth(
     )
 
 
-def _growths(found: Scratch, after: bytes | None) -> Iterator[Growth]:
+def _growths(found: TemporaryTables, after: bytes | None) -> Iterator[Growth]:
     first = _BEFORE_ALL
     if after is not None:
         number, _, place = after.partition(b" ")

@@ -16,7 +16,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing
 from webtable.repository.questions.rows import Pass, url_at
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[Redirect
     question = f"chains of redirects from {pages.said}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[RedirectChain]:
-        with Scratch(*_TABLES) as scratch:
+        with TemporaryTables(*_TABLES) as scratch:
             led = ((page.url, target) for page in pages.all(damage) if (target := target_of(page)) is not None)
             scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
             _find_begins(scratch)
@@ -121,7 +121,7 @@ def _place(pages: Pass, url: str) -> bytes | None:
     return None
 
 
-def _find_begins(scratch: Scratch) -> None:
+def _find_begins(scratch: TemporaryTables) -> None:
     """Find where chains begin, among the hops that were found, looking at each hop once."""
     for statement in (*_INDEXES, _WITH_ENTRY, _REACH.format(begins="SELECT place FROM begins")):
         scratch.run(statement)

@@ -12,7 +12,7 @@ from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[TitleProblem]:
         shown = (page for page in pages.all(damage) if _is_shown(page))
-        with Scratch(_TABLE) as found:
+        with TemporaryTables(_TABLE) as found:
             found.fill("found", ((*_title(page), pages.by_url(page.url)) for page in shown), 3)
             found.run(_INDEX)
             yield from _problems(found, max_length, after or b"0")
@@ -109,7 +109,7 @@ def _title(page: Page) -> tuple[bytes | None, int]:
     return title, 0 if title is None else len(page.title or "")
 
 
-def _problems(found: Scratch, max_length: int, after: bytes) -> Iterator[TitleProblem]:
+def _problems(found: TemporaryTables, max_length: int, after: bytes) -> Iterator[TitleProblem]:
     """Yield the problems behind the place *after*: a digit for the kind, the title of a duplicate, a zero, the page."""
     kind = after[:1]
     title, _, place = after[1:].rpartition(b"\0")

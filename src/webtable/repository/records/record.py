@@ -23,7 +23,7 @@ from webtable.errors import (
     WriteFailed,
 )
 from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scan import ScanSpec, behind, in_key_order, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order, remaining
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown
 from webtable.schema import FamilySchema
@@ -167,7 +167,7 @@ class RecordReader:
         if len(ranges) == 1 or any(len(keys.start) < self._salt_width for keys in ranges):
             return in_storage_order(self._store, spec, after)
         if after is not None:
-            ranges = [behind(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
+            ranges = [remaining(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
         return in_key_order(self._store, replace(spec, ranges=ranges), unsalted, None, None)
 
     def _each(self, row: Row) -> Record | DamagedRow:

@@ -1,1 +1,1 @@
-"""Deleting pages one by one or many at once, erasing a domain, and giving space back."""
+"""Deletes of one page or many, the erasure of a domain, and compaction."""

@@ -1,8 +1,8 @@
-"""Deleting pages, one or many, with all that other rows have of them, and giving back the space of what nobody sees.
+"""Deletes of pages, one or many, with the cells that other rows have of them, and compaction, which frees space.
 
-A delete of HBase hides what is older than its timestamp, also where that is put later, and no client can see it. So a
-delete leaves a small cell behind, `metadata:deleted`, under the moment up to which it hides. The read that every batch
-makes finds it there, and a capture that would be hidden is refused (see `capture_checks.hidden`).
+A delete in HBase hides every cell older than its timestamp, even one that is put later, and clients cannot see it. So a
+delete leaves a small cell, `metadata:deleted`, with the moment up to which it hides. The read before every batch finds
+that cell, and a capture that would be hidden is refused (see `capture_checks.hidden`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _PIECE = 500
 
 
 class Deletion:
-    """The removal of pages from one web table, with what indexes and other rows have of them; close it at the end.
+    """Deletes pages of one web table, with their cells in indexes and other rows; must be closed.
 
-    Where somebody else keeps the inlinks in these, as a copy does, *with_inlinks* is False.
+    *with_inlinks* is False if inlinks are removed by other means, as in a copy.
     """
 
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
@@ -59,9 +59,10 @@ class Deletion:
         self._updater.close()
 
     def of(self, row: bytes, is_meant: Callable[[Row], bool] | None = None) -> bool:
-        """Remove the page at *row*, if it still *is_meant* as it is now, and return whether there was one.
+        """Delete the page at *row*, if *is_meant* holds for it as it is now, and return whether there was one.
 
-        The links of the page go last: where this is cut short, they tell the next try whose inlinks are left.
+        The links of the page are removed last: if this is interrupted, the next attempt finds by them which inlinks are
+        left.
         """
         deleted = self._codec.columns.deleted
         (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
@@ -76,7 +77,7 @@ class Deletion:
         return True
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
-        """Remove of *row* what *deleted* hides, as a delete in another table did, and leave the same mark behind."""
+        """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
         names = self._codec.columns
         (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
         mark = Put(row, [self._codec.deleted_cell(row, deleted)])
@@ -99,10 +100,9 @@ class Deletion:
             self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:
-        """Leave behind what the delete hides, remove what is dated later than *now*, and return what is left to hide.
+        """Write the mark of a delete, remove cells dated later than *now*, and return up to when it must hide.
 
-        No delete may be there without the mark, so it is written first: where this is cut short after a removal, the
-        capture that it hides is refused.
+        The mark is written before any delete: if this is interrupted, captures that the delete hides are refused.
         """
 
         def mark(until: int, later: Sequence[int]) -> None:
@@ -125,7 +125,7 @@ class Deletion:
 
 
 def forget_deletes(frame: Frame) -> int:
-    """Remove what deletes have left behind, and return of how many pages."""
+    """Remove the marks of deletes, and return how many pages had one."""
     store, table, column, count = frame.store, frame.table, frame.codec.columns.deleted, 0
     rows = store.scan(table, [KeyRange()], Wanted([column]))
     while some := list(islice(rows, _PIECE)):
@@ -135,25 +135,25 @@ def forget_deletes(frame: Frame) -> int:
 
 
 def compact(frame: Frame) -> int:
-    """Return what `WebTable.compact` does."""
+    """Do what `WebTable.compact` promises."""
     indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
     tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
     freed = frame.store.compact(tables)
-    # Not before: captures that a delete still hides must be refused.
+    # Only now: captures that a delete still hides must be refused.
     if forget_deletes(frame):
-        # What a delete leaves behind names the page: nothing of it is to be left.
+        # The marks of deletes are in the rows of the pages, whose URLs must not remain.
         freed += frame.store.compact(tables)
     return freed
 
 
 PAGES_AT_ONCE = 100
-"""How many pages go in one transaction, where the store has any."""
+"""How many pages are deleted in one transaction, if the store has transactions."""
 
 
 class DeletedPage(NamedTuple):
-    """A page that was deleted: its URL (None where its row key is none), its newest capture, and how many were kept.
+    """A page that was deleted: its URL (None if its row key is invalid), its newest capture, its number of versions.
 
-    What cannot be read of a damaged page is None.
+    Fields of a damaged page that cannot be read are None.
     """
 
     url: str | None
@@ -165,11 +165,11 @@ class DeletedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
-    """What `delete_pages` has deleted, or would delete: how many pages, their versions, and the bytes of their bodies.
+    """The pages that `delete_pages` has deleted, or would delete: their number, versions, and bytes of bodies.
 
-    The bytes are those of the newest bodies, unpacked. `links` are those of other pages that led to them, `inlinks`
-    what rows of other pages had of links from them: both are counted, and erased, with `and_links` alone. `damaged`
-    pages cannot be read; they are among the `pages` where nothing is asked of these, and are left where something is.
+    The bytes are those of the newest bodies, uncompressed. `links` is the number of links from other pages to them,
+    `inlinks` that of their links stored with other pages; both are counted, and erased, only with `and_links`.
+    `damaged` pages cannot be read; they are deleted, and counted in `pages`, unless pages are selected by their values.
     """
 
     pages: int = 0
@@ -181,13 +181,13 @@ class Deletions:
 
 
 class Chosen(NamedTuple):
-    """Which pages of a scope are to be deleted: those with a status, those last fetched before a moment, or all."""
+    """The pages of a scope to be deleted: those with a status, those last fetched before a moment, or all."""
 
     status: int | Collection[int] | None = None
     fetched_before: datetime | None = None
 
     def filter(self) -> Callable[[Page], bool] | None:
-        """Return what tells whether a page is chosen, None where each is; raises `InvalidArgument`."""
+        """Return a function that tests whether a page is chosen, or None if all are; raises `InvalidArgument`."""
         has_status, _ = Condition(self.status).filter()
         before = self.fetched_before
         if before is None:
@@ -196,7 +196,7 @@ class Chosen(NamedTuple):
 
 
 class Retention:
-    """The deletion of those pages of *scope* that are *chosen*; raises as `WebTable.delete_pages` does."""
+    """The deletion of those pages of *scope* that are *chosen*; raises what `WebTable.delete_pages` does."""
 
     def __init__(self, frame: Frame, scope: Scope, chosen: Chosen) -> None:
         self._frame = frame
@@ -215,7 +215,7 @@ class Retention:
         on_page: Callable[[DeletedPage], None] | None = None,
         before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
     ) -> Deletions:
-        """Do it, or with *dry_run* only count."""
+        """Delete the pages, or with *dry_run* only count them."""
         if and_links and (self._scope.domain is None or self._is_chosen is not None):
             raise InvalidArgument("and_links=True is for all pages of a domain, without status= and fetched_before=")
         pages = versions = size = 0
@@ -225,14 +225,14 @@ class Retention:
                 on_page(page)
         erasure = Erasure(self._frame, self._scope.place(), self._damage)
         if self._scope.domain is not None and and_links:
-            # Not before the pages: to delete them makes history of their links, which others have.
+            # After the pages: deleting them turns their links, in other rows, into history.
             erasure.of_others(dry_run=dry_run)
             if not dry_run:
                 erasure.of_its_own(self._scope.domain, self._ranges)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
 
     def _deleted(self, before_delete: Callable[[Sequence[DeletedPage]], None] | None) -> Iterator[DeletedPage]:
-        """Delete the pages, and yield each when it is gone for good."""
+        """Delete the pages, and yield each once it is deleted for good."""
         found, store = self._found(), self._frame.store
         with closing(Deletion(self._frame)) as deletion:
             while some := list(islice(found, PAGES_AT_ONCE)):
@@ -247,7 +247,7 @@ class Retention:
                 yield from gone
 
     def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
-        """Yield the rows that are chosen, and what is in them."""
+        """Yield the chosen rows, with their pages."""
         names, versions = self._frame.codec.columns, self._frame.layouts.recent().versions
         wanted = Wanted([names.page, names.capture], versions=versions)
         for row in self._frame.store.scan(self._frame.table, self._ranges, wanted):
@@ -265,7 +265,7 @@ class Retention:
         return self._is_chosen is None or (isinstance(page, Page) and self._is_chosen(page))
 
     def _page_of(self, row: Row) -> Page | DamagedRow | None:
-        """Return the page of *row* by its metadata alone."""
+        """Return the page of *row*, from its metadata alone."""
         column = self._frame.codec.columns.page
         return self._frame.pages.each(Row(row.key, {column: row.cells.get(column, ())}))
 

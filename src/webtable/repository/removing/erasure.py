@@ -1,9 +1,8 @@
-"""Erasing what is left of a domain beside its pages, so that nothing names it any more.
+"""The erasure of a domain from the rows of other pages, and of the rest of its own rows once its pages are deleted.
 
-Other pages have links that lead there, and inlinks that came from there. A link that is erased stays as a link to
-nowhere, so that a page has as many links as it had when it was fetched. All rows are looked through: no index tells
-which links pages had before their newest capture. The rows of the domain itself have the inlinks of others, and its
-hosts have entries with what was counted of them.
+Other pages have links to the domain, and inlinks from it. An erased link stays as a link to nowhere, so that a page
+keeps the number of links that it had when it was fetched. All rows are read: no index has the links of older captures.
+The domain's own rows have inlinks from others, and its hosts have entries with counts.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ if TYPE_CHECKING:
     from webtable.store import NewCell, Row
 
 NOWHERE = "about:blank"
-"""Where a link leads that was erased."""
+"""The target of an erased link."""
 ALL_SOURCES = KeyRange()
 _PIECE = 500
 
 
 class Erasure:
-    """Erases what the rows of *frame* that are not in *place* have of the pages in it, and counts what it was.
+    """Erases, and counts, the links of pages in *place* from all rows of *frame* that are not in it.
 
-    *place* is a range of row keys without a salt. Links that cannot be read are left, and are *damage*.
+    *place* is a range of unsalted row keys. Links that cannot be read stay, and are added to *damage*.
     """
 
     def __init__(self, frame: Frame, place: KeyRange, damage: Damage) -> None:
         self.links = 0
-        """How many links led there."""
+        """How many links led to pages in *place*."""
         self.inlinks = 0
-        """How many inlinks came from there, of links that went away too: as many as pages for each row."""
+        """How many inlinks came from pages in *place*, former links included; each page counts once for each row."""
         self._frame = frame
         self._place = place
         self._damage = damage
@@ -59,7 +58,7 @@ class Erasure:
         self._queue = RecountQueue(frame.store, frame.table)
 
     def of_others(self, *, dry_run: bool) -> None:
-        """Erase what other rows have of it; with *dry_run* only count that."""
+        """Erase the links in other rows; with *dry_run* only count them."""
         store, table = self._frame.store, self._frame.table
         keys = self._others()
         while some := list(islice(keys, _PIECE)):
@@ -68,9 +67,9 @@ class Erasure:
                     written(store, table, mutations)
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
-        """Erase what is left in the *ranges* of its own rows, when its pages are deleted, and of hosts without pages.
+        """Erase the rest of the domain's own rows, in *ranges*, after its pages, and its hosts without pages.
 
-        The counts of links go when all that waits is counted: the entries of the link index are known by them.
+        Counts of links are removed after the queue was counted: they are needed to find the entries of the link index.
         """
         for rows in self._rows_with(self._family + b":", ranges):
             entered = self._queue.entered(rows)
@@ -85,13 +84,13 @@ class Erasure:
                 self._forget_host(entry)
 
     def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
-        """Yield the keys of the rows in *ranges* that have *column*, or any of a family."""
+        """Yield the keys of the rows in *ranges* that have *column*, or any column of a family."""
         found = self._frame.store.scan(self._frame.table, ranges, Wanted([column], keys_only=True))
         while rows := [row.key for row in islice(found, _PIECE)]:
             yield rows
 
     def _forget_counts(self, keys: Sequence[bytes]) -> None:
-        """Remove the counts of links of some rows, and the entries that these have in the link index."""
+        """Remove the link counts of some rows, and their entries in the link index."""
         frame, column = self._frame, self._frame.codec.columns.links
         entries, deletes = [], []
         for row in frame.store.read(frame.table, keys, Wanted([column])):
@@ -107,7 +106,7 @@ class Erasure:
         written(frame.store, frame.table, deletes)
 
     def _forget_host(self, entry: Row) -> None:
-        """Remove the entry of a host, cell by cell: a delete up to a moment would hide what is put later, but older."""
+        """Remove the entry of a host, cell by cell: a delete up to a moment would hide older cells put later."""
         store, table = self._frame.store, self._frame.indexes.ready(HOST.name, "").table
         (whole,) = store.read(table, [entry.key])
         if whole is not None:
@@ -119,7 +118,7 @@ class Erasure:
 
     def _without_links(self, keys: Sequence[bytes]) -> list[Put]:
         frame, puts = self._frame, []
-        # As many versions as `schema.web_table_schema` has outlinks in.
+        # `schema.web_table_schema` keeps this many versions of outlinks.
         columns, versions = frame.codec.with_checksums([frame.codec.columns.urls]), max(2, frame.layout.versions)
         weights = (weight * versions for weight in frame.pages.weights(keys, ["outlinks"]))
         for some in together(zip(keys, weights, strict=True)):
@@ -130,7 +129,7 @@ class Erasure:
         return puts
 
     def _link_cells(self, row: Row) -> list[NewCell]:
-        """Return the cells that are to take the place of those of *row* that have links to what is erased."""
+        """Return cells that replace those of *row* with links to erased pages."""
         codec, cells = self._frame.codec, []
         for cell in row.cells.get(codec.columns.urls, ()):
             try:
@@ -146,17 +145,17 @@ class Erasure:
 
     def _without_inlinks(self, keys: Sequence[bytes]) -> list[Delete]:
         deletes = self._inlinks_of(keys, self._leads_there)
-        # A delete of the page makes a link that was out of one that is.
+        # The delete of the page has turned current links into former ones, so each source counts once.
         self.inlinks += len({(one.row, self._source(column)) for one in deletes for column in one.columns or ()})
         return deletes
 
     def _inlinks_of(self, keys: Sequence[bytes], is_erased: Callable[[str], bool]) -> list[Delete]:
-        """Return the deletes of those inlinks of rows, now or once, whose source *is_erased*."""
+        """Return deletes of the current and former inlinks of rows whose source *is_erased*."""
         frame, deletes, now = self._frame, [], now_in_milliseconds()
         for row, cells in inlinks_of(frame.store, frame.table, self._family, keys, ALL_SOURCES):
             for column, cell in cells:
                 if is_erased(self._source(column)):
-                    # No further than its own date, and a later one alone: see `webtable.repository.stored.cells`.
+                    # Up to its own date only, and a cell dated in the future alone: see `repository.stored.cells`.
                     deletes.append(Delete(row, cell.timestamp, [column], exact=cell.timestamp > now))
         return deletes
 

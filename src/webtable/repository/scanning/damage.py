@@ -1,4 +1,4 @@
-"""The damaged rows that an answer meets: they are left out, counted, and the first of them kept."""
+"""The damaged rows that are found while a question is answered: they are skipped and counted; the first are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_KNOWN = 10_000
 class Damage:
     """The damaged rows of one answer: each is counted once, in *counts*, and the first 100 are kept in *rows*.
 
-    Where it is *strict* the first one is raised instead.
+    With *strict* the first one is raised instead.
     """
 
     def __init__(self, counts: Tally, rows: list[DamagedRow], *, strict: bool = False) -> None:
@@ -32,7 +32,7 @@ class Damage:
         self.count = 0
 
     def add(self, error: DamagedRow) -> None:
-        """Take a damaged row; raises it where that is wanted."""
+        """Count a damaged row; raises it with *strict*."""
         if self._strict:
             raise error
         if error.row in self._known:
@@ -45,7 +45,7 @@ class Damage:
             self._rows.append(error)
 
     def sift(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
-        """Yield what is no damaged row, and take those that are."""
+        """Yield the values that are not damaged rows, and count those that are."""
         for one in found:
             if isinstance(one, DamagedRow):
                 self.add(one)

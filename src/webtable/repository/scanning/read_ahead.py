@@ -1,4 +1,4 @@
-"""Pages that are made ahead of the caller, in a thread, while it works on those before."""
+"""Read-ahead: the next pages are made in a thread while the caller works on those before them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 READ_AHEAD_BYTES = 8 * 2**20
-"""How many bytes of pages are read ahead of the caller."""
+"""How many bytes of pages are read ahead."""
 PIECE_ROWS = 1_024
 """How many rows are read ahead at most."""
 FIRST_ROWS = 128
-"""How many rows are made before a thread is started to read ahead: most questions have fewer answers."""
+"""How many rows are read before a thread is started to read ahead: most answers have fewer."""
 
 
 def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: Damage) -> Generator[Page]:
-    """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one.
+    """Yield the page that *make* returns for each row, if any, and make the next piece while the caller has this one.
 
-    Where it raises `DamagedRow`, that is reported to *damage* when the caller comes there.
+    If it raises `DamagedRow`, that is added to *damage* when the caller reaches the row.
     """
     with closing(ahead(_pieces(rows, make))) as pieces:
         for piece in pieces:
@@ -37,7 +37,7 @@ def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: 
 
 
 class Piece(Protocol):
-    """Some of an answer, which knows whether there may be more."""
+    """A piece of an answer, and whether there may be more."""
 
     has_more: bool
 
@@ -46,7 +46,7 @@ P = TypeVar("P", bound=Piece)
 
 
 def ahead(pieces: Iterator[P]) -> Generator[P]:
-    """Yield *pieces*, of which there is one at least, taking the next one in a thread while the caller has this one."""
+    """Yield *pieces*, at least one, and take the next one in a thread while the caller has this one."""
     piece = next(pieces)
     if piece.has_more:
         with closing(Threads(1, "webtable-read-ahead")) as threads:
@@ -79,7 +79,7 @@ class _PagePiece:
         made: list[Page | DamagedRow] = []
         is_damaged = False
         count = size = 0
-        for count, row in enumerate(islice(rows, most), 1):  # noqa: B007 - how many there were is told at the end
+        for count, row in enumerate(islice(rows, most), 1):  # noqa: B007 - the count is used after the loop
             try:
                 one = make(row)
             except DamagedRow as exc:
@@ -96,5 +96,5 @@ class _PagePiece:
         return cls(made, count == most, is_damaged)
 
     def pages(self, damage: Damage) -> Iterable[Page]:
-        """Return the pages; the damaged rows among them are reported to *damage* on the way."""
+        """Return the pages; damaged rows among them are added to *damage* as they are reached."""
         return damage.sift(self.made) if self.is_damaged else self.made  # type: ignore[return-value]

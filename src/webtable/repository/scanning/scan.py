@@ -1,7 +1,8 @@
-"""Scans across salts: a range becomes a range a salt, and the rows come in the order of their keys without the salts.
+"""Scans across salts: a range becomes one range for each salt, and rows come in the order of their unsalted keys.
 
-The first rows of each range are read in one move (`Store.first_rows`) and merged; a range that runs dry is read on,
-together with those that soon will. So memory holds some rows a range, whatever the number of rows.
+The first rows of each range are read in one call (`Store.first_rows`) and merged. When the rows of a range are used up,
+more of it are read, together with those of other ranges that are nearly used up. So memory holds a limited number of
+rows for each range, however many there are.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FIRST_UNWEIGHED = 8
-"""How many rows are read first where nothing tells how large they are."""
+"""How many rows are read first if their size is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """A scan over one table: its ranges (one a salt), what is wanted of each row, and how many rows it has.
+    """A scan over one table: its ranges (one for each salt), the columns wanted, and a limit of rows.
 
-    `expected` is how many rows of each range the caller is likely to take, where there is no limit. `weight` tells by
-    the columns that are merged about how many bytes a row has in all.
+    `expected` is how many rows of each range the caller is likely to take, if there is no limit. `weight` estimates the
+    size in bytes of a whole row, from the columns that are merged.
     """
 
     table: str
@@ -43,7 +44,7 @@ class ScanSpec:
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
     """Yield the rows of all ranges in the order of their row keys, those after the row key *after*."""
-    ranges = spec.ranges if after is None else [rest_behind(keys, after, spec.reverse) for keys in spec.ranges]
+    ranges = spec.ranges if after is None else [rest_after(keys, after, spec.reverse) for keys in spec.ranges]
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if not ranges:
         return iter(())
@@ -55,13 +56,13 @@ def in_key_order(
 ) -> Iterator[Row]:
     """Yield the rows of all ranges in the order of their *unsalted* keys, those after the unsalted key *after*.
 
-    Each range must be below one salt. Of keys that differ in their salt only, the lower salt comes first. The columns
-    *light* are read of all rows that are merged (None: the keys alone), the others of those that are given out.
+    Each range must have a single salt. Of keys that differ only in their salt, the lower salt comes first. The columns
+    *light* are read for all rows that are merged (None: the keys alone), the others only for rows that are yielded.
     """
     ranges = (
         spec.ranges
         if after is None
-        else [rest_behind(keys, _salt_of(keys, unsalted) + after, spec.reverse) for keys in spec.ranges]
+        else [rest_after(keys, _salt_of(keys, unsalted) + after, spec.reverse) for keys in spec.ranges]
     )
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if len(ranges) <= 1:
@@ -86,10 +87,10 @@ def _across(
         yield from in_storage_order(store, rest, None)
 
 
-def behind(keys: KeyRange, row: bytes, unsalted: Callable[[bytes], bytes], *, reverse: bool) -> KeyRange:
-    """Return what is left of a range after the row key *row*, of this range or another one of a scan in key order."""
+def remaining(keys: KeyRange, row: bytes, unsalted: Callable[[bytes], bytes], *, reverse: bool) -> KeyRange:
+    """Return the rest of a range after the row key *row* of the same or another range, in a scan in key order."""
     place = _salt_of(keys, unsalted) + unsalted(row)
-    # The row in this place differs from *row* in its salt only: the lower salt comes first.
+    # A row with this key differs from *row* only in its salt, and the lower salt comes first.
     if reverse:
         return keys.before(place if place >= row else place + b"\x00")
     return keys.after(place) if place <= row else KeyRange(max(keys.start, place), keys.stop)
@@ -100,9 +101,9 @@ def _salt_of(keys: KeyRange, unsalted: Callable[[bytes], bytes]) -> bytes:
 
 
 def in_full(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield *rows* in their order with all columns of *spec*: bodies are read only for the rows that are given out.
+    """Yield *rows* in their order with all columns of *spec*: bodies are read only for the rows that are yielded.
 
-    A row that has a weight and is not found by its key comes as it is: who makes a page of it looks why.
+    If the scan has weights, a row that is no longer found by its key is yielded as it was.
     """
     most = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
     if spec.weight is not None:
@@ -116,7 +117,7 @@ def in_full(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> Iterator[list[Row | None]]:
-    """Yield the rows in full, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
+    """Yield whole rows, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
     count = FIRST_UNWEIGHED
     while piece := [row.key for row in islice(rows, min(count, most))]:
         found = store.read(spec.table, piece, Wanted(spec.wanted.columns))
@@ -128,14 +129,14 @@ def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> 
 
 
 MERGE_ROWS = 8_192
-"""How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
+"""How many rows (without bodies) a merge holds at most, over all its ranges; but at least one for each range."""
 MERGE_PIECE = 1_024
-"""How many rows of a range are read on at once at most."""
+"""How many further rows of a range are read at once at most."""
 
 
 @dataclass(slots=True)
 class _Cursor:
-    """One range of a merge: the rows at hand, from *at* on, and what is left after them (None: nothing)."""
+    """One range of a merge: the rows that were read, from *at* on, and the rest of the range (None if it is empty)."""
 
     rest: KeyRange | None
     rows: list[Row] = field(default_factory=list)
@@ -146,13 +147,13 @@ class _Cursor:
 
     def take(self, rows: list[Row], wanted: int, *, reverse: bool) -> None:
         self.rows, self.at = self.rows[self.at :] + rows, 0
-        # Fewer rows than asked for are all that there are.
-        rest = rest_behind(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
+        # Fewer rows than requested are the last ones.
+        rest = rest_after(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
         self.rest = None if rest is None or rest.is_empty() else rest
 
 
 class _Backwards:
-    """A place in a merge that takes the last one first."""
+    """A place in a reverse merge, which takes the last place first."""
 
     __slots__ = ("place",)
 
@@ -164,9 +165,9 @@ class _Backwards:
 
 
 class Merge:
-    """The rows of several ranges in the order of their keys without the salt, until a single range is left.
+    """The rows of several ranges in the order of their unsalted keys, until a single range is left.
 
-    Then `left` is what is left of it, to be read as one range; with *keep* without the rows that are at hand.
+    Then `left` is the rest of that range, to be read alone; with *keep* the rows that were read are yielded first.
     """
 
     def __init__(self, store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], *, keep: bool) -> None:
@@ -181,7 +182,7 @@ class Merge:
         first = min(self._spec.limit or self._spec.expected or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
         cursors = [_Cursor(keys) for keys in ranges]
         self._read_on(cursors, first)
-        # No two rows have one place, so that cursors are never compared.
+        # No two rows have the same place, so cursors are never compared.
         heads = [(self._place(cursor.rows[0]), cursor) for cursor in cursors if cursor]
         heapq.heapify(heads)
         piece = min(max(first, MERGE_ROWS // max(1, len(heads))), MERGE_PIECE)
@@ -196,7 +197,7 @@ class Merge:
                 heapq.heappop(heads)
                 continue
             place = self._place(cursor.rows[cursor.at])
-            # The second of a heap is one of these.
+            # The second smallest item of a heap is one of these two.
             if place < heads[1][0] and (len(heads) == 2 or place < heads[2][0]):
                 yield from self._run(cursor, min(heads[1:3])[0])
                 place = self._place(cursor.rows[cursor.at])
@@ -205,9 +206,9 @@ class Merge:
             yield from self._last(heads[0][1])
 
     def _run(self, cursor: _Cursor, other: Any) -> Sequence[Row]:
-        """Take the rows, all but the last at hand, that come before the place of an *other* range's first row.
+        """Take the rows before the place of an *other* range's first row, except the last row that was read.
 
-        The pages of a host are below one salt, so there may be many.
+        There may be many: all pages of a host have the same salt.
         """
         rows, at, last = cursor.rows, cursor.at, len(cursor.rows) - 1
         low, step = at, 1
@@ -239,6 +240,6 @@ class Merge:
             cursor.take(rows, wanted, reverse=spec.reverse)
 
 
-def rest_behind(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
-    """Return what is left of a range after the row key *after*, where it is read *reverse* in front of it."""
+def rest_after(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
+    """Return the rest of a range after the row key *after*; in *reverse* the part before it."""
     return keys.before(after) if reverse else keys.after(after)

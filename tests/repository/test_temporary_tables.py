@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 NUMBERS = "CREATE TABLE numbers (number INTEGER)"
 
@@ -17,8 +17,8 @@ NUMBERS = "CREATE TABLE numbers (number INTEGER)"
 def test_nothing_is_left_on_disk(tmp_path):
     code = """
 import os, signal
-from webtable.repository.scanning.scratch import Scratch
-scratch = Scratch("CREATE TABLE numbers (number INTEGER)")
+from webtable.repository.scanning.temporary_tables import TemporaryTables
+scratch = TemporaryTables("CREATE TABLE numbers (number INTEGER)")
 scratch.fill("numbers", ((b"x" * 1000,) for _ in range(60_000)), 1)
 folder = os.environ["SQLITE_TMPDIR"]
 descriptors = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
@@ -35,7 +35,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_full_disk_is_an_error_that_names_the_directory():
-    with Scratch(NUMBERS, "PRAGMA max_page_count = 20") as scratch, pytest.raises(OSError, match=r"TMPDIR.* full"):
+    with (
+        TemporaryTables(NUMBERS, "PRAGMA max_page_count = 20") as scratch,
+        pytest.raises(OSError, match=r"TMPDIR.* full"),
+    ):
         scratch.fill("numbers", ((b"x" * 1_000,) for _ in range(1_000)), 1)
 
 
@@ -44,12 +47,12 @@ def test_what_goes_wrong_while_rows_come_is_raised_as_it_is():
         yield (1,)
         raise KeyError("page")
 
-    with Scratch(NUMBERS) as scratch, pytest.raises(KeyError, match="page"):
+    with TemporaryTables(NUMBERS) as scratch, pytest.raises(KeyError, match="page"):
         scratch.fill("numbers", rows(), 1)
 
 
 def test_rows_are_read_while_others_are_put_and_may_be_left():
-    with Scratch(NUMBERS, "CREATE TABLE seen (number INTEGER PRIMARY KEY)") as scratch:
+    with TemporaryTables(NUMBERS, "CREATE TABLE seen (number INTEGER PRIMARY KEY)") as scratch:
         scratch.fill("numbers", ((number,) for number in range(5)), 1)
         for (number,) in scratch.rows("SELECT number FROM numbers ORDER BY number"):
             scratch.fill("seen", [(number // 2,)], 1)

@@ -1,4 +1,4 @@
-"""What a question has found so far, sorted on disk: as much of it as there is, in the same memory."""
+"""Temporary tables on disk, in which questions sort and join more than fits into memory."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MEMORY_BYTES = 16 * 2**20
-"""How much of what was found SQLite keeps in memory, and in how much it sorts."""
+"""How much SQLite keeps in memory, and uses for sorting."""
 
 
-class Scratch:
-    """Tables that end with the question, and that need not fit into memory.
+class TemporaryTables:
+    """Tables that last as long as the question, and that need not fit into memory.
 
-    They are those of a SQLite database without a name. It is in memory up to MEMORY_BYTES, beyond that in the directory
-    for temporary files (`TMPDIR`), in a file that is removed as soon as it is open: whatever becomes of the process,
-    nothing is left. What cannot be written there is an `OSError`.
+    They are in a SQLite database without a name. It is in memory up to MEMORY_BYTES, beyond that in a file in the
+    directory for temporary files (`TMPDIR`). That file is removed as soon as it is open, so nothing is left however the
+    process ends. Raises `OSError` if the file cannot be written.
     """
 
     def __init__(self, *statements: str) -> None:
-        # An answer may be begun in one thread and ended in another.
+        # An answer may be begun in one thread and finished in another.
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         memory = f"PRAGMA cache_size = -{MEMORY_BYTES // 1024}"
         for statement in (memory, "PRAGMA journal_mode = OFF", *statements):
@@ -35,12 +35,12 @@ class Scratch:
         self._connection.close()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
-        """Do what *statement* says."""
+        """Execute *statement*."""
         with _as_os_error():
             self._connection.execute(statement, values).close()
 
     def fill(self, table: str, rows: Iterable[Sequence[Any]], columns: int) -> None:
-        """Put *rows* of so many *columns* into *table* as they come, but for those whose key is there already."""
+        """Insert *rows* with this number of *columns* into *table*, except those whose key exists already."""
         self.run("BEGIN")
         with _as_os_error():
             marks = ", ".join("?" * columns)
@@ -48,14 +48,14 @@ class Scratch:
         self.run("COMMIT")
 
     def rows(self, select: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what *select* finds, as it is taken."""
+        """Yield the rows of *select*, reading as they are taken."""
         with _as_os_error():
-            # `yield from` would close the cursor of rows that nobody wants any more, perhaps behind the database's own.
+            # `yield from` would close the cursor of abandoned rows, perhaps after the database is closed.
             for row in self._connection.execute(select, values):  # noqa: UP028
                 yield row
 
     def first(self, select: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """Return the first row that *select* finds."""
+        """Return the first row of *select*, or None."""
         return next(self.rows(select, values), None)
 
 
@@ -64,4 +64,4 @@ def _as_os_error() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as exc:
-        raise OSError(f"what the question has found could not be kept in the directory of TMPDIR: {exc}") from exc
+        raise OSError(f"could not write temporary tables to the directory of TMPDIR: {exc}") from exc
