@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page
+from webtable._page.page import ATTRIBUTES, values_of
 
 DELETION_CLOCK = "webtable.repository.removing.deletion.now_in_milliseconds"
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
@@ -282,7 +283,7 @@ def fields_of(page: Page | None, without: set[str] = frozenset()) -> dict[str, o
     if page is None:
         return None
     left_out = COUNTED | without
-    return {name: getattr(page, name) for name in Page.__struct_fields__ if name not in left_out}
+    return values_of(page, [name for name in ATTRIBUTES if name not in left_out])
 
 
 def _content_of(page: Page | None) -> tuple[object, ...] | None:

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 import pytest
 
 import webtable
-from webtable._page.page import Link, Page
+from webtable._page.page import Page
+from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import FORMATS, read_pages, write
 from webtable.rowkey.examples import LATEST_KEY

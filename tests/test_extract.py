@@ -12,7 +12,7 @@ from nightly import some
 from webtable._limits import ReadLimits
 from webtable._page.extract import Extract, extract, is_html, looks_like_html, plain_text
 from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
-from webtable._page.page import SAID, Link
+from webtable._page.parts import SAID, Link
 from webtable.errors import InvalidArgument
 
 URL = "https://example.com/docs/intro?page=1"

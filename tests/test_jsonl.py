@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._page.page import Link, Page, with_facts
+from webtable._page.page import Page, with_facts
+from webtable._page.parts import Link
 from webtable.errors import FormatError, UnknownColumn
 from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
 
@@ -37,7 +38,7 @@ pages = st.builds(
     redirect_to=st.none() | st.text(),
     changed_at=st.none() | times,
     change_count=counts,
-    content_at=st.none() | times,
+    _content_at=st.none() | times,
     outlink_count=st.none() | counts,
     outlinks=st.none() | st.lists(st.builds(Link, st.text(), st.text(), st.text())).map(tuple),
     same_as=st.none() | st.text(),

@@ -14,7 +14,8 @@ import requests
 from scrapy.http import HtmlResponse
 from scrapy.http import Response as ScrapyResponse
 
-from webtable import Page
+import webtable
+from webtable import Bookkeeping, Page
 from webtable._page.page import with_facts
 from webtable.errors import InvalidArgument
 
@@ -193,3 +194,16 @@ def test_the_text_of_a_page_is_its_body_as_a_browser_would_read_it(html, charset
     page = Page(url="https://example.com/", body=html, charset=charset, headers=headers)
 
     assert page.text == text
+
+
+def test_what_the_store_notes_is_one_value(tmp_path):
+    fetched_at = datetime(2026, 3, 1, tzinfo=UTC)
+    given = Page(url="https://example.com/", body=b"<a href='/'>Home</a>", fetched_at=fetched_at)
+    with webtable.open(tmp_path / "pages.db", create=True) as table:
+        table.put(given)
+        found = table.get(given.url)
+
+    assert given.stored == Bookkeeping()
+    assert found.stored == Bookkeeping(content_at=fetched_at, only_self_links=True)
+    assert given.with_stored(found.stored).stored == found.stored
+    assert not hasattr(found, "content_at")

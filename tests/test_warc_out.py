@@ -19,6 +19,7 @@ import webtable
 from nightly import examples
 from test_warc import record, response
 from webtable import Link, Page
+from webtable._page.page import values_of
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.repository.stored.codec import PAGE_COLUMNS
@@ -47,11 +48,8 @@ def content(table):
     everything = table.pages(full_scan=True, columns=["body", "outlinks"])
     return {
         page.url: (
-            {name: getattr(page, name) for name in columns},
-            [
-                {name: getattr(version, name) for name in columns}
-                for version in table.history(page.url, columns=["body", "outlinks"])
-            ],
+            values_of(page, columns),
+            [values_of(version, columns) for version in table.history(page.url, columns=["body", "outlinks"])],
         )
         for page in everything
     }

@@ -10,7 +10,8 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._page.headers import Headers
-    from webtable._page.page import Link, LinkCounts, Page
+    from webtable._page.page import Page
+    from webtable._page.parts import Bookkeeping, Link, LinkCounts
     from webtable._progress import ProgressBar, progress_bar
     from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
     from webtable.repository import (
@@ -100,6 +101,7 @@ __all__ = [
     "ArrowStream",
     "Asking",
     "Batch",
+    "Bookkeeping",
     "BrokenLink",
     "Change",
     "ChangeKind",
@@ -192,10 +194,11 @@ __all__ = [
 
 _ELSEWHERE = {
     "webtable._page.headers": ("Headers",),
-    "webtable._page.page": (
+    "webtable._page.page": ("Page",),
+    "webtable._page.parts": (
+        "Bookkeeping",
         "Link",
         "LinkCounts",
-        "Page",
     ),
     "webtable._progress": (
         "ProgressBar",

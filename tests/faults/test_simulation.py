@@ -152,7 +152,7 @@ def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
 
     def moved(self, before, seen, ttl):
         write = dated(self, before, seen, ttl)
-        page = write.page if write.with_content else replace(write.page, content_at=write.page.fetched_at)
+        page = write.page if write.with_content else replace(write.page, _content_at=write.page.fetched_at)
         return PageWrite(page, write.with_content, write.with_metadata, write.content_of)
 
     monkeypatch.setattr(PageWrite, "dated", moved)

@@ -208,7 +208,7 @@ def test_a_page_whose_content_would_expire_earlier_now_is_written_anew(url, site
         ours.alter(ttl=30 * DAY)
         other.put(site.page(body=b"x", age=0))
 
-        assert other.get(site.url()).content_at == site.now
+        assert other.get(site.url()).stored.content_at == site.now
 
 
 def test_content_that_is_kept_no_longer_is_gone_and_the_page_stays(url, site):

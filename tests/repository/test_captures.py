@@ -53,7 +53,7 @@ def test_a_page_comes_back_as_it_was_put(site):
 
     assert found.url == f"https://{site.domain}/a%20b"
     assert found.fetched_at == site.now - timedelta(milliseconds=322)
-    assert found.changed_at == found.content_at == found.fetched_at
+    assert found.changed_at == found.stored.content_at == found.fetched_at
     assert found.size == len(page.body)
     assert found.digest == digest_of(page.body)
     assert found.outlink_count == 2
@@ -131,7 +131,7 @@ def test_a_capture_that_finds_the_same_content_stores_no_second_body(site):
 
     assert seen(page) == (b"same", "title of /", site.now - timedelta(seconds=100))
     assert page.etag == "2"
-    assert page.changed_at == page.content_at == site.now - timedelta(seconds=9000)
+    assert page.changed_at == page.stored.content_at == site.now - timedelta(seconds=9000)
     assert page.change_count == 0
     assert len(row[b"content:html"]) == 1
     assert [version.fetched_at for version in site.table.history(site.url())] == [page.changed_at]
@@ -408,8 +408,8 @@ def test_content_is_written_anew_before_half_its_time_is_over(short_lived, again
         site.store(site.page(body=None, outlinks=None, same_as=site.url(), status=304, age=30 * DAY))
     late = site.table.get(site.url())
 
-    assert early.content_at == site.now - timedelta(days=90)
-    assert late.content_at == site.now - timedelta(days=30)
+    assert early.stored.content_at == site.now - timedelta(days=90)
+    assert late.stored.content_at == site.now - timedelta(days=30)
     assert (late.body, late.outlinks, late.change_count) == (b"x", links, 0)
     assert late.changed_at == site.now - timedelta(days=90)
     assert [version.fetched_at for version in site.table.history(site.url())] == [site.now - timedelta(days=90)]
@@ -423,7 +423,7 @@ def test_content_is_written_anew_within_one_batch(short_lived):
     )
 
     assert site.table.get(site.url()).body == b"x"
-    assert site.table.get(site.url()).content_at == site.now - timedelta(days=30)
+    assert site.table.get(site.url()).stored.content_at == site.now - timedelta(days=30)
 
 
 @pytest.mark.parametrize(
@@ -703,7 +703,7 @@ def test_a_304_of_a_url_that_is_not_stored_is_a_page_without_content(site):
     page = site.table.get(site.url())
 
     assert (page.status, page.body, page.has_body) == (304, None, False)
-    assert (page.content_at, page.changed_at) == (None, None)
+    assert (page.stored.content_at, page.changed_at) == (None, None)
     assert [found.url for found in site.table.fetched(domain=site.domain)] == [site.url()]
     for ask in ("modified", "redirects", "errors", "dead_ends", "largest"):
         assert list(getattr(site.table, ask)(domain=site.domain)) == [], ask
@@ -716,7 +716,7 @@ def test_another_304_of_a_url_that_is_not_stored_moves_the_date_alone(site):
 
     page = site.table.get(site.url())
 
-    assert (page.status, page.content_at, page.change_count) == (304, None, 0)
+    assert (page.status, page.stored.content_at, page.change_count) == (304, None, 0)
     assert page.fetched_at == site.now - timedelta(seconds=200)
     assert site.table.history(site.url()) == []
 
@@ -845,7 +845,7 @@ def repeat_of(page, age, **fields):
     return Page(
         url=page.url,
         same_as=page.url,
-        content_at=page.fetched_at,
+        _content_at=page.fetched_at,
         fetched_at=page.fetched_at + timedelta(seconds=age),
         **fields,
     )
@@ -861,7 +861,7 @@ def test_a_repeat_that_names_the_date_of_its_content_waits_for_that(site, order)
         site.store(captures[at])
 
     found = site.table.get(new.url)
-    assert (found.body, found.fetched_at, found.content_at) == (b"new", repeat.fetched_at, new.fetched_at)
+    assert (found.body, found.fetched_at, found.stored.content_at) == (b"new", repeat.fetched_at, new.fetched_at)
     assert [page.body for page in site.table.history(new.url, columns=["body"])] == [b"new", b"old"]
     assert site.table.get(new.url, as_of=old.fetched_at).body == b"old"
     assert [link.source for link in site.table.linking_to(site.url("/x"))] == [new.url]
@@ -898,7 +898,7 @@ def test_other_content_under_the_date_that_a_repeat_names_is_not_taken_for_its_o
 
 def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site):
     page = site.page(body=b"page", age=30)
-    bare = Page(url=page.url, status=304, fetched_at=site.now, content_at=site.now)
+    bare = Page(url=page.url, status=304, fetched_at=site.now, _content_at=site.now)
 
     site.store(page, bare)
 
@@ -909,7 +909,7 @@ def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site
 
 def test_the_date_of_content_must_name_a_time_zone(site):
     with pytest.raises(InvalidCapture, match="content_at"):
-        site.table.put(site.page(body=b"x", content_at=datetime(2026, 1, 1)))
+        site.table.put(site.page(body=b"x", _content_at=datetime(2026, 1, 1)))
 
 
 @pytest.mark.parametrize("status", [301, 404])
@@ -929,12 +929,12 @@ def test_a_304_is_the_same_whether_the_redirect_or_the_error_before_it_comes_lat
 def test_a_version_of_its_own_is_stored_also_where_its_content_is_there_already(site):
     page = site.page(body=b"same", age=30)
     again = site.page(body=b"same", age=20)
-    own = site.page(body=b"same", age=10, content_at=site.now - timedelta(seconds=10))
+    own = site.page(body=b"same", age=10, _content_at=site.now - timedelta(seconds=10))
 
     site.store(page, again, own)
 
     found = site.table.get(page.url)
-    assert (found.fetched_at, found.content_at, found.change_count) == (own.fetched_at, own.fetched_at, 0)
+    assert (found.fetched_at, found.stored.content_at, found.change_count) == (own.fetched_at, own.fetched_at, 0)
     assert [one.fetched_at for one in site.table.history(page.url)] == [page.fetched_at]
     site.store(site.page(body=b"other", age=5))
     assert site.table.get(page.url, as_of=site.now - timedelta(seconds=7)).fetched_at == own.fetched_at

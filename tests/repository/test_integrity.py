@@ -17,6 +17,7 @@ from nightly import some
 from store_differences import with_thrift1
 from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
+from webtable._page.page import ATTRIBUTES, values_of
 from webtable.repository.stored.values import pack
 from webtable.store import Delete
 
@@ -43,7 +44,7 @@ def web(table):
 
 
 def whole(page: Page) -> dict:
-    return {name: getattr(page, name) for name in Page.__struct_fields__}
+    return values_of(page, ATTRIBUTES)
 
 
 def mutations(value: bytes, rng: random.Random):

@@ -91,7 +91,7 @@ def test_bodies_that_are_stored_anew_are_prepared_by_their_bytes(new_url, site, 
             (page.url, None, False) for page in pages
         ]
         assert max(store.weights) <= 5 * MEBIBYTE
-        assert [page.content_at for page in table.pages(site.domain)] == [site.now] * 6
+        assert [page.stored.content_at for page in table.pages(site.domain)] == [site.now] * 6
         assert list(table.pages(site.domain, columns=["body"]))[5].body == pages[5].body
 
 

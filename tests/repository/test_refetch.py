@@ -150,7 +150,7 @@ def test_a_304_after_an_error_brings_back_nothing_that_was_fetched_later():
     # A late capture that crossed a delete leaves its content above what is the page then.
     versions = [Version(at(9), Capture("late")), Version(at(5), Capture("error", status=404))]
     versions.append(Version(at(3), Capture("good")))
-    error = Page(url="https://a.example/", fetched_at=at(5), status=404, digest="error", content_at=at(5))
+    error = Page(url="https://a.example/", fetched_at=at(5), status=404, digest="error", _content_at=at(5))
     again = Page(url=error.url, fetched_at=at(7), status=304, same_as=error.url)
 
     (write,) = decide(again, Stored(error, versions), None)
@@ -201,7 +201,7 @@ def test_content_and_links_are_renewed_before_half_of_their_time_is_over(tmp_pat
         contents = []
         for days in (8, 6, 5, 4.8, 4, 2, 0, -0.25):
             table.put_not_modified(town.url(), town.now - timedelta(days=days))
-            contents.append((table.get(town.url()).content_at - town.now) / timedelta(days=1))
+            contents.append((table.get(town.url()).stored.content_at - town.now) / timedelta(days=1))
 
         assert contents == pytest.approx([-9.9, -9.9, -9.9, -4.8, -4.8, -4.8, -4.8, 0.25])
 

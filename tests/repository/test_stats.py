@@ -9,7 +9,7 @@ import pytest
 import webtable
 from store_differences import on_every_store
 from webtable import Salt
-from webtable._page.page import Link
+from webtable._page.parts import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.page_counts import AGES, Group

@@ -18,8 +18,9 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, Selectola
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import as_utf8, decoded, encoding_of
 from webtable._page.html import Outlinks, facts_of
-from webtable._page.page import SAID, Facts, Link, Page, with_facts
+from webtable._page.page import Page, with_facts
 from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
+from webtable._page.parts import SAID, Facts, Link
 
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from selectolax.lexbor import LexborHTMLParser
 
-from webtable._page.page import Facts, Link
+from webtable._page.parts import Facts, Link
 from webtable.errors import InvalidURL
 from webtable.rowkey import MAX_WEB_KEY, join_url
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._page.page import Page
+from webtable._page.page import ATTRIBUTES, Page, values_of
 from webtable.errors import UnknownColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_FIELDS = Page.__struct_fields__
+_FIELDS = tuple(ATTRIBUTES)
 _DEFAULTS: Mapping[str, Any] = {
-    field.name: {} if field.name == "headers" else field.default for field in msgspec.structs.fields(Page)
+    name: {} if name == "headers" else field.default
+    for name, field in zip(_FIELDS, msgspec.structs.fields(Page), strict=True)
 }
 _encoder = msgspec.json.Encoder()
 
@@ -30,9 +31,9 @@ def page_to_json(page: Page, fields: Iterable[str] | None = None) -> bytes:
     Raises `UnknownColumn` for a field that a page does not have.
     """
     if fields is None:
-        values = {name: value for name in _FIELDS if (value := getattr(page, name)) != _DEFAULTS[name]}
+        values = {name: value for name, value in values_of(page, _FIELDS).items() if value != _DEFAULTS[name]}
     else:
-        values = {name: getattr(page, name) for name in checked_fields(fields)}
+        values = values_of(page, checked_fields(fields))
     if values.get("body") is not None:
         values = dict(body_to_json(value) if name == "body" else (name, value) for name, value in values.items())
     return _encoder.encode(values)

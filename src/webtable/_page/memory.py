@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable._page.page import SAID
+from webtable._page.parts import SAID
 
 if TYPE_CHECKING:
     from webtable._page.page import Page

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -23,53 +23,14 @@ from webtable._page.headers import (
     status_of,
     url_of,
 )
+from webtable._page.parts import SAID, Bookkeeping, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 
 _set = msgspec.structs.force_setattr
 
 
-class Link(NamedTuple):
-    """A link on a page: the absolute URL that it leads to, its anchor text, and its `rel` ("" if it has none)."""
-
-    url: str
-    anchor: str = ""
-    rel: str = ""
-
-
-class Facts(NamedTuple):
-    """What a page says of itself, each None where it does not; the fields of `Page` tell more of each."""
-
-    title: str | None = None
-    canonical: str | None = None
-    description: str | None = None
-    robots: str | None = None
-    h1: str | None = None
-    language: str | None = None
-
-
-# Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
-# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits.
-Status = Annotated[int, msgspec.Meta(ge=100, le=999)]
-Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many pages link to a page, as of the last count (`WebTable.refresh_links`).
-
-    `inlinks` counts all of them except the page itself. Those of the same registered domain are `internal`, the others
-    `external`. `counted_at` is the time of the count.
-    """
-
-    inlinks: int = 0
-    internal: int = 0
-    external: int = 0
-    self_links: int = 0
-    """1 if the page links to itself, else 0."""
-    counted_at: datetime | None = None
-
-
-STORED_NAMES = {"status": "status_code"}
-"""What fields are called in stored JSON, where that is something else."""
+STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
+"""The names that fields have in stored JSON, where these are other ones."""
 
 
 # No page leads back to itself, and the garbage collector would look through all that a listing has given.
@@ -86,9 +47,10 @@ class Page(
 
     Give `url`, `body` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in
     them what you leave out. Pages that come from the store have the other fields too; `body` and `outlinks` are None
-    where you did not ask for them, or the page has none.
+    where you did not ask for them, or the page has none. The store's own notes are in `stored`.
     """
 
+    # What a crawler sets. The order of all fields is that of the members of stored JSON.
     url: str
     """The URL; canonical (`webtable.rowkey.canonical_url`) once stored."""
     body: bytes | None = None
@@ -126,6 +88,15 @@ class Page(
     """Its first heading of the first level, at most 1,000 characters."""
     language: str | None = None
     """The language that it says it is in, in lower case, as in `pt-br`: of `<html>`, or the header Content-Language."""
+    outlinks: tuple[Link, ...] | None = None
+    """The links of this capture in the order of the document, one for each URL."""
+    same_as: str | None = None
+    """For a capture without a body of its own, the URL whose stored content it repeats. It is not stored.
+
+    A response with status 304 repeats its own URL, and so do most WARC revisit records.
+    """
+
+    # What a reader gets beside that. The fields with an underscore are read by `stored`.
     first_seen: datetime | None = None
     """The date of the oldest capture that was ever stored of it.
 
@@ -135,33 +106,16 @@ class Page(
     """The date of the first capture with the content that the page has now."""
     change_count: Size = 0
     """How many times a capture had other content than was stored, in the order in which they were stored."""
-    content_at: datetime | None = None
-    """The date of the capture with which body and links are stored: before `fetched_at` if they did not change.
-
-    Of a capture that is put, as exports write it: where it is the date of the capture, that is a version of its own,
-    also a 304 or one with the content that is stored already. With `same_as` its own URL, and an older date, it says of
-    which capture it repeats the content.
-    """
+    _content_at: datetime | None = None
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `body`."""
     outlink_count: Size | None = None
-    only_self_links: bool = False
-    """Whether the page has links, all of them to itself."""
-    outlinks: tuple[Link, ...] | None = None
-    """The links of this capture in the order of the document, one for each URL."""
-    links_digest: str | None = None
-    """For a page with links and without a body, the SHA-256 of its links, in hex."""
-    inlinks_at: datetime | None = None
-    """The date of the capture with which all its links were last written to the pages that they lead to."""
-    hints_at: datetime | None = None
-    """The date of its index entries and inlinks, if another capture had the same date as this one."""
+    _only_self_links: bool = False
+    _links_digest: str | None = None
+    _inlinks_at: datetime | None = None
+    _hints_at: datetime | None = None
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
-    same_as: str | None = None
-    """For a capture without a body of its own, the URL whose stored content it repeats. It is not stored.
-
-    A response with status 304 repeats its own URL, and so do most WARC revisit records.
-    """
 
     def __post_init__(self) -> None:
         headers = self.headers
@@ -193,6 +147,20 @@ class Page(
         return with_facts(page)
 
     @property
+    def stored(self) -> Bookkeeping:
+        """What the store has noted of the page for itself."""
+        # Made when it is asked for: each page of a listing would pay for it.
+        return Bookkeeping(
+            self._content_at, self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
+        )
+
+    def with_stored(self, stored: Bookkeeping) -> Page:
+        """Return the page with these notes, as an importer of captures gives them."""
+        return msgspec.structs.replace(
+            self, **{f"_{name}": value for name, value in msgspec.structs.asdict(stored).items()}
+        )
+
+    @property
     def text(self) -> str | None:
         """The body as text, in the charset that a browser would choose; None if the page has no body here.
 
@@ -208,13 +176,27 @@ class Page(
 
     def _shown(self) -> Shown:
         """Return the fields that differ from their defaults; of body and links how much there is."""
-        known = [(name, getattr(self, name), _DEFAULTS[name]) for name in self.__struct_fields__ if name != "url"]
+        known = [(name, getattr(self, place), _DEFAULTS[place]) for name, place in ATTRIBUTES.items() if name != "url"]
         rows = [(name, _extent(value)) for name, value, default in known if value != default]
         return Shown(self.url, ("field", "value"), rows)
 
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+ATTRIBUTES = {name.removeprefix("_"): name for name in Page.__struct_fields__}
+"""The attribute with the value of each field, bookkeeping included, by the name that exports have for it."""
+
+
+def values_of(page: Page, names: Iterable[str]) -> dict[str, Any]:
+    """Return the values of *page* by these *names* of fields."""
+    return {name: getattr(page, ATTRIBUTES[name]) for name in names}
+
+
+def attributes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *values* by names of fields as `Page` and `replace` take them."""
+    return {ATTRIBUTES[name]: value for name, value in values.items()}
 
 
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page)} | {"headers": {}}
@@ -229,10 +211,6 @@ def _extent(value: object) -> object:
         case Mapping():
             return ", ".join(f"{name}: {text}" for name, text in value.items())
     return value
-
-
-SAID = Facts._fields
-"""The fields of what a page says of itself, in its HTML or its headers."""
 
 
 def said(page: object) -> dict[str, Any]:
@@ -269,7 +247,7 @@ def with_facts(page: Page) -> Page:
     announced, charset = media_type(named.get("content-type"))
     media, own_charset = media_type(page.content_type)
     leads_to = page.redirect_to or (named.get("location") if page.status in REDIRECTS else None)
-    repeats = page.status == 304 and page.body is None and page.content_at != page.fetched_at
+    repeats = page.status == 304 and page.body is None and page._content_at != page.fetched_at
     return msgspec.structs.replace(
         page,
         headers=headers or {},

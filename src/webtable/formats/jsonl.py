@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.page import Page, Status
+from webtable._page.page import ATTRIBUTES, Page, attributes, values_of
+from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annotation
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.formats.compressed.stream import TooLong
@@ -24,7 +25,7 @@ _LONG = 1 << 20
 _MAX_NAMES = 100_000
 _BLANK = re.compile(rb"[\t\r\n ]+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FIELDS = Page.__struct_fields__
+_FIELDS = tuple(ATTRIBUTES)
 
 
 class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", "body_text": "body"}):
@@ -106,7 +107,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
             _check_long(line, limits)
         read = _decoder.decode(line)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
-        values = {name: getattr(read, name) for name in _FIELDS}
+        values = values_of(read, _FIELDS)
         del line  # it may be large, and so may what follows
         if read.body_text is not None:
             values["body"] = read.body_text.encode()
@@ -120,7 +121,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     if len(values["outlinks"] or ()) > limits.links:
         values["outlinks"] = values["outlinks"][: limits.links]
         report.shortened["links"] += 1
-    return Page(**values)
+    return Page(**attributes(values))
 
 
 def _check_long(line: bytes, limits: ReadLimits) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.page import Page
+from webtable._page.page import ATTRIBUTES, Page, attributes, values_of
 from webtable.formats.base import Damaged
 from webtable.repository.stored.page_state import GIVEN
 
@@ -24,11 +24,11 @@ def as_given(page: Page) -> Page:
     Where that does not follow otherwise, its `content_at` says whether it is a separate version or repeats the content
     of a date: the two must not be confused, nor taken for a repeat of older content.
     """
-    given = Page(**{name: getattr(page, name) for name in GIVEN})
-    if page.content_at == page.fetched_at:
+    given = Page(**attributes(values_of(page, GIVEN)))
+    if page.stored.content_at == page.fetched_at:
         return given
     if page.body is not None:
-        return replace(given, content_at=None)
+        return replace(given, _content_at=None)
     return replace(given, same_as=page.url, truncated=False, outlinks=None)
 
 
@@ -41,7 +41,11 @@ NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
 
 _Told = msgspec.defstruct(
     "_Told",
-    [(one.name, one.type | UnsetType, UNSET) for one in msgspec.structs.fields(Page) if one.name in NAMES],
+    [
+        (name, one.type | UnsetType, UNSET)
+        for name, one in zip(ATTRIBUTES, msgspec.structs.fields(Page), strict=True)
+        if name in NAMES
+    ],
 )
 _decode = msgspec.json.Decoder(_Told).decode
 

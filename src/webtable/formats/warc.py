@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.extract import looks_like_html
 from webtable._page.headers import Headers, media_type
-from webtable._page.page import Page
+from webtable._page.page import Page, attributes
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
@@ -177,7 +177,7 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
         truncated=cut,
         same_as=same_as,
     )
-    return replace(page, **extra) if extra else page
+    return replace(page, **attributes(extra)) if extra else page
 
 
 def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:

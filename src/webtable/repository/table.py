@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-    from webtable._page.page import Link, Page
+    from webtable._page.page import Page
+    from webtable._page.parts import Link
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.copying.check import CopyCheck

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from webtable._page.page import LinkCounts, Page
+    from webtable._page.page import Page
+    from webtable._page.parts import LinkCounts
     from webtable.repository.answers.columns import Column, Form
 
 CHUNK = 200

@@ -96,7 +96,7 @@ def write_captures(captures: Iterable[Page], write: Callable[[Page, Written | No
     """
     written: dict[datetime, Written] = {}
     for page in captures:
-        repeated = None if page.content_at is None else written.get(page.content_at)
+        repeated = None if (at := page.stored.content_at) is None else written.get(at)
         written[page.fetched_at] = write(page, repeated)
     return len(written), page
 

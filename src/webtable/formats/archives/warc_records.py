@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webtable._page.body import algorithm_of
 from webtable._page.extract import filled
 from webtable._page.headers import media_type
-from webtable._page.page import SAID, Page
+from webtable._page.page import Page, values_of
+from webtable._page.parts import SAID
 from webtable.formats.base import Damaged, LeftOut
 from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, field_value
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
@@ -96,8 +97,8 @@ def _repetition(given: Page, repeated: Written | None) -> Iterator[tuple[str, st
     if repeated:
         yield "WARC-Refers-To", repeated.id
     yield "WARC-Refers-To-Target-URI", given.same_as
-    if given.content_at is not None:
-        yield "WARC-Refers-To-Date", date_text(given.content_at)
+    if (content_at := given.stored.content_at) is not None:
+        yield "WARC-Refers-To-Date", date_text(content_at)
 
 
 def _truncated(given: Page) -> Iterator[tuple[str, str]]:
@@ -142,10 +143,11 @@ def _differences(given: Page, found: Page) -> dict[str, Any]:
     """Return the fields of *given* that matter for its kind and that *found* lacks."""
     compared_already = ("body", "same_as", *_measured(given))
     names = [name for name in NAMES if name not in compared_already]
-    extra = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
+    own, others = values_of(given, names), values_of(found, names)
+    extra = {name: value for name, value in own.items() if value != others[name]}
     if any(value is None and name in SAID for name, value in extra.items()):
         # Whoever set links, charset and type has looked for the others as well.
-        extra |= {name: getattr(given, name) for name in names}
+        extra |= own
     return {name: value for name, value in extra.items() if value is not None}
 
 

@@ -70,7 +70,7 @@ class ParquetFile:
     incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        self._columns = (*PAGES.chosen(GIVEN[:-1]), column("same_as"))
+        self._columns = (*PAGES.chosen([name for name in GIVEN if name != "same_as"]), column("same_as"))
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting = 0

@@ -18,7 +18,8 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.page import Link, Page
+from webtable._page.page import ATTRIBUTES, Page
+from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
@@ -41,8 +42,7 @@ _MADE = set(PAGES.names).difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"
 """What pandas calls the columns that it makes of its index."""
-_STORED_AS = dict(zip(Page.__struct_fields__, Page.__struct_encode_fields__, strict=True))
-_STORED_AS = dict(zip(Page.__struct_fields__, Page.__struct_encode_fields__, strict=True))
+_STORED_AS = dict(zip(ATTRIBUTES, Page.__struct_encode_fields__, strict=True))
 _RENAMED = {theirs: ours for ours, theirs in PAGES.renaming("commoncrawl").items()}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import Link
+from webtable._page.parts import Link
 from webtable.errors import DamagedRow
 from webtable.repository.derived.inlinks import with_self_links
 from webtable.repository.stored.content import PackedVersion, check_body
@@ -42,7 +42,7 @@ class Content:
 
     def page(self, page: Page) -> Page:
         """Return *page* with its links."""
-        links = None if page.content_at is None else self.links.get(milliseconds(page.content_at))
+        links = None if (at := page.stored.content_at) is None else self.links.get(milliseconds(at))
         return page if links is None else replace(page, outlinks=tuple(links))
 
 
@@ -85,12 +85,12 @@ class ContentReader:
             replace(
                 source.version(row, cells[one.timestamp], None if one.body is None else bodies[one.timestamp]),
                 outlinks=None if one.timestamp not in content.links else tuple(content.links[one.timestamp]),
-                content_at=None,
+                _content_at=None,
             )
             for one in reversed(content.packed)
         ]
         if not captures or page.fetched_at > captures[-1].fetched_at:
-            own = [one for one in captures if one.fetched_at == page.content_at]
+            own = [one for one in captures if one.fetched_at == page.stored.content_at]
             html, links = (own[0].body, own[0].outlinks) if own else (None, None)
             captures.append(with_self_links(replace(page, body=html, outlinks=links)))
         return captures

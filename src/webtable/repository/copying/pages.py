@@ -153,7 +153,7 @@ class PageCopier:
         """Return the error where the source has lost content that its page should have."""
         page, html = there.page, self._sides.source.codec.columns.body
         dates = {one.timestamp for one in content.packed if one.body is not None}
-        if page is None or page.content_at is None or milliseconds(page.content_at) in dates:
+        if page is None or (at := page.stored.content_at) is None or milliseconds(at) in dates:
             return []
         error = self._sides.source.pages.lost(row, page, [html])
         return [] if error is None else [error]

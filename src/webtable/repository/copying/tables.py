@@ -165,7 +165,7 @@ def as_kept(there: Stored) -> Page | None:
     The limits of the source may explain that. Nothing in the target would.
     """
     page = there.page
-    if page is None or not page.has_body or any(one.at == page.content_at for one in there.versions):
+    if page is None or not page.has_body or any(one.at == page.stored.content_at for one in there.versions):
         return page
     return replace(page, has_body=False)
 

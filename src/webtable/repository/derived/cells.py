@@ -15,7 +15,8 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.page import Link, Page
+from webtable._page.page import Page
+from webtable._page.parts import Link
 from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.repository.stored.cells import removals
@@ -52,8 +53,8 @@ class PageChange(NamedTuple):
         if (
             self.is_concurrent
             or before is None
-            or page.content_at == page.fetched_at
-            or page.content_at != before.content_at
+            or page.stored.content_at == page.fetched_at
+            or page.stored.content_at != before.stored.content_at
         ):
             return True
         return page.outlink_count != before.outlink_count  # a capture that repeats it was stored before the content

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.page import Link
+from webtable._page.parts import Link
 from webtable.errors import InvalidURL
 from webtable.repository.stored.cells import cells_of, removals
-from webtable.repository.stored.page_state import hints_at
+from webtable.repository.stored.page_state import content_date, hints_at
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell, Put
@@ -72,7 +72,7 @@ class InlinkCells:
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
         timestamp = milliseconds(hints_at(page))
-        written = links if page.inlinks_at is None else _missing_in(stored, links)
+        written = links if page.stored.inlinks_at is None else _missing_in(stored, links)
         self._put(derived, owner, page, timestamp, written)
         gone = {row: stored[row] for row in stored.keys() - links.keys()}
         self._remove_all(derived, owner, page, before, gone, timestamp)
@@ -84,9 +84,8 @@ class InlinkCells:
         All its inlinks are written, so that none is missing, under the date when they were last written.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
-        is_older = page.content_at is not None and page.content_at < page.fetched_at
-        content_at = page.content_at if is_older and page.content_at else hints_at(page)
-        self._put(derived, owner, page, milliseconds(page.inlinks_at or content_at), links)
+        content_at = content_date(page) or hints_at(page)
+        self._put(derived, owner, page, milliseconds(page.stored.inlinks_at or content_at), links)
         gone = {row: stored[row] for row in stored.keys() - links.keys()}
         self._remove_all(derived, owner, page, None, gone, milliseconds(content_at))
         return gone.keys() | (links.keys() - stored.keys())
@@ -127,7 +126,7 @@ class InlinkCells:
         """
         past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
         derived.remove(owner, self.table, Put(row, [past]))
-        dates = [hints_at(before), before.content_at, before.inlinks_at] if before is not None else []
+        dates = [hints_at(before), before.stored.content_at, before.stored.inlinks_at] if before is not None else []
         for delete in removals(row, self.column(source), until, dates, now):
             derived.remove(owner, self.table, delete)
 
@@ -175,7 +174,7 @@ def with_self_links(page: Page) -> Page:
     if page.outlinks is None:
         return page
     is_only = bool(page.outlinks) and is_only_self(page.url, page.outlinks)
-    return page if is_only == page.only_self_links else replace(page, only_self_links=is_only)
+    return page if is_only == page.stored.only_self_links else replace(page, _only_self_links=is_only)
 
 
 class Targets:

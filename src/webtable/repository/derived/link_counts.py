@@ -16,7 +16,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock, milliseconds, possible_moment
-from webtable._page.page import LinkCounts, Page
+from webtable._page.page import Page
+from webtable._page.parts import LinkCounts
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.derived.inlinks import inlinks_of
 from webtable.repository.derived.queue import CountedBatch, RecountQueue

@@ -22,7 +22,7 @@ from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 
 if TYPE_CHECKING:
-    from webtable._page.page import Link
+    from webtable._page.parts import Link
     from webtable.repository.frame import Frame
     from webtable.store import Row
 

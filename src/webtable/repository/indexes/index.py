@@ -239,7 +239,7 @@ def _sizes(page: Page) -> Iterator[str]:
 
 def _links(page: Page) -> Iterator[tuple[str, str]]:
     if page.outlink_count is not None:
-        yield "outlinks", descending(0 if page.only_self_links else page.outlink_count, HIGHEST_COUNT)
+        yield "outlinks", descending(0 if page.stored.only_self_links else page.outlink_count, HIGHEST_COUNT)
     if page.link_counts is not None:
         yield "inlinks", descending(page.link_counts.inlinks, HIGHEST_COUNT)
 

@@ -109,7 +109,7 @@ def _with_newest(
             lost = True
             yield version
             continue
-        if version.fetched_at == page.content_at:
+        if version.fetched_at == page.stored.content_at:
             whole = replace(page, body=version.body, outlinks=version.outlinks)
             if (error := frame.pages.lost(row, whole, columns)) is not None:
                 lost = True
@@ -118,16 +118,16 @@ def _with_newest(
             own = version
         # In whatever order they are put, one whose like is not there becomes a version by itself.
         is_new = version.body is not None and brought(version) not in before
-        yield replace(version, content_at=None) if is_new else version
+        yield replace(version, _content_at=None) if is_new else version
         before.add(brought(version))
     if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
         yield error
-    if page.content_at == page.fetched_at:
+    if page.stored.content_at == page.fetched_at:
         return
-    if page.content_at is None or (own is not None and brought(page) == brought(own)):
+    if page.stored.content_at is None or (own is not None and brought(page) == brought(own)):
         yield page
     elif own is None:
         # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
-        yield replace(page, content_at=page.fetched_at, has_body=False)
+        yield replace(page, _content_at=page.fetched_at, has_body=False)
     else:
         yield replace(page, body=own.body, outlinks=own.outlinks)

@@ -214,7 +214,7 @@ def _newest_at(page: Page, moment: int | None) -> _At | None:
         return _NOT_THERE
     # By the date of the stored content, not by `changed_at`: a late capture after content that was written again leaves
     # that as it is.
-    return page if page.content_at is None or milliseconds(page.content_at) <= moment else None
+    return page if (at := page.stored.content_at) is None or milliseconds(at) <= moment else None
 
 
 def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable._page.page import Link, Page
+    from webtable._page.page import Page
+    from webtable._page.parts import Link
     from webtable.repository.frame import Frame
 
 

@@ -179,9 +179,9 @@ def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int
     """
     names, versions = frame.codec.columns, list(versions_in(frame, row))
     page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
-    if not isinstance(page, Page) or page.content_at is None:
+    if not isinstance(page, Page) or (content_at := page.stored.content_at) is None:
         return versions
-    at = milliseconds(page.content_at)
+    at = milliseconds(content_at)
     own = dict(versions).get(at)
     if isinstance(own, DamagedRow):
         return versions
@@ -194,9 +194,10 @@ def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int
 
 def _has_body(frame: Frame, page: Page) -> bool:
     ttl = frame.layouts.recent().ttl
-    if not page.has_body or page.content_at is None or page.truncated:
+    content_at = page.stored.content_at
+    if not page.has_body or content_at is None or page.truncated:
         return False
-    return ttl is None or clock.now() - page.content_at < timedelta(seconds=ttl)
+    return ttl is None or clock.now() - content_at < timedelta(seconds=ttl)
 
 
 class _Many(Iterator["Page | None"]):

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable._clock import now_in_milliseconds
-from webtable._page.page import Link
+from webtable._page.parts import Link
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.derived.inlinks import PAST, inlinks_of
 from webtable.repository.derived.link_counts import entries_of

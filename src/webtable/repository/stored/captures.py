@@ -60,7 +60,7 @@ def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
     if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
         # The other writer has removed the inlinks under older dates than its own: all of them are written again.
-        return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
+        return write.dated(replace(page, _content_at=write.page.stored.content_at, _inlinks_at=None), seen, None)
     if seen == page.first_seen:
         return None
     return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
@@ -73,11 +73,11 @@ def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
     """
     before = next((version for version in versions if version.at < page.fetched_at), None)
     came_after_error = before is not None and before.capture.status >= 400
-    return _is_unfounded(page) and (page.content_at is None or came_after_error)
+    return _is_unfounded(page) and (page.stored.content_at is None or came_after_error)
 
 
 def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
-    at = page.content_at
+    at = page.stored.content_at
     others = at and any(at < version.at <= page.fetched_at and _is_other(version.capture, page) for version in versions)
     return PageWrite(_moved(page), content_of=page) if others else None
 
@@ -90,7 +90,7 @@ def _founded(page: Page, versions: Sequence[Version]) -> PageWrite | None:
     write = _back_again(page, page, versions)
     if write.content_of is None:
         return None
-    at = write.content_of.content_at
+    at = write.content_of.stored.content_at
     return write._replace(page=replace(write.page, changed_at=at, change_count=page.change_count))
 
 
@@ -103,14 +103,14 @@ def _first(page: Page) -> PageWrite:
     if page.same_as is not None and content_date(page) is not None:
         return _awaiting(page, 0)
     if page.status == 304 and page.same_as is not None:
-        bare = replace(page, same_as=None, digest=None, size=None, content_at=None)
+        bare = replace(page, same_as=None, digest=None, size=None, _content_at=None)
         return PageWrite(bare, with_content=False)
     return PageWrite(_changed(page, 0))
 
 
 def _awaiting(page: Page, count: int) -> PageWrite:
     """Return a repeat whose content is not stored yet: its metadata, which names the date of that content."""
-    bare = replace(page, same_as=None, changed_at=page.content_at, change_count=count, has_body=False)
+    bare = replace(page, same_as=None, changed_at=page.stored.content_at, change_count=count, has_body=False)
     return PageWrite(bare, with_content=False)
 
 
@@ -122,21 +122,21 @@ def _is_unfounded(page: Page) -> bool:
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
     if page.fetched_at < before.fetched_at:
         return _late(page, before, versions)
-    is_version = page.content_at == page.fetched_at
+    is_version, notes = page.stored.content_at == page.fetched_at, before.stored
     # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
-    is_lost = before.has_body and all(version.at != before.content_at for version in versions)
+    is_lost = before.has_body and all(version.at != notes.content_at for version in versions)
     if is_lost:
         before = replace(before, has_body=False)
     if page.same_as is not None:
         date = content_date(page)
         is_same = page.digest is not None and brought(page) == brought(before)
-        if date is not None and date != before.content_at and not is_same:
+        if date is not None and date != notes.content_at and not is_same:
             return [_again_of(page, before, versions, date)]
         if date is None and page.status == 304 and before.status >= 400:
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
-        is_change = page.fetched_at > before.fetched_at and before.content_at is not None
+        is_change = page.fetched_at > before.fetched_at and notes.content_at is not None
         return [PageWrite(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
@@ -144,14 +144,14 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         change_count=before.change_count,
         first_seen=before.first_seen,
         size=page.size if page.body is not None else before.size,
-        content_at=before.content_at,
         has_body=before.has_body,
         truncated=before.truncated,
         outlink_count=before.outlink_count,
-        only_self_links=before.only_self_links,
-        inlinks_at=before.inlinks_at,
-        hints_at=before.hints_at,
-        links_digest=before.links_digest,
+        _content_at=notes.content_at,
+        _only_self_links=notes.only_self_links,
+        _inlinks_at=notes.inlinks_at,
+        _hints_at=notes.hints_at,
+        _links_digest=notes.links_digest,
     )
     if not is_lost and replace(kept, body=None, outlinks=None) == before:
         return []
@@ -162,7 +162,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     if is_own or is_better or (is_due and (is_whole or (page.body is not None and before.truncated))):
         return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
-        return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
+        return [PageWrite(replace(kept, _content_at=page.fetched_at), content_of=before)]
     return [PageWrite(kept, with_content=False)]
 
 
@@ -170,14 +170,17 @@ def _same(page: Page, before: Page) -> bool:
     has_content = page.digest is not None or (page.body is None and not before.has_body)
     one, other = ((p.digest, p.status, p.redirect_to) for p in (page, before))
     # Without a body the links are the content; a capture that brings none says nothing of them.
-    same_links = page.digest is not None or page.outlinks is None or page.links_digest == before.links_digest
+    same_links = (
+        page.digest is not None or page.outlinks is None or page.stored.links_digest == before.stored.links_digest
+    )
     return has_content and one == other and same_links
 
 
 def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
-    if before.content_at is None or not (before.has_body or before.outlink_count):
+    since = before.stored.content_at
+    if since is None or not (before.has_body or before.outlink_count):
         return False
-    return is_over_half(before.content_at, page.fetched_at, ttl)
+    return is_over_half(since, page.fetched_at, ttl)
 
 
 def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
@@ -187,18 +190,19 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     known = next((version for version in versions if version.at <= page.fetched_at), None)
     late = PageWrite(_changed(page, 0), with_metadata=False)
     is_stored = known is not None and known.at == page.fetched_at
-    if page.fetched_at == before.content_at and brought(page) == brought(before) and not is_stored:
+    content_at = before.stored.content_at
+    if page.fetched_at == content_at and brought(page) == brought(before) and not is_stored:
         return [late, PageWrite(_with_content_of(before, page), with_content=False)]
-    if known is not None and brought(known.capture) == brought(page) and (is_stored or page.content_at is None):
+    if known is not None and brought(known.capture) == brought(page) and (is_stored or page.stored.content_at is None):
         return []
-    if before.content_at is None and page.status >= 400:
+    if content_at is None and page.status >= 400:
         return [late, PageWrite(_changed(before, before.change_count + 1))]
     # After an error only a page that is none comes back.
-    if _is_unfounded(before) and (page.status < 300 or before.content_at is None):
+    if _is_unfounded(before) and (page.status < 300 or content_at is None):
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
         founded = replace(_with_content_of(before, page), body=page.body)
         return [late, PageWrite(replace(_changed(founded, before.change_count), changed_at=page.fetched_at))]
-    if before.content_at is None or page.fetched_at < before.content_at:
+    if content_at is None or page.fetched_at < content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
     return [late, PageWrite(_moved(before), content_of=before)]
@@ -206,7 +210,7 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
 
 def _moved(page: Page) -> Page:
     at, count = page.fetched_at, page.change_count + 2
-    return replace(page, changed_at=at, change_count=count, content_at=at)
+    return replace(page, changed_at=at, change_count=count, _content_at=at)
 
 
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
@@ -239,7 +243,7 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
     )
     source = replace(
         before,
-        content_at=version.at,
+        _content_at=version.at,
         has_body=True,
         outlink_count=0,
         digest=capture.digest,
@@ -257,7 +261,7 @@ def _with_content_of(before: Page, page: Page) -> Page:
         has_body=page.body is not None,
         outlinks=page.outlinks,
         outlink_count=page.outlink_count,
-        only_self_links=page.only_self_links,
+        _only_self_links=page.stored.only_self_links,
     )
 
 
@@ -270,7 +274,7 @@ def _repeated(page: Page, before: Page) -> Page:
         status=before.status if page.status == 304 else page.status,
         digest=before.digest,
         size=before.size,
-        links_digest=before.links_digest,
+        _links_digest=before.stored.links_digest,
     )
 
 
@@ -291,6 +295,6 @@ def _changed(page: Page, count: int) -> Page:
         same_as=None,
         changed_at=page.fetched_at,
         change_count=count,
-        content_at=page.fetched_at,
+        _content_at=page.fetched_at,
         has_body=page.body is not None,
     )

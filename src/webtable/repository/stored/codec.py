@@ -14,7 +14,8 @@ from msgspec.structs import force_setattr, replace
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
 from webtable._page.memory import LINK_BYTES
-from webtable._page.page import LinkCounts, Page
+from webtable._page.page import ATTRIBUTES, Page
+from webtable._page.parts import LinkCounts
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.stored.content import ContentCodec
 from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
 """The columns of a page that are cells of their own, and so are read only where they are asked for."""
-PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
+PAGE_COLUMNS = tuple(name for name in ATTRIBUTES if name != "same_as")
 """Everything that a page has, as `columns=` takes it."""
 
 _BESIDE_VALUE = 65_536
@@ -150,9 +151,10 @@ class PageCodec(ContentCodec):
         cells, names = row.cells, self.columns
         if names.links in cells:
             force_setattr(page, "link_counts", self.counts(row))
-        if page.content_at is None:
+        content_at = page._content_at  # not by `stored`: each page of a listing comes here
+        if content_at is None:
             return page
-        at = milliseconds(page.content_at)
+        at = milliseconds(content_at)
         if not self._compress and (captures := cells.get(names.capture)) and captures[0].timestamp != at:
             return page
         if page.has_body and (body := cells.get(names.body)) and body[0].timestamp == at:
@@ -189,7 +191,7 @@ class PageCodec(ContentCodec):
         return (page.has_body and page.body is None and self.wanted(columns)[0]) or (
             page.outlinks is None
             and page.outlink_count is not None
-            and (page.has_body or page.links_digest is not None)
+            and (page.has_body or page.stored.links_digest is not None)
             and self.columns.urls in columns
         )
 
@@ -237,7 +239,7 @@ class PageCodec(ContentCodec):
             body=None if body is None or fields.digest is None else self.body(row, body),
             fetched_at=fetched_at,
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
-            content_at=fetched_at,
+            _content_at=fetched_at,
         )
 
 

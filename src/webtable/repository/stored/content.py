@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from webtable._checksums import UNREADABLE
 from webtable._clock import moment_of
 from webtable._page.body import algorithm_of, digest_like
-from webtable._page.page import Link
+from webtable._page.parts import Link
 from webtable.errors import DamagedRow
 from webtable.repository.stored.page_state import CAPTURED, DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.stored.values import MAGIC, JSONValue, checked_json, json_of, pack, unpack

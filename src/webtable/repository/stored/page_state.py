@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import SAID, STORED_NAMES, Page, Size, Status
+from webtable._page.page import ATTRIBUTES, STORED_NAMES, Page
+from webtable._page.parts import SAID, Size, Status
 from webtable.errors import DamagedRow
 
 
@@ -58,7 +59,7 @@ KEPT = (
     "link_counts",
 )
 """The fields that are made when a page is stored, of what is stored already."""
-GIVEN = tuple(name for name in Page.__struct_fields__ if name not in KEPT)
+GIVEN = tuple(name for name in ATTRIBUTES if name not in KEPT)
 """The fields by which a page is stored; digest and size count where the body was cut or is not given."""
 DAMAGED_CAPTURE = Capture(status=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
@@ -134,18 +135,18 @@ class PageWrite(NamedTuple):
         They are the date of its first capture (*seen*), that under which its links were last written to where they
         lead, and that of its entries and inlinks, which is later than that of those of *before*.
         """
-        page = self.page
+        page, stored = self.page, self.page.stored
         dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
-        if dates == (page.first_seen, page.inlinks_at, page.hints_at):
+        if dates == (page.first_seen, stored.inlinks_at, stored.hints_at):
             return self
-        page = replace(page, first_seen=dates[0], inlinks_at=dates[1], hints_at=dates[2])
+        page = replace(page, first_seen=dates[0], _inlinks_at=dates[1], _hints_at=dates[2])
         return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_hints)
 
     def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
-        since = None if before is None else before.inlinks_at or before.content_at
+        since = None if before is None else before.stored.inlinks_at or before.stored.content_at
         if since is not None and self.with_content and is_over_half(since, self.page.fetched_at, ttl):
             return None
-        return None if since == self.page.content_at else since
+        return None if since == self.page.stored.content_at else since
 
 
 def hints_at(page: Page) -> datetime:
@@ -154,7 +155,7 @@ def hints_at(page: Page) -> datetime:
     It is that of the capture. Where another capture was stored under that date before, it is a millisecond after the
     date of the hints of that one: so those can be removed, and a delete up to their date hides none of these.
     """
-    return page.hints_at or page.fetched_at
+    return page.stored.hints_at or page.fetched_at
 
 
 def _hints_after(before: Page | None, page: Page) -> datetime | None:
@@ -176,4 +177,5 @@ def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
 
 def content_date(page: Page) -> datetime | None:
     """Return the date under which the content is that *page* repeats, None where it does not say it."""
-    return page.content_at if page.content_at is not None and page.content_at < page.fetched_at else None
+    at = page.stored.content_at
+    return at if at is not None and at < page.fetched_at else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from webtable._page.page import Link
+    from webtable._page.parts import Link
     from webtable.repository.stored.codec import PageCodec
     from webtable.repository.stored.layouts import Limits, Refreshed
     from webtable.store import Cell
@@ -141,7 +141,7 @@ class PageReader:
         found = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
         both: list[tuple[Sequence[Link], Sequence[Link]]] = []
         for stored, (_, page) in zip(found, pages, strict=True):
-            at = None if page.content_at is None else milliseconds(page.content_at)
+            at = None if (content_at := page.stored.content_at) is None else milliseconds(content_at)
             cells = stored.cells.get(urls, ()) if stored and at is not None else ()
             older = [cell for cell in cells if at is not None and cell.timestamp < at]
             links = self._links(stored, page) if stored else []
@@ -156,7 +156,7 @@ class PageReader:
             return []
 
     def _links(self, stored: Row, page: Page) -> Sequence[Link]:
-        at = page.content_at and milliseconds(page.content_at)
+        at = (content_at := page.stored.content_at) and milliseconds(content_at)
         for cell in stored.cells.get(self._codec.columns.urls, ()):
             if cell.timestamp == at:
                 return self.links(stored, cell)
@@ -204,7 +204,7 @@ class PageReader:
 
         The page may have been deleted since it was read (None), or have other content by now.
         """
-        while page.content_at is not None and not self._limits.may_have_expired(page.content_at):
+        while (at := page.stored.content_at) is not None and not self._limits.may_have_expired(at):
             page = self._with_own(row, page, columns)
             if not self._codec.lacks(page, columns):
                 break
@@ -216,7 +216,7 @@ class PageReader:
                 if stored.deleted is None or not stored.deleted.hides(page.fetched_at):
                     raise self._codec.damaged(row, self._codec.columns.page, "it was found, and not by its row key")
                 return None
-            if (stored.page.content_at, stored.page.has_body) == (page.content_at, page.has_body):
+            if (stored.page.stored.content_at, stored.page.has_body) == (at, page.has_body):
                 self._check_there(row, page, columns, stored)
                 break
             page = replace(stored.page, link_counts=page.link_counts)
@@ -224,7 +224,7 @@ class PageReader:
 
     def _check_there(self, row: bytes, page: Page, columns: Collection[bytes], stored: Stored) -> None:
         """Raise `DamagedRow` where content that *page* lacks of *columns* is not missing for a reason."""
-        at = page.content_at
+        at = page.stored.content_at
         for column in self._codec.lacking(page, columns):
             if at is not None and not self._limits.explain(column, at, stored):
                 raise self._codec.damaged(row, column, f"it is lost: the page has one of {at:%Y-%m-%d %H:%M:%S} UTC")
@@ -284,9 +284,10 @@ class PageReader:
 
     def content_of(self, row: bytes, page: Page, *, with_body: bool = True) -> Page:
         """Return *page* with the body and the links that were stored under its `content_at`; raises `DamagedRow`."""
-        if page.content_at is None:
+        content_at = page.stored.content_at
+        if content_at is None:
             return page
-        timestamp = milliseconds(page.content_at)
+        timestamp = milliseconds(content_at)
         names = self._codec.columns
         columns = self._codec.with_checksums([*([names.body] if with_body else []), names.urls])
         (found,) = self._store.read(self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1)))

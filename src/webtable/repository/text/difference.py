@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from webtable._page.body import digest_like
 from webtable._page.extract import extract, is_html
 from webtable._page.headers import Headers
-from webtable._page.page import Link, Page, charset_of
+from webtable._page.page import Page, charset_of
+from webtable._page.parts import Link
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.repository.answers.tabular import Tabular

@@ -15,7 +15,8 @@ from msgspec.structs import astuple, replace
 from webtable._clock import clock
 from webtable._page.extract import filled
 from webtable._page.headers import Headers
-from webtable._page.page import Link, Page
+from webtable._page.page import Page
+from webtable._page.parts import Link
 from webtable.errors import (
     ExpiredCapture,
     FutureCapture,
@@ -38,11 +39,11 @@ MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a later date would hide captures to come."""
 
 _OURS: dict[str, Any] = {
-    "inlinks_at": None,
-    "hints_at": None,
+    "_inlinks_at": None,
+    "_hints_at": None,
     "first_seen": None,
     "link_counts": None,
-    "only_self_links": False,
+    "_only_self_links": False,
 }
 """The fields that are computed when a page is stored, whatever the page has there."""
 
@@ -141,8 +142,8 @@ def _check_types(page: Page) -> None:
         _check_each_type(page)
         if len(_right) < _MOST_RIGHT:
             _right.add(found)
-    for name in ("last_modified", "content_at"):
-        if (moment := getattr(page, name)) is not None and moment.tzinfo is None:
+    for name, moment in (("last_modified", page.last_modified), ("content_at", page.stored.content_at)):
+        if moment is not None and moment.tzinfo is None:
             raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
@@ -154,7 +155,9 @@ def _check_each_type(page: Page) -> None:
         value = getattr(page, name)
         if not isinstance(value, types):
             wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
-            raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
+            raise InvalidCapture(
+                f"{str(page.url)[:200]}: {name.removeprefix('_')} is {type(value).__name__}; it must be {wanted}"
+            )
 
 
 def _check_numbers(page: Page) -> None:
@@ -205,8 +208,8 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
         truncated=page.truncated or is_cut,
         outlinks=links,
         outlink_count=page.outlink_count if links is None else len(links),
-        only_self_links=bool(links) and is_only_self(page.url, links or ()),
-        links_digest=sha256(json_of(links)).hexdigest() if links and body is None else None,
+        _only_self_links=bool(links) and is_only_self(page.url, links or ()),
+        _links_digest=sha256(json_of(links)).hexdigest() if links and body is None else None,
     )
 
 

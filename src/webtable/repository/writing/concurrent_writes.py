@@ -106,7 +106,7 @@ def _concurrent_write(
     if now.page is None:
         return None
     dates = {one.fetched_at for _, one in own}
-    since = EPOCH if before is None else before.content_at or before.fetched_at
+    since = EPOCH if before is None else before.stored.content_at or before.fetched_at
     if is_retry:
         since = max((one.at for one in now.versions if one.at < min(dates)), default=EPOCH)
     known = dates.union(one.at for one in stored.versions)
@@ -122,7 +122,7 @@ def unsettled_writes(frame: Frame, rows: Sequence[bytes]) -> list[ConcurrentWrit
     found = zip(rows, frame.pages.stored(rows, 1), strict=True)
     pages = [(row, now.page) for row, now in found if now.page is not None]
     return [
-        ConcurrentWrite(index, row, page.content_at or EPOCH, page.fetched_at, None)
+        ConcurrentWrite(index, row, page.stored.content_at or EPOCH, page.fetched_at, None)
         for index, (row, page) in enumerate(pages)
     ]
 
@@ -143,6 +143,6 @@ def settled(frame: Frame, crossed: Sequence[ConcurrentWrite]) -> tuple[BatchPlan
         if mend is not None:
             plan.writes.append(PlannedWrite(index, one.row, mend, page, others[index]))
         if mend is None or not mend.changes_derived:
-            newest = replace(page, outlinks=tuple(links[index]), inlinks_at=None)
+            newest = replace(page, outlinks=tuple(links[index]), _inlinks_at=None)
             plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_concurrent=True))
     return plan, {one.row: now for one, now, _ in there}

@@ -123,7 +123,7 @@ def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
 
 def _is_stored(page: Page, stored: Stored) -> bool:
     before = stored.page
-    if before is not None and (before.digest, before.links_digest) == (page.digest, page.links_digest):
+    if before is not None and (before.digest, before.stored.links_digest) == (page.digest, page.stored.links_digest):
         return True
     return page.digest is not None and any(page.digest == version.capture.digest for version in stored.versions)
 

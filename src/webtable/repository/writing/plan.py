@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from webtable._clock import clock
 from webtable._page.memory import memory_of
-from webtable._page.page import Link, Page
+from webtable._page.page import Page
+from webtable._page.parts import Link
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.captures import decide
@@ -114,7 +115,7 @@ class Planner:
     def _take(self, index: int, row: bytes, page: Page, writes: Sequence[PageWrite]) -> None:
         stored = self._stored[row]
         before = stored.page
-        former = self._links.get((row, before.content_at)) if before and before.content_at else None
+        former = self._links.get((row, before.stored.content_at)) if before and before.stored.content_at else None
         self._writes += [PlannedWrite(index, row, write, before, former) for write in writes]
         if not writes and before is not None and before.fetched_at == page.fetched_at:
             self._repeated.append(PageChange(index, row, None, before, is_repeated=True))
@@ -169,8 +170,8 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
     if page.status == 304 and before.status >= 400:
         return all(version.capture.status >= 300 for version in versions)
     if page.same_as is not None and content_date(page) is not None:
-        return all(version.at != page.content_at for version in versions)
-    return before.has_body and all(version.at != before.content_at for version in versions)
+        return all(version.at != page.stored.content_at for version in versions)
+    return before.has_body and all(version.at != before.stored.content_at for version in versions)
 
 
 class Drop(NamedTuple):

@@ -1,0 +1,72 @@
+"""What a page consists of: its links, what it says of itself, how often it is linked to, what a store notes of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+
+class Link(NamedTuple):
+    """A link on a page: the absolute URL that it leads to, its anchor text, and its `rel` ("" if it has none)."""
+
+    url: str
+    anchor: str = ""
+    rel: str = ""
+
+
+class Facts(NamedTuple):
+    """What a page says of itself, each None where it does not; the fields of `Page` tell more of each."""
+
+    title: str | None = None
+    canonical: str | None = None
+    description: str | None = None
+    robots: str | None = None
+    h1: str | None = None
+    language: str | None = None
+
+
+SAID = Facts._fields
+"""The fields of what a page says of itself, in its HTML or its headers."""
+
+
+# Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
+# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits.
+Status = Annotated[int, msgspec.Meta(ge=100, le=999)]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many pages link to a page, as of the last count (`WebTable.refresh_links`).
+
+    `inlinks` counts all of them except the page itself. Those of the same registered domain are `internal`, the others
+    `external`. `counted_at` is the time of the count.
+    """
+
+    inlinks: int = 0
+    internal: int = 0
+    external: int = 0
+    self_links: int = 0
+    """1 if the page links to itself, else 0."""
+    counted_at: datetime | None = None
+
+
+class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """What a store notes of a page for itself; nothing of it on a page that a crawler makes."""
+
+    content_at: datetime | None = None
+    """The date of the capture with which body and links are stored: before `fetched_at` if they did not change.
+
+    Of a capture that is put, as exports write it: where it is the date of the capture, that is a version of its own,
+    also a 304 or one with the content that is stored already. With `same_as` its own URL, and an older date, it says of
+    which capture it repeats the content.
+    """
+    only_self_links: bool = False
+    """Whether the page has links, all of them to itself."""
+    links_digest: str | None = None
+    """For a page with links and without a body, the SHA-256 of its links, in hex."""
+    inlinks_at: datetime | None = None
+    """The date of the capture with which all its links were last written to the pages that they lead to."""
+    hints_at: datetime | None = None
+    """The date of its index entries and inlinks, if another capture had the same date as this one."""
