@@ -87,7 +87,7 @@ def test_an_unknown_scheme_is_refused_with_those_that_there_are(install):
     [
         ("shelf_broken:ShelfStore", "no_such_module_anywhere"),
         ("shelf_store:NoSuchStore", "NoSuchStore"),
-        ("shelf_store:no_store", "no subclass of"),
+        ("shelf_store:no_store", "not a subclass of"),
         ("shelf_store no module", "AttributeError"),
     ],
 )

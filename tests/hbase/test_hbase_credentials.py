@@ -233,7 +233,7 @@ def test_in_the_clear_credentials_leave_this_machine_by_no_url(monkeypatch, tmp_
     monkeypatch.setitem(sys.modules, "gssapi", types.ModuleType("gssapi"))
     url = "hbase+http://u@gateway.example/pages" if auth == "login" else f"hbase+http://gateway.example/pages?{auth}"
 
-    with pytest.raises(InvalidArgument, match=r"must go by TLS: hbase\+https://"):
+    with pytest.raises(InvalidArgument, match=r"need TLS: hbase\+https://"):
         address_of(StoreURL.parse(url)).settings()
 
 
@@ -279,7 +279,7 @@ def test_a_token_with_a_line_end_in_it_is_a_wrong_argument(pair, monkeypatch):
     monkeypatch.setenv("WEBTABLE_HBASE_TOKEN", f"{SECRET}\nX: y")
     monkeypatch.setenv("WEBTABLE_HBASE_AUTH_HOSTS", HOST)
 
-    with pytest.raises(InvalidArgument, match=r"the credentials for '127\.0\.0\.1' are none") as caught:
+    with pytest.raises(InvalidArgument, match=r"the credentials for '127\.0\.0\.1' are not valid") as caught:
         open_store(url_of(pair, "bearer"))
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -395,7 +395,7 @@ def test_a_netrc_that_cannot_be_read_is_named_and_not_quoted(pair, tmp_path):
     (tmp_path / ".netrc").write_text(f"machine {HOST} login crawler passwrod {SECRET}\n")
     (tmp_path / ".netrc").chmod(0o600)
 
-    with pytest.raises(InvalidArgument, match="cannot be read as netrc") as caught:
+    with pytest.raises(InvalidArgument, match="is not valid netrc") as caught:
         open_store(url_of(pair, "basic"))
 
     assert SECRET not in str(caught.value)

@@ -80,7 +80,7 @@ def test_options_that_http_has_no_use_for_are_refused(option):
 @pytest.mark.parametrize("scheme", ["hbase", "hbases", "hbase+http", "hbase+https"])
 @pytest.mark.parametrize("host", ["a b", "a\x00b", "a..b", "\u2603..b", "x" * 70])
 def test_what_can_be_no_host_is_a_wrong_url(scheme, host):
-    with pytest.raises(InvalidArgument, match="can be no host"):
+    with pytest.raises(InvalidArgument, match="cannot be a host"):
         address_of(StoreURL.parse(f"{scheme}://{host}:9090/crawl"))
 
 
@@ -181,7 +181,7 @@ def test_nothing_is_sent_while_an_answer_is_not_read_to_its_end(servers):
         sock.flush()
         sock.read(1)
 
-        with pytest.raises(WrongReply, match="goes on behind"):
+        with pytest.raises(WrongReply, match="after its reply"):
             sock.flush()
 
     assert len(pair[0].heads) == 1
@@ -233,5 +233,5 @@ def test_calls_go_on_with_another_gateway_in_http_mode(servers):
 def test_a_plain_url_of_a_gateway_in_http_mode_says_which_scheme_it_needs(servers):
     servers.append(Server(lambda client: (client.recv(100), client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))))
 
-    with pytest.raises(Exception, match=r"hbase\+http:// is for"):
+    with pytest.raises(Exception, match=r"use hbase\+http://"):
         HBaseStore(HOST, servers[-1].port, timeout=8.0)

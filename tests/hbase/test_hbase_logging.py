@@ -154,7 +154,7 @@ def test_a_reply_that_is_not_believed_is_not_quoted(rows, servers, caplog):
         store.read("pages", ROWS[:3])
 
     assert events(caplog) == ["dropped", "retry"]
-    assert "a reply that is not believed" in record_of(caplog, "dropped").getMessage()
+    assert "a reply that was rejected" in record_of(caplog, "dropped").getMessage()
     assert "secret" not in caplog.text
 
 

@@ -68,7 +68,7 @@ def test_tickets_of_tls_do_not_end_a_connection(servers, authority, scheme):
 def test_an_expired_certificate_and_that_of_another_host_are_refused(servers, authority, scheme, names, valid, reason):
     context = authority.server_context(*names, valid=valid)
 
-    with pytest.raises(StoreUnavailable, match=f"certificate is not believed: {reason}"):
+    with pytest.raises(StoreUnavailable, match=f"certificate is not trusted: {reason}"):
         opened(servers, scheme, context, f"ca={authority.file}")
 
 
@@ -83,7 +83,7 @@ def test_the_name_in_the_url_is_the_one_that_counts(servers, authority, scheme):
 def test_a_certificate_of_another_authority_is_refused(servers, authority, scheme, tmp_path, with_own_ca):
     other = Authority(tmp_path, "other authority")
 
-    with pytest.raises(StoreUnavailable, match="certificate is not believed"):
+    with pytest.raises(StoreUnavailable, match="certificate is not trusted"):
         opened(servers, scheme, other.server_context(HOST), f"ca={authority.file}" if with_own_ca else "")
 
 
@@ -111,7 +111,7 @@ def test_a_plain_url_of_a_tls_server_says_which_scheme_it_needs(servers):
     alert = b"\x15\x03\x03\x00\x02\x02\x50"  # what Java's TLS says to what is no handshake
     servers.append(Server(lambda client: (client.recv(100), client.sendall(alert))))
 
-    with pytest.raises(WebTableError, match=r"speaks TLS, which hbases:// and hbase\+https:// are for"):
+    with pytest.raises(WebTableError, match=r"speaks TLS; use hbases:// or hbase\+https://"):
         HBaseStore(HOST, servers[-1].port, timeout=8.0)
 
 
@@ -146,7 +146,7 @@ def test_an_encrypted_key_is_opened_by_the_environment_and_never_asks_a_terminal
     with pytest.raises(InvalidArgument, match="WEBTABLE_HBASE_KEY_PASSWORD"):
         opened(servers, scheme, asking(authority), options)
     monkeypatch.setenv("WEBTABLE_HBASE_KEY_PASSWORD", "wrong-password")
-    with pytest.raises(InvalidArgument, match="no PEM that can be used") as caught:
+    with pytest.raises(InvalidArgument, match="not usable PEM") as caught:
         opened(servers, scheme, asking(authority), options)
     monkeypatch.setenv("WEBTABLE_HBASE_KEY_PASSWORD", "key-password")
     with opened(servers, scheme, asking(authority), options) as store:
@@ -166,5 +166,5 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path, option, content)
 
 
 def test_a_key_needs_its_certificate():
-    with pytest.raises(InvalidArgument, match="of no use without cert"):
+    with pytest.raises(InvalidArgument, match="needs cert"):
         client_context(key="key.pem")

@@ -127,7 +127,7 @@ def test_pages_are_stored_and_read_with_a_ticket(realm, monkeypatch, sample_page
 
 
 def test_who_shows_no_ticket_is_refused(realm):
-    with pytest.raises(StoreRefused, match=r"401 .*credentials are missing, or are not taken"):
+    with pytest.raises(StoreRefused, match=r"401 .*credentials are missing, or not accepted"):
         store_at(realm.url)
 
 
@@ -151,5 +151,5 @@ def test_a_ticket_for_another_service_is_refused(realm, monkeypatch):
     as_alice(realm, monkeypatch)
     monkeypatch.setenv("WEBTABLE_HBASE_HEADERS", f"{__name__}:ticket_for_another_service")
 
-    with pytest.raises(StoreRefused, match=r"401 .*credentials are missing, or are not taken"):
+    with pytest.raises(StoreRefused, match=r"401 .*credentials are missing, or not accepted"):
         store_at(f"{realm.url}&auth=hook")

@@ -54,7 +54,7 @@ def read_parquet(
     except UnknownColumn as exc:
         raise DamagedFile(str(exc), 0) from exc
     except (pa.ArrowException, OSError) as exc:
-        raise DamagedFile(f"not a sound Parquet file:  {exc}", 0) from exc
+        raise DamagedFile(f"not a sound Parquet file: {exc}", 0) from exc
 
 
 def _rows(parquet: Any, columns: list[str], source: str, report: ReadReport) -> Iterator[tuple[int, Mapping[str, Any]]]:

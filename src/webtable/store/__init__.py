@@ -56,28 +56,28 @@ __all__ = [
 
 
 def adapter_of(url: str | os.PathLike[str]) -> type[Store]:
-    """Return the kind of store that *url* leads to, which is not opened; raises `InvalidArgument` for no such URL."""
+    """Return the class of the store that *url* names, without opening it; raises `InvalidArgument` for a wrong URL."""
     return _target(url)[1]
 
 
 def table_of(url: str | os.PathLike[str]) -> str:
-    """Return the name of the table that *url* names; raises `InvalidArgument` for a URL that is none."""
+    """Return the name of the table that *url* names; raises `InvalidArgument` for a wrong URL."""
     return _target(url)[2]
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[Store, str]:
-    """Return the store that *url* leads to, and the name of the table that it names.
+    """Return the store that *url* names, opened, and the name of the table in *url*.
 
-    With *create* a missing SQLite file is made. Raises `InvalidArgument` for a URL that is none, `TableNotFound` for
-    a missing file, `NotAStore` and `StoreUnavailable` for what does not answer as a store, and `StoreRefused` for a
-    store of another package that cannot be used.
+    With *create* a missing SQLite file is made. Raises `InvalidArgument` for a wrong URL, `TableNotFound` for a missing
+    file, `NotAStore` and `StoreUnavailable` if no such store answers, and `StoreRefused` if the adapter of another
+    package cannot be used.
     """
     target, adapter, table = _target(url)
     return adapter.from_url(target, create=create), table
 
 
 def _target(url: str | os.PathLike[str]) -> tuple[StoreURL, type[Store], str]:
-    """Return *url* taken apart, its adapter, and the table that it names."""
+    """Return the parsed *url*, its adapter, and the table that it names."""
     target = StoreURL.parse(url)
     adapter = adapter_for(target.scheme, target.text)
     return target, adapter, adapter.table_of(target)

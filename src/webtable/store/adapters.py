@@ -1,12 +1,12 @@
-"""Which adapter a store URL is for: by its scheme, among those of webtable and those of other packages.
+"""The adapters of store URLs, by their scheme: those of webtable and those of other packages.
 
-An adapter is an entry point of the group `webtable.stores`, named for its scheme, that leads to a subclass of `Store`:
+An adapter is an entry point of the group `webtable.stores`, named after its scheme, for a subclass of `Store`:
 
     [project.entry-points."webtable.stores"]
     redis = "crawl_redis:RedisStore"
 
-Those of webtable are declared like that too, and found without it: in a source checkout nothing may be installed, or
-something older. No other package can take their schemes.
+Those of webtable are declared like that too, but also listed here: in a source checkout nothing may be installed, or an
+older version. No other package can take their schemes.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ BUILT_IN: Final = {
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }
-"""The adapters of webtable, as they stand in pyproject.toml. They are imported where they are asked for, so that the
-embedded store loads no Thrift."""
+"""The adapters of webtable, as in pyproject.toml. They are imported on demand, so that the embedded store loads no
+Thrift."""
 _OTHER_NAMES: Final = {"file": "sqlite"}
-"""SQLite has URLs of its own; its adapter says what to give in their place."""
+"""SQLite has URLs of its own; its adapter says what to give instead."""
 
 
 def adapter_for(scheme: str, url: str) -> type[Store]:
-    """Return the adapter of that *scheme*, for *url*, which is what messages quote.
+    """Return the adapter for *scheme*; *url* is quoted in messages.
 
-    Raises `InvalidArgument` that names the schemes there are, and `StoreRefused` that names the entry point of another
-    package which leads to no store.
+    Raises `InvalidArgument` that lists the known schemes, and `StoreRefused` that names an entry point of another
+    package which refers to no store.
     """
     scheme = _OTHER_NAMES.get(scheme, scheme)
     if scheme in BUILT_IN:
         module, _, name = BUILT_IN[scheme].partition(":")
         adapter: type[Store] = getattr(import_module(module), name)
         return adapter
-    # Its import takes as long as a small question does, and only stores of other packages need it.
+    # Importing it takes as long as a small query, and only stores of other packages need it.
     from importlib.metadata import entry_points
 
-    # Of two packages with one scheme the first on the path has it, as with modules.
+    # If two packages have the same scheme, the first on the path wins, as with modules.
     for point in entry_points(group=GROUP, name=scheme):
         return _loaded(point)
     raise InvalidArgument(
@@ -55,7 +55,7 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
 
 
 def schemes() -> list[str]:
-    """Return the schemes of all adapters that are installed, sorted; none of them is imported."""
+    """Return the schemes of all installed adapters, sorted, without importing them."""
     from importlib.metadata import entry_points
 
     return sorted({*BUILT_IN, *entry_points(group=GROUP).names})
@@ -67,7 +67,7 @@ def _loaded(point: EntryPoint) -> type[Store]:
     except Exception as exc:
         raise _broken(point, f"{type(exc).__name__}: {exc}") from exc
     if not (isinstance(adapter, type) and issubclass(adapter, Store)):
-        raise _broken(point, f"it leads to {adapter!r:.200}, which is no subclass of webtable.store.Store")
+        raise _broken(point, f"it refers to {adapter!r:.200}, which is not a subclass of webtable.store.Store")
     return adapter
 
 

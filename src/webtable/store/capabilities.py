@@ -1,4 +1,4 @@
-"""What a store can do and how much it takes, and the calls of the port that not every store has an answer to."""
+"""The capabilities and limits of a store, and the optional calls of the port."""
 
 from __future__ import annotations
 
@@ -22,86 +22,85 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What callers go by: nobody asks what a store is called."""
+    """The capabilities of a store, on which callers decide; they never check its class or name."""
 
     max_cell: int = MAX_CELL
     """The largest cell in bytes: row key, family, qualifier, value and 24 more. A larger one is a `StoreRefused`."""
     writes_side_by_side: bool = True
-    """Whether several threads that write at once are faster than one."""
+    """Whether several threads write faster than one."""
     processes_write_side_by_side: bool = False
-    """Whether several processes that write at once are faster than one; those of `webtable ingest --workers` do."""
+    """Whether several processes write faster than one, as those of `webtable ingest --workers` do."""
     scans_range_by_range: bool = False
-    """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
+    """Whether a scan needs separate calls for each range: reading the rows between two ranges may be cheaper."""
     changes_families: bool = True
-    """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
+    """Whether it can add and change families of an existing table; else `set_family` is a `CapabilityError`."""
     default_ttl: int | None = DEFAULT_TTL
-    """For how many seconds a new web table keeps content here unless it is told otherwise; None is for ever."""
+    """The default time, in seconds, for which a new web table keeps content; None is for ever."""
     default_versions: int | None = DEFAULT_VERSIONS
-    """How many contents of a page a new web table keeps here unless it is told otherwise; None is all of them."""
+    """The default number of contents of a page that a new web table keeps; None is all of them."""
     has_snapshots: bool = False
-    """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""
+    """Whether the shell of the store takes snapshots of its tables; else `backup` may copy it into a file."""
     made_when_missing: bool = False
-    """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
+    """Whether `webtable ingest` makes a missing web table: its layout needs no decision."""
     why_empty: str = ""
-    """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+    """Why an existing store may contain no tables, and what to do; empty if that is normal."""
 
 
 class OptionalCalls:
-    """Transactions, a backup, and what a store reports of itself: one that has none of it need not say so."""
+    """Transactions, backups, and information about a store, with defaults for stores without them."""
 
     name: str
 
     def together(self) -> AbstractContextManager[int | None]:
-        """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
+        """Make all writes of this thread in the block one transaction, where the store has transactions.
 
-        The block has the number of its transaction then: see `last_transaction`. Elsewhere that is None, and each call
-        stands for itself, as without the block. What this thread reads in the block is read as it
-        has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
-        the block then ends in a `StoreError`.
+        The block gets the number of its transaction then (see `last_transaction`), else None, and each call is applied
+        separately, as without the block. Reads of this thread in the block see its writes. An exception that leaves the
+        block rolls it back, and so does a write that fails as a whole: the block then ends in a `StoreError`.
         """
         return nullcontext()
 
     def last_transaction(self) -> int:
-        """Return the number of the last transaction that has ended; 0 where the store has none.
+        """Return the number of the last transaction that has ended; 0 for a store without transactions.
 
-        What is read from now on is as that one has left it, or later. Each transaction of this store has the next
-        number, and there is one more wherever another process has written. So who knows the numbers of its own
-        transactions knows in a block of `together` whether anybody else has written since.
+        Later reads see that transaction, and perhaps later ones. Each transaction of this store gets the next number,
+        and each write by another process adds one. So a caller who knows the numbers of its own transactions can tell
+        in a block of `together` whether anybody else has written in between.
         """
         return 0
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
-        """Write all tables of the store, as they are at one moment, into the new file *path*; return its bytes.
+        """Write all tables of the store, as they are at one moment, into the new file *path*; return its size in bytes.
 
-        Others may write meanwhile. The file is there when it is whole and was checked. *on_progress* is told how many
-        bytes are written so far; what it raises ends it. Raises `InvalidArgument` where something is at *path*, and
-        `CapabilityError`, which says what there is instead, where the store is no file.
+        Others may write at the same time. The file appears when it is complete and verified. *on_progress* is called
+        with the bytes written so far; an error that it raises ends the backup. Raises `InvalidArgument` if *path*
+        exists, and `CapabilityError`, which says what to use instead, if the store is not a file.
         """
         raise CapabilityError(
-            f"{self.name}: this store is no file that could be copied; webtable export and webtable copy take what is "
-            "in the table elsewhere"
+            f"{self.name}: this store is not a file that can be copied; webtable export and webtable copy bring what "
+            "is in the table elsewhere"
         )
 
     def events(self) -> Counter[str]:
-        """Return how often each event that the store logs has happened, whether or not anybody listens."""
+        """Return how often each event that the store logs has occurred, even if logging is off."""
         return Counter()
 
     def gateways(self) -> list[GatewayMetrics]:
-        """Return what is known of the gateways that the store goes through; none where it goes through none."""
+        """Return the state of the gateways of the store; empty for a store without gateways."""
         return []
 
     @classmethod
     def reached(cls, url: StoreURL) -> Iterator[Check]:  # noqa: ARG003
-        """Yield what is found on the way to the store that *url* leads to, which need not be there: it is not opened.
+        """Yield checks of the way to the store that *url* names, without opening it; it need not exist.
 
-        Where a check has failed the store cannot be opened. Nothing is written. Raises `InvalidArgument`.
+        If a check has failed, the store cannot be opened. Nothing is written. Raises `InvalidArgument`.
         """
         yield from ()
 
     def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002
-        """Yield what the store itself tells of its health, and of that of *table*; nothing is written."""
+        """Yield checks of the health of the store and of *table*; nothing is written."""
         yield from ()
 
     def space(self) -> Space | None:
-        """Return the space that the store takes; None where it cannot tell."""
+        """Return the space that the store takes; None if that is unknown."""
         return None

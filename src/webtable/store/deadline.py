@@ -1,8 +1,8 @@
-"""One deadline for one call of the caller's, also where that takes many calls of a store, and attempts until then.
+"""Deadlines that can span several calls of a store, and attempts with pauses until then.
 
-Each call of a store has a deadline of its own. A caller who makes several for one question of somebody else puts them
-into `until(…)`: then none of them waits beyond that moment. It holds for the thread and for what it hands to
-`webtable._threads`. What failed for a passing reason is tried again after pauses that grow, each random.
+Each call of a store has a deadline of its own. A caller who makes several calls for one request puts them into
+`until(…)`: none of them then waits beyond that moment. It applies to the thread and to the jobs that it submits to
+`webtable._threads`. After a temporary failure a call is retried, with pauses that grow and are random.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LEAST_LEFT: Final = 0.05
-"""The seconds below which there is no other attempt: its error would say nothing but that there was no time."""
+"""The seconds below which there is no further attempt: its only error would be the lack of time."""
 _MOST_DOUBLINGS: Final = 30
-"""A power of any number of failures would be too large for a float."""
+"""Limits the exponent: a larger power would not fit into a float."""
 
 
 class Deadline:
-    """A moment after which nothing is waited for; it may be moved nearer while somebody works towards it."""
+    """A moment after which nothing waits; it may be made earlier while calls are in progress."""
 
     __slots__ = ("at",)
 
@@ -37,13 +37,13 @@ class Deadline:
         return max(0.0, self.at - clock.monotonic())
 
     def within(self, seconds: float) -> Deadline:
-        """Return the deadline in *seconds*, or this one where it is earlier."""
+        """Return the deadline in *seconds*, or this one if it is earlier."""
         sooner = Deadline(seconds)
         sooner.at = min(sooner.at, self.at)
         return sooner
 
     def hasten(self, other: Deadline) -> None:
-        """Move this deadline to that of *other* where that is earlier."""
+        """Move this deadline to that of *other* if that is earlier."""
         self.at = min(self.at, other.at)
 
 
@@ -52,7 +52,7 @@ _outer: ContextVar[Deadline | None] = ContextVar("webtable_deadline", default=No
 
 @contextmanager
 def until(deadline: Deadline) -> Iterator[None]:
-    """Let no call of a store in the block wait beyond *deadline*, nor beyond that of a block around this one."""
+    """Limit all calls of a store in the block to *deadline*, and to that of an enclosing block."""
     around = _outer.get()
     token = _outer.set(deadline if around is None or deadline.at < around.at else around)
     try:
@@ -62,14 +62,14 @@ def until(deadline: Deadline) -> Iterator[None]:
 
 
 def of_call(seconds: float) -> Deadline:
-    """Return the deadline of a call of a store that has *seconds*, or as long as the caller's own call has left."""
+    """Return the deadline of a call of a store that has *seconds*, or less if the block of the caller ends earlier."""
     around = _outer.get()
     return Deadline(seconds) if around is None else around.within(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses of up to `first` seconds, and twice as long after every further failure, but `longest` at most.
+    """Exponential backoff: pauses of up to `first` seconds, twice as long after each failure, at most `longest`.
 
     Each is a random part of its full length, so that many processes do not come back at the same moment.
     """
@@ -78,18 +78,18 @@ class Backoff:
     longest: float = 5.0
 
     def pause(self, failures: int) -> float:
-        """Return the seconds of the pause after so many *failures* in a row, from 1 on."""
+        """Return the seconds of the pause after this number of consecutive *failures*, from 1 on."""
         full = min(self.longest, self.first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
-        return random.uniform(0.0, full)  # noqa: S311 - it spreads, it keeps no secret
+        return random.uniform(0.0, full)  # noqa: S311 - for spreading, not for security
 
 
 BACKOFF: Final = Backoff()
 
 
 def attempts(deadline: Deadline, *, at_once: bool = False) -> Iterator[int]:
-    """Yield 1 and, each after a pause, 2, 3 … while *deadline* leaves time for it: who has succeeded asks no more.
+    """Yield 1 and, each after a pause, 2, 3 … while *deadline* leaves time for it; break the loop after a success.
 
-    With *at_once* the second one comes without a pause.
+    With *at_once* the second attempt comes without a pause.
     """
     number = 1
     yield number

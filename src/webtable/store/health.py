@@ -1,4 +1,4 @@
-"""What was looked at of a store or a table, and found well or not, as values."""
+"""The results of health checks of a store or a table, and the space that it takes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["ok", "warning", "failed"]
-"""`warning` works, and will be trouble; `failed` does not work, or is damaged."""
+"""`warning` means that it works but will cause trouble; `failed` that it does not work or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: its name, its state, what was found, and what to do where it is not `ok`."""
+    """The result of a check: its name, its state, what was found, and what to do if it is not `ok`."""
 
     check: str
     state: State
@@ -25,25 +25,25 @@ class Check:
 
 
 def well(check: str, found: str) -> Check:
-    """Return a check that found nothing to do."""
+    """Return a successful check."""
     return Check(check, "ok", found)
 
 
 def warned(check: str, found: str, remedy: str) -> Check:
-    """Return a check of what works, and will be trouble."""
+    """Return a check of something that works but will cause trouble."""
     return Check(check, "warning", found, remedy)
 
 
 def failed(check: str, found: str, remedy: str) -> Check:
-    """Return a check of what does not work."""
+    """Return a check of something that does not work."""
     return Check(check, "failed", found, remedy)
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The space that a store takes: the bytes of all of it, and how many of these `compact` would give back now.
+    """The space that a store takes: all of its bytes, and how many of these `compact` would free now.
 
-    What has been deleted or has expired and is still there comes on top of that.
+    Deleted and expired data that was not removed yet is not included in the latter.
     """
 
     bytes: int

@@ -1,4 +1,4 @@
-"""`MemoryStore`: the port, in the memory of one process, for tests: fast, no file, and nothing of it is kept."""
+"""A store in the memory of one process, for tests: fast, without files, not persistent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Shared:
-    """What the stores of one name have in common: the tables, and the lock that every call holds."""
+    """The state that the stores of one name share: the tables, and the lock that every call holds."""
 
     def __init__(self) -> None:
         self.tables: dict[str, TableInMemory] = {}
@@ -38,16 +38,16 @@ class _Shared:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew."""
+        """Replace the lock."""
         self.lock = threading.RLock()
 
 
 class MemoryStore(Store):
-    """Tables in the memory of this process, for tests; many threads may use them at once.
+    """Tables in the memory of this process, for tests; thread-safe.
 
-    Nothing is kept: it is gone when the process ends, and no other process sees it (a fork has a copy of its own).
-    Stores of one *name*, by the URL `memory:NAME`, have the same tables, also one after another; `forget` drops them. A
-    store without a name has its own. *timeout* is in seconds, and nothing takes so long here.
+    They are gone when the process ends, and no other process sees them (a fork has its own copy). Stores of one *name*,
+    by the URL `memory:NAME`, have the same tables, also one after another; `forget` drops them. A store without a name
+    has its own. *timeout* is in seconds, though no call takes that long.
     """
 
     capabilities = Capabilities(default_ttl=None, default_versions=None)
@@ -60,22 +60,22 @@ class MemoryStore(Store):
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
-        """Return the table of `memory:NAME?table=TABLE`: `pages` unless it is named."""
+        """Return the table of `memory:NAME?table=TABLE`: by default `pages`."""
         return _address(url)[1]
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
-        """Return the store of that name; there is one of every name."""
+        """Return the store of that name; every name exists."""
         del create
         return cls(_address(url)[0])
 
     @staticmethod
     def forget(name: str) -> None:
-        """Drop what the stores of that *name* hold."""
+        """Drop the tables of the stores of that *name*."""
         _named.pop(name, None)
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations*, all of one moment to those who read."""
+        """Apply *mutations*, atomically for readers."""
         with self._open_table(table) as found:
             return [self._outcome(found, mutation) for mutation in mutations]
 
@@ -118,7 +118,7 @@ class MemoryStore(Store):
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[list[Row]]:
         with self._open_table(table, wanted):
-            pass  # what is missing is said by the call itself
+            pass  # the call itself reports what is missing
         return self._pieces(table, ranges[::-1] if reverse else ranges, wanted, limit, reverse=reverse)
 
     def _first_rows(
@@ -147,7 +147,7 @@ class MemoryStore(Store):
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
     ) -> list[str]:
-        """Return one line: nothing is asked but the memory."""
+        """Return one line: a scan only reads memory."""
         count = len(ranges if each else merged(ranges))
         what = ("last rows" if reverse else "first rows") if each else "scan"
         return [f"memory: {what} of table {table!r}: {count} range{'' if count == 1 else 's'}"] if count else []
@@ -163,7 +163,7 @@ class MemoryStore(Store):
             return TableDescription(found.schema)
 
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table; its split keys are noted and mean nothing. Raises `StoreRefused` where it exists."""
+        """Create the table; its split keys are kept but have no effect. Raises `StoreRefused` if it exists."""
         with self._locked() as tables:
             if schema.name in tables:
                 raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
@@ -186,7 +186,7 @@ class MemoryStore(Store):
         return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
 
     def compact(self, tables: Sequence[str]) -> int:
-        """Forget the deletes; how much memory that was nobody knows."""
+        """Forget the deletes; the freed memory is not measured."""
         for table in tables:
             with self._open_table(table) as found:
                 found.hidden.clear()
@@ -194,7 +194,7 @@ class MemoryStore(Store):
         return 0
 
     def close(self) -> None:
-        """Take no more calls; what is stored stays for other stores of this name."""
+        """Refuse further calls; the tables stay for other stores of this name."""
         self._closed = True
 
     @contextmanager
@@ -203,7 +203,7 @@ class MemoryStore(Store):
             raise StoreError(f"{self.name}: the store is closed")
         lock = self._shared.lock
         if not lock.acquire(timeout=of_call(self.timeout).left()):
-            raise StoreUnavailable(f"{self.name}: other threads have been at work for too long")
+            raise StoreUnavailable(f"{self.name}: other threads have held the lock for too long")
         try:
             yield self._shared.tables
         finally:

@@ -1,4 +1,4 @@
-"""A table in memory: its cells, what its deletes hide, and what of both is visible."""
+"""A table in memory: its cells, its deletes, and the cells that are visible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webtable.store.rows import Mutation
 
 PIECE: Final = 256
-"""How many rows are looked at in one move."""
+"""How many rows are read at once."""
 _CELL_OVERHEAD: Final = 23  # as HBase counts a cell; the colon, which it does not store, makes it 24
 _LATEST: Final = 2**63 - 1  # to HBase this is "now"
 
@@ -29,8 +29,8 @@ _LATEST: Final = 2**63 - 1  # to HBase this is "now"
 class TableInMemory:
     """A table: `rows[key][column][timestamp]`, its keys in order, and what its deletes hide of each row.
 
-    `hidden[key]` has moments by column, by family (`b"one:"`) and by `b""`, the whole row: cells at or below are gone.
-    `exactly[key]` has the places of cells that were deleted at one timestamp alone.
+    `hidden[key]` has timestamps by column, by family (`b"one:"`) and by `b""`, the whole row: cells at or below them
+    are deleted. `exactly[key]` has the cells that were deleted at one timestamp alone.
     """
 
     schema: TableSchema
@@ -40,7 +40,7 @@ class TableInMemory:
     exactly: defaultdict[bytes, set[tuple[bytes, int]]] = field(default_factory=lambda: defaultdict(set))
 
     def family(self, column: bytes) -> FamilySchema:
-        """Return the family of *column*; raises `StoreRefused` where there is none."""
+        """Return the family of *column*; raises `StoreRefused` if it does not exist."""
         name, colon, _ = column.partition(b":")
         if colon:
             for family in self.schema.families:
@@ -49,7 +49,7 @@ class TableInMemory:
         raise StoreRefused(f"has no family {name.decode(errors='replace')!r}")
 
     def check(self, mutation: Mutation) -> None:
-        """Raise `StoreRefused` where HBase would not take it."""
+        """Raise `StoreRefused` if HBase would not accept *mutation*."""
         row = mutation.row
         if not 0 < len(row) <= MAX_ROW_KEY:
             raise StoreRefused(f"a row key of {len(row):,} bytes; it must have 1 to {MAX_ROW_KEY:,}")
@@ -67,7 +67,7 @@ class TableInMemory:
                 raise StoreRefused(f"row {row[:80]!r}: {column!r}: a cell of {size:,} bytes; at most {MAX_CELL:,}")
 
     def put(self, put: Put) -> None:
-        """Store the cells that no delete hides; of a column no more than its family keeps."""
+        """Store the cells that no delete hides; of each column as many as its family keeps."""
         for column, timestamp, value in put.cells:
             if self._is_hidden(put.row, column, timestamp):
                 continue
@@ -80,7 +80,7 @@ class TableInMemory:
                 del versions[min(versions)]
 
     def delete(self, delete: Delete) -> None:
-        """Note what is hidden from now on, and remove it."""
+        """Record the delete, and remove the cells that it hides."""
         if delete.exact:
             self.exactly[delete.row].update((column, delete.timestamp) for column in delete.columns or ())
         else:
@@ -100,7 +100,7 @@ class TableInMemory:
         return (column, timestamp) in self.exactly.get(row, ())
 
     def row(self, key: bytes, wanted: Wanted) -> Row | None:
-        """Return what is visible of the row, None where that is nothing, or not the words that it has to contain."""
+        """Return the visible cells of the row; None if there are none, or if it lacks words that it must contain."""
         columns = wanted.columns
         cells: dict[bytes, Sequence[Cell]] = {}
         for column in self.rows.get(key, ()):
@@ -126,7 +126,7 @@ class TableInMemory:
         return [Cell(at, found[at]) for at in alive if since <= at < until]
 
     def keys_in(self, keys: KeyRange, *, reverse: bool) -> list[bytes]:
-        """Return the keys of the first rows of a range: fewer than a piece has are all."""
+        """Return the keys of the first rows of a range; fewer than fit into a piece are all there are."""
         first = bisect.bisect_left(self.keys, keys.start)
         stop = bisect.bisect_left(self.keys, keys.stop) if keys.stop else len(self.keys)
         if reverse:

@@ -1,7 +1,7 @@
-"""What a store reports of its work: how often things happened and its calls, as values of one moment, and log records.
+"""The metrics of a store (counts of events, calls and latencies, as values of one moment), and its log records.
 
-An event is logged as one line, and as the fields of a record. Nothing of a page is ever in it, and texts from elsewhere
-are one line, whatever is in them.
+An event is logged as one line, and as the fields of a record. It never contains data of a page, and texts from other
+systems are escaped to one line.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Final
 from webtable._forks import renew_after_fork
 
 LOGGER: Final = logging.getLogger("webtable.store")
-logging.getLogger("webtable").addHandler(logging.NullHandler())  # quiet where the program sets up no logging
+logging.getLogger("webtable").addHandler(logging.NullHandler())  # quiet if the program does not configure logging
 
 BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000)
-"""The bounds of latencies in milliseconds: each counts what took so long at most, and longer than the one before it."""
+"""The bounds of latencies in milliseconds: each counts the calls up to it and above the one before."""
 OPERATIONS: Final = ("write", "read", "read_cells", "first_rows", "scan")
 """The calls of the port that are measured: all that read and write rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationMetrics:
-    """The calls of one operation, the rows and bytes of values that they gave or stored, and how long they took.
+    """The calls of one operation, the rows and bytes of values that they returned or stored, and their latencies.
 
-    Where more than 128 rows came at once, `bytes` is reckoned by 65 to 128 of them that are evenly among them. `failed`
-    are the calls that ended in an error, a write also where single rows did. `seconds` is the time within the store,
-    and `latencies` has how many calls took how long: a number for each bound, and one for those beyond the last. A scan
-    is one call, and each of its pieces (the rows that came at once) is a latency.
+    If more than 128 rows came at once, `bytes` is estimated from 65 to 128 of them, evenly spread. `failed` counts
+    calls that ended in an error, a write also if some rows failed. `seconds` is the total time in the store, and
+    `latencies` has the number of calls for each bound of duration, and for those beyond the last. A scan is one call,
+    and each of its pieces (the rows that came at once) is a latency.
     """
 
     calls: int
@@ -43,10 +43,10 @@ class OperationMetrics:
 
 @dataclass(frozen=True, slots=True)
 class GatewayMetrics:
-    """The connections to one gateway of HBase: those in use and those that lie idle now, and since the store was opened
-    how many were `opened`, and how many `dropped` because a call on them was lost.
+    """The connections to one gateway of HBase: those in use and idle now, and how many were `opened`, and `dropped`
+    because a call on them was lost, since the store was opened.
 
-    `cool_down` is for how many seconds it will be left alone, 0 while it is not.
+    `cool_down` is the number of seconds for which it will not be used, 0 if it is in use.
     """
 
     name: str
@@ -59,7 +59,7 @@ class GatewayMetrics:
 
 
 class Tally:
-    """Counts the names that it is called with, by any thread; they are in `counts`. A forked child begins at none."""
+    """Counts the names with which it is called, in `counts`; thread-safe. A forked child begins at 0."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -67,7 +67,7 @@ class Tally:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew, and leave to the parent what it has done."""
+        """Replace the lock and reset the counts, which are the parent's."""
         self._lock = threading.Lock()
         self.counts.clear()
 
@@ -77,13 +77,13 @@ class Tally:
             self.counts[name] += many
 
     def taken(self) -> Counter[str]:
-        """Return the counts of this moment."""
+        """Return a snapshot of the counts."""
         with self._lock:
             return Counter(self.counts)
 
 
 def subject_of(name: str, table: str | None) -> str:
-    """Return what a message about *table* on the store *name* begins with."""
+    """Return the beginning of messages about *table* on the store *name*."""
     return f"{name}: table {table!r}" if table else name
 
 
@@ -101,8 +101,8 @@ def log_event(
 ) -> None:
     """Log *event* of *store* at *level*, how many *seconds* it took or will take, and why.
 
-    *event*, *store*, *table* and *seconds* are fields of the record too, beside *fields*. Where nobody listens nothing
-    is done.
+    *event*, *store*, *table* and *seconds* are fields of the record too, beside *fields*. If nothing is logged at this
+    level, nothing is done.
     """
     if not logger.isEnabledFor(level):
         return
@@ -112,7 +112,7 @@ def log_event(
 
 
 def one_line(text: str) -> str:
-    r"""Return *text* with everything escaped that could end its line, or steer a terminal.
+    r"""Return *text* with line ends and terminal control characters escaped.
 
     >>> one_line("a\nb\x1b[2J")
     'a\\nb\\x1b[2J'

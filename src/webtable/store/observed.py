@@ -1,4 +1,4 @@
-"""The wrapper by which a store is watched: it counts, measures and logs the calls, and tells listeners of them."""
+"""A wrapper of a store that counts, measures and logs its calls, and reports them to listeners."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Size = tuple[int, int]
-"""How many rows, and how many bytes of values."""
+"""A number of rows, and of bytes of values."""
 
 _SLOW_SHARE: Final = 1 / 3
 _LEAST_SLOW: Final = 0.1
 _WEIGHED: Final = 128
-"""So many rows of an answer are weighed: to weigh each would cost a listing of small rows a fiftieth of its time."""
+"""How many rows of an answer are measured: measuring all would slow a listing of small rows by 2 %."""
 _BOUNDS: Final = [bound / 1000 for bound in BOUNDS_MS]
 
 
-class HeardCall(Protocol):
-    """A call that is under way, as a listener has it."""
+class ObservedCall(Protocol):
+    """A call in progress, as made by a listener."""
 
     def ended(self, rows: int | None, error: BaseException | None) -> object:
-        """Take how many rows it read or stored (None where that is not known), and its *error*."""
+        """Called at its end with the number of rows that it read or stored (None if unknown), and its *error*."""
 
 
 class CallListener(Protocol):
-    """Hears of the calls of a store, in the thread that makes them; what it raises, the caller gets."""
+    """Called for each call of a store, in the thread that makes it; its errors are raised to the caller."""
 
-    def __call__(self, operation: str, table: str, asked: int | None, began: int) -> HeardCall:
-        """Take a call that *began* then (nanoseconds since 1970); a write was *asked* for so many rows."""
+    def __call__(self, operation: str, table: str, asked: int | None, began: int) -> ObservedCall:
+        """Called when a call begins (*began*: nanoseconds since 1970); *asked* is the number of rows of a write."""
 
 
 class _Outcome:
-    """What is known of a call until now."""
+    """The outcome of a call so far."""
 
     def __init__(self) -> None:
         self.rows: int | None = None
@@ -59,7 +59,7 @@ class _Outcome:
 
 
 class _Sums:
-    """What is known of one operation."""
+    """The sums of one operation."""
 
     __slots__ = ("bytes", "calls", "failed", "latencies", "rows", "seconds")
 
@@ -69,16 +69,16 @@ class _Sums:
         self.latencies = [0] * (len(_BOUNDS) + 1)
 
     def taken(self) -> OperationMetrics:
-        """Return it as a value."""
+        """Return the sums as a frozen value."""
         return OperationMetrics(self.calls, self.failed, self.rows, self.bytes, self.seconds, tuple(self.latencies))
 
 
 class ObservedStore(WrappedStore):
-    """The store that *store* is, with metrics of its calls in any thread. A forked child begins at nothing.
+    """A wrapper of *store* that measures its calls in all threads. A forked child begins at 0.
 
     A call that fails is logged, and so is one that takes more than a third of the store's timeout and over 0.1 s; both
-    are counted in `events`. That there is no such table is an answer. A scan is timed by the piece: to read the clock
-    and weigh the values for every row would cost a listing of small ones some percent.
+    are counted in `events`. A missing table is not a failure. A scan is measured by pieces: reading the clock and the
+    sizes for every row would cost a listing of small rows some percent.
     """
 
     def __init__(self, store: Store) -> None:
@@ -89,23 +89,23 @@ class ObservedStore(WrappedStore):
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew, and leave to the parent what it has done."""
+        """Replace the lock, and reset the counts, which are the parent's."""
         self._lock = threading.Lock()
         self._sums = {name: _Sums() for name in OPERATIONS}
 
     def measured(self) -> dict[str, OperationMetrics]:
-        """Return what was measured until now, by operation."""
+        """Return a snapshot of the metrics, by operation."""
         with self._lock:
             return {name: sums.taken() for name, sums in self._sums.items()}
 
     def events(self) -> Counter[str]:
-        """Return how often each event has happened, those of the store included."""
+        """Return how often each event has occurred, including those of the store."""
         return super().events() + self._events.taken()
 
     def listen(self, listener: CallListener) -> Callable[[], None]:
-        """Tell *listener* of each call that reads or writes rows; what is returned ends that when it is called.
+        """Call *listener* for each call that reads or writes rows; the returned function ends that.
 
-        Who never calls this pays nothing for it.
+        Without listeners there is no cost.
         """
         self._listeners += (listener,)
 
@@ -115,7 +115,7 @@ class ObservedStore(WrappedStore):
         return end
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
-        """Do the call, measured where it reads or writes rows."""
+        """Make the call, and measure it if it reads or writes rows."""
         if call.name == "scan":
             return cast("T", self._scanned(call.table, cast("Callable[[], Iterator[Sequence[Row]]]", do)))
         size_of = _SIZES.get(call.name)
@@ -124,7 +124,7 @@ class ObservedStore(WrappedStore):
         if not self._listeners:
             return self._done(call, do, size_of, _Outcome())
         asked = len(call.arguments["mutations"]) if call.name == "write" else None
-        with self._heard(call.name, call.table, asked, clock.nanoseconds()) as outcome:
+        with self._reported(call.name, call.table, asked, clock.nanoseconds()) as outcome:
             return self._done(call, do, size_of, outcome)
 
     def _done(
@@ -139,19 +139,19 @@ class ObservedStore(WrappedStore):
         seconds, size = clock.monotonic() - began, size_of(call.arguments, found)
         self._took(call.name, call.table, seconds, size)
         outcome.rows = size[0]
-        if call.name == "write":  # with an error among its outcomes the call has failed
+        if call.name == "write":  # with an error among its outcomes the write counts as failed
             outcome.error = next((error for error in cast("list[StoreError | None]", found) if error is not None), None)
             if outcome.error is not None:
                 self._tell_failed("write", call.table, seconds, outcome.error)
         return found
 
     def _scanned(self, table: str, do: Callable[[], Iterator[Sequence[Row]]]) -> Iterator[Sequence[Row]]:
-        """Return the pieces of a scan, which has begun when one is asked for, or has failed before."""
+        """Return the pieces of a scan, which begins when the first is requested, or fails now."""
         heard_at, began = clock.nanoseconds(), clock.monotonic()
         try:
             pieces = do()
         except BaseException as error:
-            with self._heard("scan", table, None, heard_at):
+            with self._reported("scan", table, None, heard_at):
                 if isinstance(error, WebTableError):
                     self._failed("scan", table, clock.monotonic() - began, error)
                 raise
@@ -160,8 +160,8 @@ class ObservedStore(WrappedStore):
     def _pieces(
         self, table: str, pieces: Iterator[Sequence[Row]], spent: float, heard_at: int
     ) -> Iterator[Sequence[Row]]:
-        """Yield the pieces; *spent* was needed to begin, and what the caller needs between two does not count."""
-        with self._heard("scan", table, None, heard_at) as outcome:
+        """Yield the pieces; *spent* is the time to begin, and the time of the caller between two is not counted."""
+        with self._reported("scan", table, None, heard_at) as outcome:
             rows, is_first = 0, True
             while True:
                 began = clock.monotonic() - spent
@@ -181,13 +181,13 @@ class ObservedStore(WrappedStore):
                 yield piece
 
     @contextmanager
-    def _heard(self, operation: str, table: str, asked: int | None, began: int) -> Iterator[_Outcome]:
-        """Tell the listeners of a call, and what became of it."""
+    def _reported(self, operation: str, table: str, asked: int | None, began: int) -> Iterator[_Outcome]:
+        """Report a call and its outcome to the listeners."""
         calls = [listener(operation, table, asked, began) for listener in self._listeners]
         outcome = _Outcome()
         try:
             yield outcome
-        except GeneratorExit:  # of a scan nobody wants more
+        except GeneratorExit:  # the caller wants no more of a scan
             raise
         except BaseException as error:
             outcome.error = error
@@ -215,7 +215,7 @@ class ObservedStore(WrappedStore):
     def _tell_failed(self, operation: str, table: str, seconds: float, error: BaseException) -> None:
         with self._lock:
             self._sums[operation].failed += 1
-        # Not what the error says: it may quote what a server has answered.
+        # Not the text of the error: it may quote the answer of a server.
         self._tell("failed", f"{operation} failed", table, seconds, type(error).__name__)
 
     def _tell(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
@@ -224,14 +224,14 @@ class ObservedStore(WrappedStore):
 
 
 def observed(store: Store) -> ObservedStore:
-    """Return *store* itself where it is watched already, else a wrapper that watches it."""
+    """Return *store* itself if it is an `ObservedStore`, else a wrapper of it."""
     return store if isinstance(store, ObservedStore) else ObservedStore(store)
 
 
 def _size_of_rows(rows: Sequence[Row]) -> Size:
-    """Return the size of *rows*; of more than `_WEIGHED` the bytes are reckoned by those that are evenly among them.
+    """Return the size of *rows*; for more than `_WEIGHED`, bytes are estimated from evenly spread ones.
 
-    Every adapter bounds a piece by its bytes, so where there are many rows they are small ones.
+    Every adapter limits a piece by its bytes, so many rows are small rows.
     """
     weighed = rows[:: len(rows) // _WEIGHED + 1] if len(rows) > _WEIGHED else rows
     size = 0
@@ -243,13 +243,13 @@ def _size_of_rows(rows: Sequence[Row]) -> Size:
 
 
 def _size_of_cells(lists: Iterable[Sequence[tuple[bytes, Cell]]]) -> Size:
-    """Return the size of *lists* of cells, one a row."""
+    """Return the size of *lists* of cells, one list per row."""
     found = [[len(cell.value) for _, cell in cells] for cells in lists if cells]
     return len(found), sum(map(sum, found))
 
 
 def _size_of_stored(mutations: Sequence[Mutation], outcomes: Sequence[StoreError | None]) -> Size:
-    """Return the size of those of *mutations* that are stored."""
+    """Return the size of those *mutations* that were stored."""
     stored = [one for one, error in zip(mutations, outcomes, strict=True) if error is None]
     puts = [one.cells for one in stored if isinstance(one, Put)]
     return len(stored), sum([len(cell.value) for cells in puts for cell in cells])
@@ -261,4 +261,4 @@ _SIZES: Final[Mapping[str, Callable[[Mapping[str, Any], Any], Size]]] = {
     "read_cells": lambda _, lists: _size_of_cells(lists),
     "first_rows": lambda _, lists: _size_of_rows(list(chain.from_iterable(lists))),
 }
-"""By the calls that are measured: how the size of an answer is told, by the arguments and the answer."""
+"""For each measured call, the function that returns the size of an answer, given the arguments and the answer."""

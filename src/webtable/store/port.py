@@ -1,30 +1,30 @@
 """The store port: rows of cells in byte order.
 
-What every adapter promises and every caller relies on:
+The contract that every adapter fulfils and every caller relies on:
 
 - A row is a key and its cells. A cell has a column (`b"family:qualifier"`), a timestamp (epoch milliseconds from 0 to
   2**63 - 2, always given by the caller) and a value. Of two cells with the same row, column and timestamp the one
-  written last stays.
-- Timestamps are explicit, so every call may be repeated: a write that is applied twice leaves what one leaves.
-- A `Put` is stored whole or not at all where its cells have one timestamp; so is a `Delete`. The mutations of one
-  call are not one transaction: each has an outcome of its own. Mutations of one row take effect in the order given.
+  written last is kept.
+- Timestamps are explicit, so writes are idempotent, and every call may be repeated.
+- A `Put` whose cells have one timestamp is stored atomically; so is a `Delete`. The mutations of one call are not one
+  transaction: each has its own outcome. Mutations of one row take effect in the order given.
 - A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells
-  at or below its timestamp, also those that are written later.
-- Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell of what is wanted
-  (`webtable.store.rows`) does not come at all.
-- A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
-  (HBase itself may still show it until it flushes).
-- A row may be wider than memory: `read_cells` gives a family of it in pieces. Calls that want keys only bring no
-  values, and without a time range no more than two cells a row, however many columns it has.
-- Words that rows have to contain (`Containing`) spare the way of other rows and promise nothing: a store leaves out
-  none that contains them, but may let any row through, also because the search would take too long.
+  at or below its timestamp, including cells that are written later.
+- Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell of those wanted
+  (`webtable.store.rows`) is not returned.
+- A family's limits apply before a time range: a cell beyond the newest `versions` is not found by its timestamp either
+  (HBase itself may still return it until it flushes).
+- A row may be larger than memory: `read_cells` reads a family of it in pieces. Calls that want keys only return no
+  values, and without a time range at most two cells per row, however many columns it has.
+- Words that rows must contain (`Containing`) are an optimization: a store never leaves out a row that contains them,
+  but may return any other row, also because searching would take too long.
 - `limit` counts rows and is exact. A scan holds nothing open on the server between rows that a slow consumer, a
-  dropped connection or a restart could cost it: it goes on behind the last row that it gave.
-- A store may be used by many threads at once. Every call ends within the store's deadline, in an answer or in one of
-  the errors below `webtable.errors.StoreError` (`TableNotFound` where the table is missing). A caller who makes several
-  calls for one of somebody else's gives them one deadline: see `webtable.store.deadline`. The iterator of a scan has a
-  deadline for each row that it is asked for.
-- After a fork the child may use the store as the parent does; nothing that the parent has under way is touched by it.
+  dropped connection or a restart could invalidate: it goes on after the last row that it returned.
+- A store is thread-safe. Every call ends within the store's deadline, with an answer or with one of the errors below
+  `webtable.errors.StoreError` (`TableNotFound` if the table is missing). A caller who makes several calls for one
+  request gives them one deadline: see `webtable.store.deadline`. The iterator of a scan has a deadline for each row
+  that is requested.
+- After a fork the child may use the store as the parent does, without disturbing calls of the parent.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 class Store(OptionalCalls, abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
-    An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
-    share, and never for nothing.
+    An adapter implements the abstract methods. Those with an underscore are called after the checks that all stores
+    share, and never with nothing to do.
 
     `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds.
     """
@@ -69,10 +69,10 @@ class Store(OptionalCalls, abc.ABC):
     name: str
     timeout: float
     capabilities: Capabilities = Capabilities()
-    """What the store can do and how much it takes; of an adapter what holds before one is opened."""
+    """The capabilities and limits of the store; as a class attribute those known before a store is opened."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse an adapter that says in attributes of its own what it can do: nobody would read them."""
+        """Refuse an adapter that declares capabilities as class attributes, which nothing would read."""
         super().__init_subclass__()
         if stray := [one.name for one in fields(Capabilities) if one.name in vars(cls)]:
             raise TypeError(f"{cls.__name__}: {', '.join(stray)} must be given as capabilities = Capabilities(…)")
@@ -81,30 +81,30 @@ class Store(OptionalCalls, abc.ABC):
     def table_of(cls, url: StoreURL) -> str:
         """Return the name of the table that *url* names; nothing is opened.
 
-        Raises `InvalidArgument` that says what is wrong with *url*: no such place, an option that is not known.
+        Raises `InvalidArgument` that says what is wrong with *url*, such as an unknown option.
         """
         raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003
-        """Return the store that *url* leads to, which is made with *create* where a store can be.
+        """Return the store that *url* names; *create* makes a missing one, if the adapter can.
 
-        Raises `InvalidArgument` for a URL that is wrong, `TableNotFound` for a store that is not there, `NotAStore` and
-        `StoreUnavailable` for what does not answer as a store.
+        Raises `InvalidArgument` for a wrong URL, `TableNotFound` for a missing store, `NotAStore` and
+        `StoreUnavailable` if no such store answers.
         """
         raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* and return one outcome each: None where it is stored, else the error.
+        """Apply *mutations* and return one outcome for each: None if it was stored, else the error.
 
-        Raises only what holds for all of them before anything is sent (`TableNotFound`, a closed store).
+        Raises only errors that concern all of them, before anything is sent (`TableNotFound`, a closed store).
         """
         if not mutations:
             return []
         return self._write(table, mutations)
 
     def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
-        """Return one entry for each of *rows*, in their order; None where nothing is visible."""
+        """Return one entry for each of *rows*, in their order; None if nothing of the row is visible."""
         possible = list(filter(_is_row_key, rows))
         if wanted.is_nothing() or not possible:
             return [None] * len(rows)
@@ -126,10 +126,10 @@ class Store(OptionalCalls, abc.ABC):
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the first *limit* columns of a *family* (`b"inlinks"`) that are in *qualifiers*.
 
-        They come in byte order, by their whole name, each with its newest visible cell; with *keys_only* the values
-        are empty. Nowhere is more of a row in memory, so this reads a row of a million columns in pieces: the next
-        one is in `qualifiers.after(last qualifier)`. Fewer than *limit* are the last; a missing row has none.
-        Raises `InvalidArgument` for a limit below 0, and for a family that is named with a colon.
+        They come in byte order of their full names, each with its newest visible cell; with *keys_only* the values are
+        empty. Only these columns are in memory, so this reads a row of a million columns in pieces: the next piece is
+        in `qualifiers.after(last qualifier)`, and fewer than *limit* columns are the last. A missing row has none.
+        Raises `InvalidArgument` for a limit below 0, and for a family with a colon.
         """
         _check_limit(limit)
         if b":" in family:
@@ -152,7 +152,7 @@ class Store(OptionalCalls, abc.ABC):
         limit: int | None = None,
         reverse: bool = False,
     ) -> Iterator[Row]:
-        """Yield at most *limit* rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
+        """Yield at most *limit* rows of the union of *ranges*, which may overlap, in byte order, lazily."""
         _check_limit(limit)
         left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
         if not left:
@@ -170,23 +170,23 @@ class Store(OptionalCalls, abc.ABC):
     ) -> list[list[Row]]:
         """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
 
-        With *reverse* they are its last ones, backwards. Of a time range and of versions this knows nothing: *wanted*
-        with one is an `InvalidArgument`, and so is a limit below 0.
+        With *reverse* they are its last ones, backwards. Time ranges and several versions are not supported: such a
+        *wanted* is an `InvalidArgument`, and so is a limit below 0.
         """
         _check_limit(limit)
         if wanted.versions != 1 or wanted.time_range is not None:
-            raise InvalidArgument(f"{wanted} must be of the newest cells, without a time range")
+            raise InvalidArgument(f"{wanted} must be the newest cells, without a time range")
         if not (limit and ranges) or wanted.is_nothing():
             return [[] for _ in ranges]
         return self._first_rows(table, ranges, limit, wanted, reverse=reverse)
 
     @abc.abstractmethod
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Do what `write` promises; there are mutations."""
+        """Implement `write`; there is at least one mutation."""
 
     @abc.abstractmethod
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Do what `read` promises; there are rows, and something is wanted."""
+        """Implement `read`; there are rows, and *wanted* is not empty."""
 
     @abc.abstractmethod
     def _read_cells(
@@ -199,28 +199,28 @@ class Store(OptionalCalls, abc.ABC):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Do what `read_cells` promises; there are rows and qualifiers, and *limit* is over 0."""
+        """Implement `read_cells`; there are rows and qualifiers, and *limit* is over 0."""
 
     @abc.abstractmethod
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[Sequence[Row]]:
-        """Do what `scan` promises, in pieces: the rows that came at once, which may be none.
+        """Implement `scan` in pieces: the rows that came at once, possibly none.
 
-        The ranges are in order and apart, and something is wanted of them.
+        The ranges are sorted and disjoint, and *wanted* is not empty.
         """
 
     @abc.abstractmethod
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
-        """Do what `first_rows` promises; there are ranges, and something is wanted of them."""
+        """Implement `first_rows`; there are ranges, and *wanted* is not empty."""
 
     @abc.abstractmethod
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
     ) -> list[str]:
-        """Return a line for each call that the first piece of `scan` (with *each*: `first_rows`) takes at most."""
+        """Return a line for each call that the first piece of `scan` (with *each*: `first_rows`) may need."""
 
     @abc.abstractmethod
     def tables(self) -> list[str]:
@@ -232,7 +232,7 @@ class Store(OptionalCalls, abc.ABC):
 
     @abc.abstractmethod
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table and check the result by reading it back; `StoreRefused` where it exists already."""
+        """Create the table and check the result by reading it back; `StoreRefused` if it exists already."""
 
     @abc.abstractmethod
     def set_family(self, table: str, family: FamilySchema) -> None:
@@ -244,19 +244,19 @@ class Store(OptionalCalls, abc.ABC):
 
     @abc.abstractmethod
     def regions(self, table: str) -> list[Region]:
-        """Return the table's regions in key order; one that spans all keys where the store has none."""
+        """Return the table's regions in key order; a store without regions has one that spans all keys."""
 
     @abc.abstractmethod
     def compact(self, tables: Sequence[str]) -> int:
-        """Give back the space of what nobody sees any more in *tables*, and return how many bytes that was.
+        """Free the space of data in *tables* that is no longer visible, and return how many bytes that was.
 
-        The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
-        when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
+        The deletes are forgotten then, as after a major compaction of HBase: cells that one of them has hidden are
+        visible if they are written again. Raises `CapabilityError`, which says what to run, if the store cannot do it.
         """
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Give back every connection and file; calls after it raise `StoreError`."""
+        """Close all connections and files; later calls raise `StoreError`."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it: cells, rows, mutations, regions and tables as values."""
+"""The values of the store port: cells, rows, mutations, regions and descriptions of tables."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row as it is read: every column that has a visible cell, with its versions, the newest first."""
+    """A row that was read: its columns with visible cells, the newest version of each first."""
 
     key: bytes
     cells: Mapping[bytes, Sequence[Cell]]
 
     def value(self, column: bytes) -> bytes | None:
-        """Return the newest value of *column*, or None where it has none."""
+        """Return the newest value of *column*, None if it has none."""
         versions = self.cells.get(column)
         return versions[0].value if versions else None
 
@@ -53,9 +53,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Cells to be removed from a row: those of *columns* (None is the whole row) at or below *timestamp*.
+    """Cells to be deleted from a row: those of *columns* (None is the whole row) at or below *timestamp*.
 
-    With *exact* those at *timestamp* itself, of *columns* with a qualifier; where a store has no call for that, the
+    With *exact* only those at *timestamp* itself, of *columns* with a qualifier; if a store has no call for that, the
     outcome is a `CapabilityError`.
     """
 
@@ -73,7 +73,7 @@ ALL_QUALIFIERS: Final = KeyRange()
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region of a table: its keys, and the server that holds it (empty where the store has none)."""
+    """A region of a table: its keys, and the server that holds it (empty if the store has none)."""
 
     keys: KeyRange
     server: str = ""
@@ -88,24 +88,24 @@ class TableDescription:
 
 
 class TimeRange(NamedTuple):
-    """Timestamps from `since`, which is in, up to `until`, which is out, in epoch milliseconds."""
+    """Timestamps from `since`, included, to `until`, excluded, in epoch milliseconds."""
 
     since: int = 0
     until: int = 2**63 - 1
 
 
 class Containing(NamedTuple):
-    """Rows whose newest value of `column` (in the time range, where there is one) has every one of `words` in it.
+    """Rows whose newest value of `column` (in the time range, if there is one) contains all of `words`.
 
-    A word is found anywhere in the value, which is taken for UTF-8, and case is ignored: see `holds`, by which callers
-    check the rows that a store lets through.
+    A word is found anywhere in the value, which is decoded as UTF-8, ignoring case: see `holds`, with which callers
+    check the rows that a store returns.
     """
 
     column: bytes
     words: tuple[str, ...]
 
     def holds(self, value: bytes | None) -> bool:
-        """Whether *value* has every word in it, both in Python's lower case; None, no value, has not.
+        """Whether *value* contains every word, both in Python's lower case; None, a missing value, does not.
 
         >>> Containing(b"metadata:title", ("hbase", "Row")).holds(b"Row keys in HBase")
         True
@@ -118,12 +118,12 @@ class Containing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a call wants of each row: everything, unless it says less.
+    """The part of each row that a call wants: everything by default.
 
-    `columns` are `b"family:qualifier"`, or `b"family:"` for a whole family; None is all of them, an empty list none.
-    Of each column come the newest `versions` that are in `time_range`. With `keys_only` rows that have a cell in
-    *columns* come without their cells. With `containing` the rows that do not hold its words may be left out; its
-    column need not be one of *columns*. Raises `InvalidArgument` for what names no column, or no version.
+    `columns` are `b"family:qualifier"`, or `b"family:"` for a whole family; None means all columns, an empty list none.
+    Of each column the newest `versions` in `time_range` are returned. With `keys_only` rows that have a cell in
+    *columns* come without their cells. With `containing` rows that do not contain its words may be left out; its
+    column need not be one of *columns*. Raises `InvalidArgument` for a wrong column name, or for no versions.
     """
 
     columns: Sequence[bytes] | None = None
@@ -145,7 +145,7 @@ class Wanted:
             raise InvalidArgument(f"containing={self.containing!r} must name a column, family:qualifier")
 
     def is_nothing(self) -> bool:
-        """Whether no cell can be in it."""
+        """Whether no cell can be wanted."""
         times = self.time_range
         return self.columns == () or (times is not None and times.since >= times.until)
 
@@ -155,9 +155,9 @@ EVERYTHING = Wanted()
 
 
 def distinct_columns(columns: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return *columns* without repetitions and without those whose whole family is there.
+    """Return *columns* without repetitions and without those whose whole family is included.
 
-    HBase takes a column added after its family for the only wanted one of the family.
+    If a column is added after its family, HBase returns only that column of the family.
 
     >>> distinct_columns([b"f:", b"f:a", b"g:a", b"g:a"])
     (b'f:', b'g:a')

@@ -1,4 +1,4 @@
-"""Store URLs, as far as all stores agree about them: a scheme, and what its store makes of the rest."""
+"""Parsing of store URLs as far as all stores have it in common: the scheme, the options, and secrets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 DEFAULT_TABLE = "pages"
 PATH_SCHEME = "sqlite"
-"""What a path is, which has no scheme."""
+"""The scheme of a path, which has none."""
 _HIDDEN = "***"
 _LOGIN = re.compile(r"^(//)?.*@", re.DOTALL)
 """User and password, up to the last `@`, because a slash in a password may not be quoted."""
 _LOCAL_LOGIN = re.compile(r"^(//).*:.*@", re.DOTALL)
-"""The same where paths stand, which may have an `@` themselves."""
+"""The same for schemes with paths, which may contain an `@`."""
 _LOCAL = ("file", "memory", PATH_SCHEME)
 _PLAIN = "(?:table|timeout|max_cell)=[^&]*"
 _PLAIN_OF_HBASE = (
@@ -33,11 +33,11 @@ _AFTER_A_URL = "'\")]},.;:"
 
 @dataclass(frozen=True, slots=True)
 class StoreURL:
-    """A store URL taken apart: `text` to be shown, its `scheme`, and the `rest` after the colon.
+    """A parsed store URL: `text` for display, its `scheme`, and the `rest` after the colon.
 
-    Whatever shows a URL shows its text: `***` stands in it for user and password, and for the values of options that
-    webtable does not know. What has no scheme is a path (`is_path`): the rest is all of it then, and nothing in it
-    means anything else.
+    The text has `***` in place of user and password, and of the values of options that webtable does not know; only the
+    text may be displayed. A URL without a scheme is a path (`is_path`): the rest is all of it then, and no part of it
+    has another meaning.
     """
 
     text: str
@@ -47,19 +47,19 @@ class StoreURL:
 
     @classmethod
     def parse(cls, url: str | os.PathLike[str]) -> StoreURL:
-        """Return the parts of *url*; raises `InvalidArgument` where it is neither a path nor a text."""
+        """Return the parts of *url*; raises `InvalidArgument` if it is neither a path nor a string."""
         if not isinstance(url, str | os.PathLike) or not isinstance(os.fspath(url), str):
             raise InvalidArgument(f"store must be a path or a URL, and is of the type {type(url).__name__}")
         text = os.fspath(url)
         scheme, colon, rest = text.partition(":")
-        # A scheme of one letter is none, unless it may be the user of a URL whose scheme was forgotten.
+        # One letter is not a scheme, but it may be the user of a URL whose scheme was forgotten.
         if isinstance(url, os.PathLike) or not colon or "/" in scheme or (len(scheme) < 2 and "@" not in rest):
             return cls(text, PATH_SCHEME, text, is_path=True)
         return cls(f"{scheme}:{_shown(scheme, rest)}", scheme, rest)
 
     @property
     def typed(self) -> str:
-        """The URL as a printed command has it: without user and password, which `auth=basic` says where to find."""
+        """The URL for printed commands: without user and password, which `auth=basic` takes from elsewhere."""
         before, hidden, after = self.text.partition(f"//{_HIDDEN}@")
         if not hidden:
             return self.text
@@ -68,11 +68,11 @@ class StoreURL:
 
     @property
     def place(self) -> str:
-        """What is in front of the options: of the rest, where these are some that webtable knows, else all of it."""
+        """The rest without its options, if webtable knows these, else all of it."""
         return self.rest.removesuffix(_plain_options(self.scheme, self.rest))
 
     def options(self, query: str, known: Collection[str]) -> URLOptions:
-        """Return what *query*, the part behind the `?`, gives; raises `InvalidArgument` for an unknown option."""
+        """Return the options in *query*, the part after the `?`; raises `InvalidArgument` for an unknown option."""
         options = URLOptions(parse_qsl(query, keep_blank_values=True))
         unknown = sorted(set(options) - set(known))
         if unknown:
@@ -82,10 +82,10 @@ class StoreURL:
 
 
 class URLOptions(dict[str, str]):
-    """The options of a store URL, as they stand in it."""
+    """The options of a store URL, as text."""
 
     def number(self, option: str, default: float) -> float:
-        """Return the option as a positive number; raises `InvalidArgument` where it is none."""
+        """Return the option as a positive number; raises `InvalidArgument` if it is not one."""
         text = self.get(option)
         try:
             value = default if text is None else float(text)
@@ -96,7 +96,7 @@ class URLOptions(dict[str, str]):
         return value
 
     def size(self, option: str) -> int | None:
-        """Return the option as a number of bytes, None where it is not given; raises `InvalidArgument` for no size."""
+        """Return the option as a number of bytes, None if missing; raises `InvalidArgument` if it is not a size."""
         text = self.get(option)
         if text is None:
             return None
@@ -107,7 +107,7 @@ class URLOptions(dict[str, str]):
 
 
 def without_secrets(message: str) -> str:
-    """Return *message* with each URL in it as it may be shown: whatever a user has typed may be quoted in it.
+    """Return *message* with the secrets of all URLs in it replaced, since it may quote what a user has typed.
 
     >>> without_secrets("No such command 'hbase+https://crawler:secret@gateway/crawl'")
     "No such command 'hbase+https://***@gateway/crawl'"
@@ -118,14 +118,14 @@ def without_secrets(message: str) -> str:
 def _shown_in_text(found: re.Match[str]) -> str:
     scheme, rest = found[1], found[2].rstrip(_AFTER_A_URL)
     after = found[2][len(rest) :]
-    if scheme.lower() in ("http", "https"):  # of a page, as a rule: whatever is in its path is no password
+    if scheme.lower() in ("http", "https"):  # usually of a page: its path contains no password
         host, slash, path = rest.partition("/")
         return f"{scheme}://{_LOGIN.sub(f'{_HIDDEN}@', host)}{slash}{path}{after}"
     return f"{scheme}:{_shown(scheme, f'//{rest}')}{after}"
 
 
 def _shown(scheme: str, rest: str) -> str:
-    """Return the *rest* of a URL with `***` for user and password, and for values of options that are not known."""
+    """Return the *rest* of a URL with `***` for user, password and values of unknown options."""
     options = _plain_options(scheme, rest)
     login = _LOCAL_LOGIN if scheme in _LOCAL else _LOGIN
     place, mark, unknown = login.sub(rf"\1{_HIDDEN}@", rest.removesuffix(options)).partition("?")
@@ -140,7 +140,7 @@ def _named(scheme: str, option: str) -> str:
 
 
 def _plain_options(scheme: str, rest: str) -> str:
-    """Return the end of *rest* that is options which are known, from their `?` on."""
+    """Return the known options at the end of *rest*, with their `?`."""
     one = _PLAIN_OF_HBASE if scheme.startswith("hbase") else _PLAIN
     found = re.search(rf"\?{one}(?:&{one})*&?\Z", rest)
     return "" if found is None else found[0]

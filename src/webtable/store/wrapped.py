@@ -1,4 +1,4 @@
-"""A store around another one: it hands on every call of the port, and a kind of its own does something about each."""
+"""A store that wraps another one and passes every call on, as a base class of wrappers that act on calls."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """A call of the port: its name (`first_rows`), the table ("" where it is of none), and what else was given.
+    """A call of the port: its name (`first_rows`), the table ("" if it concerns none), and the other arguments.
 
-    `arguments` have the names that the port gives them: `call.arguments["mutations"]` of a `write`.
+    `arguments` are named as in the port: `call.arguments["mutations"]` of a `write`.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Call(NamedTuple):
 
 
 class WrappedStore(Store):
-    """The store that *store* is, asked through this one; to close it closes that.
+    """A wrapper of *store*; closing it closes *store*.
 
-    Each call that goes to the store passes through `around`, for a subclass to do something about it. Arguments have
-    been checked by then, once, and a call that asks for nothing does not come. What *store* says of itself (its name,
-    its timeout, what it can do) is said here as it was when it was wrapped.
+    Each call to the store passes through `around`, which a subclass overrides. Arguments have been checked by then,
+    once, and a call with nothing to do is not passed. The name, timeout and capabilities of *store* are those at the
+    time when it was wrapped.
     """
 
     def __init__(self, store: Store) -> None:
@@ -49,19 +49,19 @@ class WrappedStore(Store):
         self.capabilities = store.capabilities
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
-        """Return what *call* returns, which is done by `do()`; several threads may be here at once.
+        """Return the result of *call*, which `do()` makes; several threads may be here at once.
 
-        Of a `scan` that is the iterator over pieces, lists of rows, which reads when it is asked for one.
+        The result of a `scan` is the iterator over pieces, lists of rows, which reads when it is advanced.
         """
         del call
         return do()
 
     def together(self) -> AbstractContextManager[int | None]:
-        """Do what the store does."""
+        """Pass on to the store."""
         return self.around(Call("together", "", {}), self.wrapped.together)
 
     def last_transaction(self) -> int:
-        """Return what the store does."""
+        """Return that of the store."""
         return self.wrapped.last_transaction()
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
@@ -139,16 +139,16 @@ class WrappedStore(Store):
         return self.around(Call("regions", table, {}), lambda: self.wrapped.regions(table))
 
     def compact(self, tables: Sequence[str]) -> int:
-        """Give back space, and return how many bytes that was."""
+        """Free space, and return how many bytes that was."""
         return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
-        """Write the store into a file, and return its bytes."""
+        """Copy the store into a file, and return its bytes."""
         call = Call("backup", "", {"path": path, "on_progress": on_progress})
         return self.around(call, lambda: self.wrapped.backup(path, on_progress))
 
     def health(self, table: str) -> Iterator[Check]:
-        """Yield what the store tells of its health."""
+        """Yield the checks of the health of the store."""
         return self.wrapped.health(table)
 
     def space(self) -> Space | None:

@@ -1,4 +1,4 @@
-"""HBase through its Thrift gateways."""
+"""The adapter for HBase, through its Thrift gateways."""
 
 from webtable.store.hbase.store import HBaseStore
 from webtable.store.hbase.thrift.transport import Headers, Way, client_context

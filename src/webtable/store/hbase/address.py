@@ -1,7 +1,7 @@
-"""What a store URL says to the adapter of HBase: `hbase://host:port/[namespace:]table`, and options behind a `?`.
+"""Store URLs of HBase: `hbase://host:port/[namespace:]table`, and options after a `?`.
 
-The schemes `hbases`, `hbase+http` and `hbase+https` are for gateways behind TLS, in HTTP mode, and both. Gateways that
-lead to the same HBase stand beside each other: `hbase://host1:9090,host2:9090/table`.
+The schemes `hbases`, `hbase+http` and `hbase+https` are for gateways behind TLS, in HTTP mode, and both. Several
+gateways to the same HBase are separated by commas: `hbase://host1:9090,host2:9090/table`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class Settings(TypedDict):
-    """How gateways are to be used, as `HBaseStore` takes it."""
+    """The arguments of `HBaseStore` that say how gateways are used."""
 
     thrift2: int | None
     transport: Transport
@@ -51,7 +51,7 @@ class Settings(TypedDict):
 
 
 class HostPort(NamedTuple):
-    """Where a gateway listens."""
+    """The host and port of a gateway."""
 
     host: str
     port: int
@@ -61,7 +61,7 @@ class HostPort(NamedTuple):
 
 
 class GatewayAddress(NamedTuple):
-    """One gateway or several, and a table behind them: `pages` unless it is named."""
+    """One gateway or several, and the table, by default `pages`."""
 
     gateways: tuple[HostPort, ...]
     table: str
@@ -70,14 +70,14 @@ class GatewayAddress(NamedTuple):
     login: Login | None = None
 
     def settings(self) -> Settings:
-        """Return what the options mean.
+        """Return the settings that the options mean.
 
-        Raises `InvalidArgument` for what is no number, no file that can be used, or where credentials are missing.
+        Raises `InvalidArgument` for a wrong number, a file that cannot be used, or missing credentials.
         """
         options = self.options
         return {
             "thrift2": int(options.number("thrift2", 9091)) if "thrift2" in options else None,
-            # What is neither of two words the store itself refuses.
+            # The store itself refuses other words than these two.
             "transport": cast("Transport", options.get("transport", "buffered")),
             "protocol": cast("Protocol", options.get("protocol", "binary")),
             "timeout": options.number("timeout", 30.0),
@@ -92,20 +92,20 @@ class GatewayAddress(NamedTuple):
         return Way(self.scheme in ("hbase+http", "hbase+https"), tls, self._headers())
 
     def _headers(self) -> Headers | None:
-        """Return what makes the headers of requests; credentials must be there for each of the hosts."""
+        """Return the function that makes the headers of requests; there must be credentials for each host."""
         if self.login is None and "auth" not in self.options:
             return None
         headers = headers_by(self.options["auth"]) if self.login is None else self.login.headers
         for host, _ in self.gateways:
             if self.scheme == "hbase+http" and not _LOOPBACK.fullmatch(host):
-                raise InvalidArgument(f"store: credentials for {host!r} must go by TLS: hbase+https://")
-            if self.options.get("auth") not in ("hook", "negotiate"):  # theirs are made for each request
+                raise InvalidArgument(f"store: credentials for {host!r} need TLS: hbase+https://")
+            if self.options.get("auth") not in ("hook", "negotiate"):  # which make them for each request
                 _check_credentials(host, headers)
         return headers
 
 
 def address_of(url: StoreURL) -> GatewayAddress:
-    """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
+    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
     authority = _AUTHORITY.match(url.rest)
     hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
     login, hosts = _login(url, hosts)
@@ -115,13 +115,13 @@ def address_of(url: StoreURL) -> GatewayAddress:
         gateways = tuple(_host_port(host) for host in hosts.split(","))
         parts = urlsplit(behind)
     except ValueError as exc:
-        # What urllib says of a wrong port quotes it.
+        # The message of urllib about a wrong port quotes it.
         raise InvalidArgument(f"store={url.text!r}: {exc}") from None
     if not all(gateway.host for gateway in gateways):
         raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
     for place, gateway in enumerate(gateways):
         if not _can_be_a_host(gateway.host):
-            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} can be no host")
+            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} cannot be a host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
@@ -129,7 +129,7 @@ def address_of(url: StoreURL) -> GatewayAddress:
 
 
 def store_name(gateways: Sequence[HostPort], scheme: str = "hbase") -> str:
-    """Return what errors call the store behind *gateways*."""
+    """Return the name of the store behind *gateways* for errors."""
     return f"{scheme}://{','.join(map(str, gateways))}"
 
 
@@ -138,7 +138,7 @@ def _unquoted(url: StoreURL) -> InvalidArgument:
 
 
 def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
-    """Return the user and the password of the URL, where it has them, and the hosts behind them."""
+    """Return the user and password of the URL, if it has them, and the hosts after them."""
     given, at, hosts = authority.rpartition("@")
     if not at:
         return None, hosts
@@ -159,12 +159,12 @@ def _check_credentials(host: str, headers: Headers) -> None:
     try:
         check_headers(headers(host))
     except NoHeaders as exc:
-        raise InvalidArgument(f"store: the credentials for {host!r} are none: {exc}") from exc
+        raise InvalidArgument(f"store: the credentials for {host!r} are not valid: {exc}") from exc
 
 
 def _can_be_a_host(text: str) -> bool:
     try:
-        text.encode("idna")  # as sockets do, whose error would be Python's own
+        text.encode("idna")  # as sockets do, which would raise an error of Python
     except UnicodeError:
         return False
     return text.isprintable() and " " not in text

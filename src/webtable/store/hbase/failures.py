@@ -1,8 +1,8 @@
-"""The one place where the driver's exceptions and HBase's messages become errors of the store.
+"""Translation of the driver's exceptions and HBase's messages to errors of the store, and the log of gateways.
 
-What is logged of gateways is here too: connections that were lost, calls that were slow, and what was done about it.
-Nothing of a page is ever in it: of row keys only those at which a scan goes on, and of replies that were not believed
-only that they were not. Texts from elsewhere are one line, whatever is in them.
+Lost connections, slow calls and the reactions to them are logged. No data of pages is logged: of row keys only those at
+which a scan goes on, and of rejected replies only that they were rejected. Texts from other systems are escaped to one
+line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
-"""What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
+"""The exceptions of a call on a connection: those of sockets, of Thrift, and of the gateway's IDL."""
 
 _DECLARED: Final = (
     thrift1.IOError,
@@ -34,7 +34,7 @@ _DECLARED: Final = (
     thrift2.TIllegalArgument,
 )
 
-# Java's names of what passes: a region that moves, splits or is full, a server that starts, stops or is too busy.
+# Java exceptions of temporary states: a region moves, splits or is full, a server starts, stops or is too busy.
 _PASSING: Final = re.compile(
     "NotServingRegion|RegionTooBusy|RegionMoved|RegionOpening|RegionOffline|RegionInTransition|RegionException|"
     "WrongRegion|NoServerForRegion|RegionServerStopped|RegionServerAborted|YouAreDead|DroppedSnapshot|"
@@ -44,12 +44,12 @@ _PASSING: Final = re.compile(
     r"SocketTimeout|ConnectException|\bConnection(Clos|Reset|Exc)|LocalConnectionClosed|ZooKeeperConnection|"
     "[Cc]onnection (refused|reset|clos)|StoppedRpcClient|OperationTimeout|TimeoutIOException|InterruptedIO|SafeMode"
 )
-# A scanner that is gone, whatever else the client of the gateway makes of it: another one does.
+# A lost scanner, however the client in the gateway reports it: a new scanner helps.
 _SCANNER_GONE: Final = re.compile(
     "LeaseException|scanner ID is invalid|UnknownScanner|ScannerReset|OutOfOrderScannerNext"
 )
-# The subclasses of DoNotRetryIOException in HBase 2.6.1, but for those above, whose reasons pass all the same. They are
-# known by name, because a batch says that it can be repeated whatever happened to the rows in it.
+# The subclasses of DoNotRetryIOException in HBase 2.6.1, except those above, which are temporary nevertheless. They are
+# matched by name, because a batch says that it can be repeated whatever happened to its rows.
 _REFUSING: Final = re.compile(
     r"\b(?:DoNotRetry(?:IO|Region)|NoSuchColumnFamily|InvalidFamilyOperation|FailedSanityCheck|AccessDenied|Constraint|"
     "Coprocessor|CorruptHFile|ConcurrentTableModification|NamespaceExist|NamespaceNotFound|NotAllMetaRegionsOnline|"
@@ -63,27 +63,27 @@ _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s
 
 
 class TableDisabled(StoreRefused):
-    """The table is disabled, which holds for all rows of a batch alike."""
+    """The table is disabled, which concerns all rows of a batch."""
 
 
 def is_answer(exc: Exception) -> bool:
-    """Whether *exc* came as an answer, or before anything was sent: it says nothing about other connections."""
+    """Whether *exc* was an answer, or came before anything was sent, so that other connections may be fine."""
     return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable)) or is_declined(exc)
 
 
 def is_declined(exc: Exception) -> bool:
-    """Whether *exc* is a status of HTTP, or the lack of headers, that another attempt would bring as well."""
+    """Whether *exc* is an HTTP status, or a lack of headers, that would be the same for another attempt."""
     return isinstance(exc, NoHeaders) or (isinstance(exc, WrongStatus) and not exc.passes)
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether *error*, of the store, came of a connection that failed, or was not to be had: another may do better."""
+    """Whether *error*, of the store, came from a failed or missing connection, so that another one may work."""
     cause = error.__cause__
     return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
 
 
 def is_unanswered(error: Exception) -> bool:
-    """Whether *error*, of the store, came of a call that a gateway had taken, and that had no answer in its time."""
+    """Whether *error*, of the store, came from a call that a gateway accepted but did not answer in time."""
     return isinstance(error.__cause__, TimeoutError) and not isinstance(error.__cause__, NotServed)
 
 
@@ -95,7 +95,7 @@ def disabled(name: str, table: str) -> TableDisabled:
 def translated(
     exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
 ) -> StoreError | TableNotFound:
-    """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
+    """Return the error of the store for *exc*, raised by a call to *table* on *name*, *seconds* after it began."""
     subject = subject_of(name, table)
     if isinstance(exc, _DECLARED):
         return _declared(exc, name, table, call)
@@ -135,11 +135,11 @@ def _declared(exc: Any, name: str, table: str | None, call: str) -> StoreError |
 
 
 def _passes(text: str, *, can_retry: bool) -> bool:
-    """Whether the same call may succeed later; a refusal stays one where something that passes is named beside it.
+    """Whether the same call may succeed later; a refusal is final even if the text also names a temporary state.
 
-    Of a batch with both, the halves are tried apart.
+    The halves of such a batch are tried separately.
     """
-    named = _FRAME.sub("", text)  # the methods that the error came through say nothing of what it is
+    named = _FRAME.sub("", text)  # the methods of the stack trace say nothing about the error
     if _SCANNER_GONE.search(named):
         return True
     if _REFUSING.search(named):
@@ -148,7 +148,7 @@ def _passes(text: str, *, can_retry: bool) -> bool:
 
 
 def _says_missing(text: str, table: str) -> bool:
-    """Whether the message says that the table is missing; Thrift2's is the table's name and nothing else."""
+    """Whether the message says that the table is missing; that of Thrift2 is only the table's name."""
     short = table.removeprefix("default:")
     return (
         "TableNotFoundException" in text
@@ -159,7 +159,7 @@ def _says_missing(text: str, table: str) -> bool:
 
 
 def _says_disabled(text: str, table: str) -> bool:
-    """Whether the message says that the table is disabled; Thrift2's has no exception's name."""
+    """Whether the message says that the table is disabled; that of Thrift2 has no exception name."""
     return (
         re.match(rf"(?:\S*TableNotEnabledException: )*{re.escape(table.removeprefix('default:'))} is disabled", text)
         is not None
@@ -171,7 +171,7 @@ def _text(message: object) -> str:
 
 
 def _gist(text: str) -> str:
-    r"""Return the first line of a Java message, with the last of the exceptions that it is wrapped in.
+    r"""Return the first line of a Java message, with the innermost exception name.
 
     >>> _gist("org.a.BException: org.a.CException: too large\n\tat org.a.E")
     'CException: too large'
@@ -184,7 +184,7 @@ def _gist(text: str) -> str:
 
 LOGGER: Final = logging.getLogger("webtable.store.hbase")
 
-_LONGEST: Final = 300  # of the reason, which may quote a server
+_LONGEST: Final = 300  # of the reason, which may quote the answer of a server
 
 
 def tell(
@@ -199,7 +199,7 @@ def tell(
 ) -> None:
     """Log *event* of *gateway* at *level*, how many *seconds* it took or will take, and why.
 
-    *event*, *gateway*, *table* and *seconds* are fields of the record too. Where nobody listens nothing is done.
+    *event*, *gateway*, *table* and *seconds* are fields of the record too. Without a handler for it nothing is done.
     """
     if not LOGGER.isEnabledFor(level):
         return
@@ -210,5 +210,5 @@ def tell(
 
 def _reason(error: WebTableError, subject: str) -> str:
     if isinstance(error.__cause__, WrongReply):
-        return "a reply that is not believed"  # its error may quote it
+        return "a reply that was rejected"  # its error may quote it
     return str(error).removeprefix(f"{subject}: ")[:_LONGEST]

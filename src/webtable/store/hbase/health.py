@@ -1,4 +1,4 @@
-"""How HBase is: what answers at the addresses of a store URL, and its clock, as far as that shows without a write."""
+"""Health checks of HBase: the gateways of a store URL, and the clock as far as it can be read."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ _TOLERATED: Final = 1_000
 
 
 class ExaminedHBase(Store):
-    """A store that can be asked about the health of its HBase, and of its gateways."""
+    """Base class of the HBase store with the checks of its health and of its gateways."""
 
     _gateways: list[Gateway]
 
     @classmethod
     def reached(cls, url: StoreURL) -> Iterator[Check]:
-        """Yield what is found at each of the gateways that *url* names."""
+        """Yield the checks of each gateway that *url* names."""
         yield from GatewayChecks(url).checks()
 
     def health(self, table: str) -> Iterator[Check]:
-        """Yield what HBase's dates say of its clock."""
+        """Yield the check of HBase's clock."""
         yield clock_check(self, table)
 
     def events(self) -> Counter[str]:
-        """Return how often each event has happened, of the gateways as well."""
+        """Return how often each event has occurred, including those of the gateways."""
         return sum((one.all_events() for one in self._gateways), super().events())
 
     def gateways(self) -> list[GatewayMetrics]:
-        """Return what is known of each gateway, those of Thrift1 first."""
+        """Return the state of each gateway, those of Thrift1 first."""
         return [state for one in self._gateways for state in one.state()]
 
 
 def clock_check(store: Store, table: str) -> Check:
-    """Return whether HBase has dated the regions of *table* in the future of this machine.
+    """Return the check whether HBase has dated the regions of *table* in the future of this machine.
 
-    Region servers date a region when they open it. A clock that is behind would show by a cell that is written alone.
+    Region servers date a region when they open it. A clock that is behind could only be detected by writing a cell.
     """
     start = f"{table.removeprefix('default:')},".encode()
     rows = store.scan(_META, [KeyRange(start, prefix_stop(start))], limit=_REGIONS)
@@ -64,23 +64,23 @@ def clock_check(store: Store, table: str) -> Check:
         newest = max((cell.timestamp for row in rows for cells in row.cells.values() for cell in cells), default=0)
     except (StoreError, TableNotFound) as exc:
         return warned(
-            "clock", f"{_META} cannot be read: {exc}", f"grant 'READ' on {_META}, or leave it: nothing needs it"
+            "clock", f"{_META} cannot be read: {exc}", f"grant 'READ' on {_META}, or ignore this: nothing else needs it"
         )
     ahead = newest - clock.milliseconds()
     if ahead > _TOLERATED:
-        told = f"HBase's clock is {ahead / 1000:.1f} s ahead of this machine's at least"
-        return warned("clock", told, "set all machines by NTP: cells expire, and deletes hide, by their dates")
-    return well("clock", "HBase has dated no region in the future of this machine (that it is behind does not show)")
+        told = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
+        return warned("clock", told, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
+    return well("clock", "HBase has dated no region in the future of this machine (whether it is behind is unknown)")
 
 
 _PING_SECONDS: Final = 1.0
 _USUAL_THRIFT2: Final = 9091
 _UNSEEN_SECONDS: Final = 1.0
-"""How long it is looked for a Thrift2 gateway that the URL does not name."""
+"""The time, in seconds, to look for a Thrift2 gateway that the URL does not name."""
 
 
 class GatewayChecks:
-    """The gateways that *url* names, each looked at by itself before *deadline*."""
+    """Checks of the gateways that *url* names, each separately, before *deadline*."""
 
     def __init__(self, url: StoreURL) -> None:
         address = address_of(url)
@@ -90,7 +90,7 @@ class GatewayChecks:
         self._name = store_name(address.gateways, self._settings["way"].scheme)
 
     def checks(self) -> Iterator[Check]:
-        """Yield what is found at each address; a service of which no gateway answers has failed."""
+        """Yield the check of each address; a service without an answering gateway has failed."""
         port = self._settings["thrift2"]
         yield from self._service(1, self._addresses)
         if port is not None:
@@ -125,12 +125,12 @@ class GatewayChecks:
         return well(name, f"Thrift{number}, {way}, answers in {took:.0f} ms"), address
 
     def _connections(self, number: int, address: HostPort) -> Check:
-        """Return how many connections are served at the same time, of as many as one process of ours uses."""
+        """Return the check of how many of the connections of one process are served at the same time."""
         name, wanted = f"connections {address}", self._settings["pool_size"]
         connector, served, is_old = self._connector(number, address), 0, False
         with ExitStack() as opened:
             try:
-                for served in range(wanted):  # noqa: B007, it is told behind the loop
+                for served in range(wanted):  # noqa: B007, used after the loop
                     soon = self._deadline.within(_PING_SECONDS)
                     connection = opened.enter_context(closing(connector(soon)))
                     is_old = connection.service(soon) is None
@@ -144,7 +144,7 @@ class GatewayChecks:
         return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")
 
     def _unnamed(self) -> Iterator[Check]:
-        """Tell of a Thrift2 gateway at its usual port that the URL does not name."""
+        """Yield a warning if a Thrift2 gateway that the URL does not name is at its usual port."""
         address = HostPort(self._addresses[0].host, _USUAL_THRIFT2)
         if address in self._addresses:
             return

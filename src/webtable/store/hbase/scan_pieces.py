@@ -1,6 +1,6 @@
-"""Scans by pieces that each stand alone: after any error the next one starts after the last row that was given.
+"""Scans in independent pieces: after any error the next one starts after the last row that was returned.
 
-The calls that they take are here too, as `describe_calls` tells them.
+The descriptions of their calls for `describe_calls` are here too.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _ROW_SHOWN: Final = 100
 
 
 class PieceSize:
-    """How many rows to ask for next: about 2 MB of them by what came so far, growing 8-fold at most."""
+    """The number of rows to request next: about 2 MB, estimated from earlier rows, growing at most 8-fold."""
 
     def __init__(self, keys_only: bool) -> None:
         self.rows = _FIRST_KEYS if keys_only else FIRST_ROWS
 
     def learn(self, rows: Sequence[Row]) -> None:
-        """Take the sizes of *rows* into account."""
+        """Update the estimate with the sizes of *rows*."""
         sample = rows[:: max(1, len(rows) // _SAMPLE)]
         sizes = [
             sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
@@ -57,7 +57,7 @@ class PieceSize:
 
 
 class Pieces(ABC):
-    """The state of one scan: what is left of its ranges and of its limit."""
+    """The state of one scan: the rest of its ranges and of its limit."""
 
     def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
         self._table = table
@@ -68,16 +68,16 @@ class Pieces(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing more to come."""
+        """Whether all rows have been returned."""
         return not self._left or self._limit == 0
 
     def next(self, deadline: Deadline) -> list[Row]:
-        """Return the next rows; they may be none although more are to come.
+        """Return the next rows, possibly none although there are more.
 
-        After an error nothing is lost: the next call asks for the same rows again.
+        After an error nothing is lost: the next call requests the same rows again.
         """
         ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
-        # Backwards the first row may be the one at the stop key, which is not in the range.
+        # In reverse the first row may be the one at the stop key, which is not in the range.
         rows = self._found(ask + self._wanted.reverse, deadline)
         if self._limit is not None:
             rows = rows[: self._limit]
@@ -86,8 +86,8 @@ class Pieces(ABC):
             self._size.learn(rows)
         return rows
 
-    def close(self, deadline: Deadline) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
-        """Leave nothing open, as far as that is done without a wait."""
+    def close(self, deadline: Deadline) -> None:  # noqa: B027, independent calls leave nothing open
+        """Close what is open, without waiting."""
 
     def _found(self, count: int, deadline: Deadline) -> list[Row]:
         if self._wanted.plain is None:
@@ -95,16 +95,16 @@ class Pieces(ABC):
         try:
             return self._fetch(count, half_of(deadline))
         except StoreUnavailable:
-            # The server may have found too little in all that time; who calls looks for the words anyway.
+            # The server may have found too little in that time; the caller checks the words anyway.
             self._wanted = self._wanted.plain
             return self._fetch(count, deadline)
 
     @abstractmethod
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        """Return up to *count* rows and take them off what is left."""
+        """Return up to *count* rows, and remove them from the rest."""
 
     def _drop_until(self, key: bytes) -> None:
-        """Take what is up to *key* off the ranges."""
+        """Remove everything up to *key* from the ranges."""
         reverse = self._wanted.reverse
         while self._left:
             first = self._left[0]
@@ -116,7 +116,7 @@ class Pieces(ABC):
 
 
 class StatelessPieces(Pieces):
-    """A scan by Thrift2: each piece is one call over all ranges that are left (backwards over one of them)."""
+    """A scan by Thrift2: each piece is one call over all remaining ranges (in reverse over one of them)."""
 
     def __init__(self, client: Thrift2, *args: Any) -> None:
         super().__init__(*args)
@@ -133,7 +133,7 @@ class StatelessPieces(Pieces):
 
 
 class ScannerPieces(Pieces):
-    """A scan by Thrift1: a scanner in the gateway, opened anew behind the last row when it is lost or lay for long."""
+    """A scan by Thrift1: a scanner in the gateway, reopened after the last row if it is lost or was idle for long."""
 
     def __init__(self, client: Thrift1, *args: Any) -> None:
         super().__init__(*args)
@@ -144,26 +144,26 @@ class ScannerPieces(Pieces):
         self._pieces = 0
 
     def close(self, deadline: Deadline) -> None:
-        """Close the scanner, where its connection is free."""
+        """Close the scanner if its connection is free."""
         scanner, self._scanner = self._scanner, None
         if scanner is not None:
-            with suppress(StoreError):  # it is gone, or the gateway is, which forgets it
+            with suppress(StoreError):  # the scanner is gone, or the gateway with it
                 self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
         began = clock.monotonic()
         if self._scanner is not None and began - self._used > _IDLE_SECONDS:
-            self._is_lost = True  # as good as: its lease may end before the answer comes
+            self._is_lost = True  # treated as lost: its lease may end before the answer comes
             self.close(deadline)
         elif self._pieces == 1:
-            self.close(deadline)  # the first scanner asks the region server for no more than the first piece
+            self.close(deadline)  # the first scanner requests only the first piece from the region server
         keys = self._left[0]
         results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway, self._table)
         if self._is_lost:
             self._tell_reopened(keys, clock.monotonic() - began)
         scanner, self._scanner = self._scanner, None
         rows = self._client.translated(self._table, results, self._wanted, deadline)
-        self._scanner = scanner  # it has moved on, so it is of use only where its rows are
+        self._scanner = scanner  # it has moved on, so it is useful only together with its rows
         self._pieces += 1
         self._used = clock.monotonic()
         if len(results) < count:
@@ -188,7 +188,7 @@ class ScannerPieces(Pieces):
             if scanner is None:
                 raise
             self._is_lost = True
-            raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
+            raise StoreUnavailable(str(error)) from error  # an expired scanner: a new one may work
         if scanner is not None and scanner is not self._scanner:
             self._is_lost = True
         return results
@@ -202,7 +202,7 @@ class ScannerPieces(Pieces):
 
 
 def half_of(deadline: Deadline) -> Deadline:
-    """Return what a search may take of the time: so much is left to read without it."""
+    """Return the deadline of a search, which leaves as much time to read without it."""
     return deadline.within(deadline.left() / 2)
 
 
@@ -221,7 +221,7 @@ def inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:
 
 
 def scanner_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse: bool) -> list[str]:
-    """Return the calls of Thrift1: one range after another, or with *each* of all of them side by side."""
+    """Return the calls of Thrift1: one range after another, or with *each* for all of them concurrently."""
     count = "limit" if each else FIRST_ROWS
     backwards = ", reversed" if reverse else ""
     return [
@@ -236,7 +236,7 @@ def scanner_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse
 
 
 def stateless_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse: bool) -> list[str]:
-    """Return the calls of Thrift2: one for the ranges of a scan (backwards the last one), or one for *each*."""
+    """Return the calls of Thrift2: one for the ranges of a scan (in reverse the last one), or one for *each*."""
     if each:
         rows = "the last rows, reversed" if reverse else "the first rows"
         return [_line(table, [keys], rows) for keys in _chosen(ranges, each, reverse, 1)]
@@ -246,7 +246,7 @@ def stateless_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, rever
 
 
 def grouped_calls(table: str, calls: Iterable[Sequence[RangePart]]) -> list[str]:
-    """Return the calls of Thrift2 for the first rows of each range, some ranges a call."""
+    """Return the calls of Thrift2 for the first rows of each range, several ranges per call."""
     first = "the first rows of each"
     return [_line(table, [part.keys for part in parts], first, "with a PageFilter for each") for parts in calls]
 

@@ -1,4 +1,4 @@
-"""The rows of a scan, each within one deadline and the next piece read ahead; and the first rows of many ranges."""
+"""The rows of a scan, each within one deadline, with read-ahead; and the first rows of many ranges."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def rows_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) 
 
 
 def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[list[Row]]:
-    """Yield the rows of *pieces* as they come, none as well; from the third on, the next is fetched while one is used.
+    """Yield lists of the rows of *pieces*, also empty ones; from the third piece on, the next is read ahead.
 
-    *deadline* gives that of a call. One holds from the moment when a row is asked for until it is there, however many
-    pieces without a row come before it. Raises `OtherProcess` where the next piece is asked for in a forked child.
+    *deadline* returns that of a call. One applies from the request of a row until it is there, however many pieces
+    without a row come before it. Raises `OtherProcess` if the next piece is requested in a forked child.
     """
     ahead, process = None, os.getpid()
     count = empty = 0
@@ -42,7 +42,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
         until = deadline()
         while ahead is not None or not pieces.done:
             if os.getpid() != process:
-                raise OtherProcess("this scan was begun by the process that this one was forked from: begin it anew")
+                raise OtherProcess("this scan was begun by the parent process, before the fork: begin it again here")
             piece = pieces.next(until) if ahead is None else ahead.piece(until)
             ahead = None
             count += 1
@@ -66,7 +66,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
 
 
 class Ahead:
-    """The next of *pieces*, which is fetched by *workers* while the caller uses this one."""
+    """The next of *pieces*, which *workers* fetch while the caller uses this one."""
 
     def __init__(self, pieces: Pieces, workers: Workers, deadline: Deadline) -> None:
         self._pieces = pieces
@@ -76,20 +76,20 @@ class Ahead:
         self._task = workers.submit(self._fetch)
 
     def piece(self, until: Deadline) -> list[Row]:
-        """Return the piece; it is fetched here where no thread has begun with it, or was not able to."""
+        """Return the piece; it is fetched in this thread if no other one has begun it, or could not."""
         if self._task.cancel():
             return self._pieces.next(until)
         self._deadline.hasten(until)
         try:
             return self._workers.result(self._task, until)
         except StoreUnavailable:
-            # That is perhaps long ago: the time to use a piece counts for the one that is read ahead.
+            # That may be long ago: the deadline of the piece read ahead includes the time to use this one.
             if not self._task.done() or not until.left():
                 raise
         return self._pieces.next(until)
 
     def leave(self, deadline: Deadline) -> None:
-        """Close the pieces, now or when they are in use no more; never waits for that."""
+        """Close the pieces, now or when they are no longer in use, without waiting."""
         if self._task.cancel() or self._is_second():
             self._pieces.close(deadline)
 
@@ -101,15 +101,15 @@ class Ahead:
                 self._pieces.close(self._deadline)
 
     def _is_second(self) -> bool:
-        """Whether the other of the two, who fetches and who leaves, was here already: the second one closes."""
+        """Whether the other thread (of the fetching and the leaving one) was here already: the second one closes."""
         try:
-            return not self._first.pop()  # without a lock, because a collected iterator leaves anywhere
+            return not self._first.pop()  # without a lock, because garbage collection may close an iterator anywhere
         except IndexError:
             return True
 
 
 def overlap(ranges: Sequence[KeyRange]) -> bool:
-    """Whether a key is in two of *ranges*."""
+    """Whether any key is in two of *ranges*."""
     in_order = sorted(keys for keys in ranges if not keys.is_empty())
     return any(not a.stop or b.start < a.stop for a, b in pairwise(in_order))
 
@@ -150,7 +150,7 @@ class FirstRows:
     ) -> list[list[Row]]:
         """Return the first rows of each of *parts*, which are in key order."""
         found: list[list[Row]] = [[] for _ in parts]
-        place = 0  # of the first part that is neither complete nor full
+        place = 0  # the first part that is neither complete nor full
         start = parts[0].keys.start
         while place < len(parts):
             ranges = [KeyRange(start, parts[place].keys.stop), *(part.keys for part in parts[place + 1 :])]
@@ -159,7 +159,7 @@ class FirstRows:
             last = self._hand_out(rows, parts, place, found)
             if len(rows) < ask:
                 break
-            # All are full, or a part lies in more regions than were known, and brought more than its share.
+            # All are full, or a part lies in more regions than known, and returned more than its share.
             place, start = last, rows[-1].key + b"\x00"
             if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
                 place += 1
@@ -167,7 +167,7 @@ class FirstRows:
         return found
 
     def _hand_out(self, rows: list[Row], parts: list[RangePart], place: int, found: list[list[Row]]) -> int:
-        """Give *rows* to the parts that they are in, from *place* on, and return the part of the last one."""
+        """Assign *rows* to their parts, from *place* on, and return the part of the last one."""
         for row in rows:
             while place + 1 < len(parts) and parts[place].keys.stop and row.key >= parts[place].keys.stop:
                 place += 1
@@ -179,7 +179,7 @@ class FirstRows:
 def rows_of_each(
     pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange], workers: Workers, deadline: Deadline
 ) -> list[list[Row]]:
-    """Return the rows of *pieces* for each of *ranges*, side by side."""
+    """Return the rows of *pieces* for each of *ranges*, concurrently."""
 
     def rows(keys: KeyRange) -> list[Row]:
         return [] if keys.is_empty() else list(rows_of(pieces(keys), workers, lambda: deadline))

@@ -1,4 +1,4 @@
-"""HBase as a store: what each call of the port becomes on a Thrift1 gateway, or on a Thrift2 gateway beside it."""
+"""The store for HBase, by a Thrift1 gateway and, if there is one, a Thrift2 gateway."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ _READ_ROWS: Final = 100
 
 
 class HBaseStore(ExaminedHBase):
-    """HBase behind its Thrift1 gateway at *port*, and where there is one its Thrift2 gateway at the port *thrift2*.
+    """HBase behind its Thrift1 gateway at *port*, and its Thrift2 gateway at the port *thrift2*, if there is one.
 
-    Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says
-    what to run instead); with Thrift2 a scan of many ranges, a batch of many timestamps and a read of versions are one
-    call each. *others* are further gateways to the same HBase, as host and port, each with its Thrift2 gateway at the
-    port *thrift2*: calls are spread over all of them, and go on with the others while one is away.
+    Thrift1 alone supports everything except split keys, changes of a family and some of its options (`CapabilityError`
+    says what to run instead); with Thrift2 a scan of many ranges, a batch of many timestamps and a read of versions are
+    one call each. *others* are further gateways to the same HBase, as host and port, each with its Thrift2 gateway at
+    the port *thrift2*: calls are distributed over all of them, and go on with the others while one is down.
 
-    *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and for threads,
-    connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table management has
-    four times as long. *pool_size* is the number of connections to a gateway, and of the threads that use them for one
-    call; *max_age* is how many seconds one may lie idle. *way* is for gateways in HTTP mode, and for TLS.
-    Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
+    *timeout* is the deadline of each call in seconds, including waiting for a connection and for threads, connecting,
+    and retries. The iterator of a scan has one for each requested row; table management has four times as long.
+    *pool_size* is the number of connections to a gateway, and of the threads that use them for one call; *max_age* is
+    how many seconds one may be idle. *way* is for gateways in HTTP mode, and for TLS.
+    Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
     capabilities = Capabilities(processes_write_side_by_side=True, has_snapshots=True)
@@ -115,18 +115,18 @@ class HBaseStore(ExaminedHBase):
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
-        """Return the table of `hbase://host:port/[namespace:]table`: `pages` unless it is named."""
+        """Return the table of `hbase://host:port/[namespace:]table`: by default `pages`."""
         return address_of(url).table
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
-        """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
+        """Return the store behind the gateways that *url* names; *create* has no effect."""
         del create
         address = address_of(url)
         return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
+        """Apply *mutations* in calls of about 2 MB, several concurrently if no row is in two of them."""
         deadline = self._deadline()
         try:
             write = Write(
@@ -143,7 +143,7 @@ class HBaseStore(ExaminedHBase):
         return write.outcomes(mutations)
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Return one entry for each of *rows*, by calls of a hundred of them."""
+        """Return one entry for each of *rows*, a hundred per call."""
         client, selected, deadline = self._thrift2 or self._thrift1, selection(wanted), self._deadline()
 
         def some(chosen: Sequence[bytes]) -> list[Row | None]:
@@ -161,9 +161,9 @@ class HBaseStore(ExaminedHBase):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, by calls of a hundred of them.
+        """Return the cells of each of *rows*, a hundred per call.
 
-        With Thrift1 that is three calls for each row, or for some that are neighbours.
+        With Thrift1 that is three calls for each row, or for several neighbouring rows.
         """
         client, most, deadline = self._thrift2 or self._thrift1, min(limit, MOST), self._deadline()
 
@@ -191,7 +191,7 @@ class HBaseStore(ExaminedHBase):
     ) -> list[list[Row]]:
         """Return the first *limit* rows of each of *ranges*.
 
-        That takes a call for some ranges in a group of regions; backwards, and with Thrift1, one for each range.
+        That takes a call for several ranges in a group of regions; in reverse, and with Thrift1, one for each range.
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
@@ -226,7 +226,7 @@ class HBaseStore(ExaminedHBase):
         return self._tables.describe(table, self._deadline())
 
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table, with its namespace where Thrift2 is there, and check the result."""
+        """Create the table, with Thrift2 also its namespace, and check the result."""
         self._known.forget(schema.name)
         self._tables.create(schema, self._deadline(DDL_FACTOR))
 
@@ -250,21 +250,21 @@ class HBaseStore(ExaminedHBase):
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
-        """Raise `CapabilityError`: tables of HBase are snapshotted, by its shell."""
+        """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
         raise CapabilityError(
             f"{self.name}: the gateways have no call for snapshots; webtable backup snapshot writes the lines for the "
             "HBase shell that make them, and webtable export writes files"
         )
 
     def close(self) -> None:
-        """Close all connections, those in use when their call is over."""
+        """Close all connections, those in use after their call."""
         self._closed = True
         self._workers.close()
         for pool in self._pools:
             pool.close()
 
     def __del__(self) -> None:
-        if self._closed or self._process != os.getpid():  # what a fork has copied is the parent's to close
+        if self._closed or self._process != os.getpid():  # after a fork the parent closes its store
             return
         warnings.warn(
             f"{self.name}: the store was left open; close() it, or open it in a with block",
@@ -276,7 +276,7 @@ class HBaseStore(ExaminedHBase):
 
     @property
     def on_call(self) -> OnCall | None:
-        """Who is told the method of each gateway call (`scannerOpenWithScan`), by the thread that makes it."""
+        """The function that is called with the method of each gateway call (`scannerOpenWithScan`), in its thread."""
         return self._pools[0].on_call
 
     @on_call.setter

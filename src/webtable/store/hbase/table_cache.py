@@ -1,4 +1,4 @@
-"""What is remembered of tables between calls: their families, and where their regions begin."""
+"""A cache of the families of tables and of the starts of their regions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REGIONS_SECONDS: Final = 60.0
 
 
 class Known:
-    """Read from *tables* when it is asked for first, and again when it is out of date; *name* is the store's."""
+    """The cache, read from *tables* at first use and again when it is out of date; *name* is the store's."""
 
     def __init__(self, tables: Tables, name: str) -> None:
         self._tables = tables
@@ -27,14 +27,14 @@ class Known:
         self._bounds: dict[str, Fresh[list[bytes]]] = {}
 
     def families(self, table: str, deadline: Deadline, anew: bool = False) -> Collection[bytes]:
-        """Return the names of the table's families, with *anew* as they are now."""
+        """Return the names of the table's families; with *anew* they are read again."""
         found = None if anew else self._families.get(table)
         if found is None:
             found = self._families[table] = self._tables.families(table, deadline)
         return found
 
     def check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
-        """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
+        """Raise if the searched family is missing and not in the columns: HBase would silently find no row."""
         if wanted.search is None or wanted.columns is not None:
             return
         family = wanted.search.family
@@ -42,11 +42,11 @@ class Known:
             raise StoreRefused(f"{self._name}: table {table!r} has no family {family.decode(errors='replace')!r}")
 
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
-        """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
+        """Return the first keys of all regions except the first, at most a minute old."""
         bounds = self._bounds.setdefault(table, Fresh(_REGIONS_SECONDS))
         return bounds.recent(lambda: [region.keys.start for region in self._tables.regions(table, deadline)][1:])
 
     def forget(self, table: str) -> None:
-        """Read what there is to know of *table* anew."""
+        """Drop what is cached of *table*."""
         self._families.pop(table, None)
         self._bounds.pop(table, None)

@@ -1,6 +1,6 @@
-"""Tables on either gateway: what there is, and changes that are believed when they are read back.
+"""Table management on either gateway; changes are verified by reading them back.
 
-HBase 1.x has `createTable` and others in its Thrift2 service as methods that succeed and do nothing.
+In HBase 1.x the Thrift2 service has methods such as `createTable` that succeed and do nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Tables(ABC):
-    """Table management on one gateway. Changes are sent once: a repetition would meet its own result."""
+    """Table management on one gateway. Changes are sent once: a retry would meet the result of the first attempt."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -96,7 +96,7 @@ class Tables(ABC):
 
 
 class Tables1(Tables):
-    """Tables by HappyBase's Thrift1 client: no split keys, no change of a family, and some options unread."""
+    """Tables through HappyBase's Thrift1 client, without split keys, changes of a family, and some options."""
 
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
@@ -106,7 +106,7 @@ class Tables1(Tables):
         return found
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
-        """Return the table as far as Thrift1 shows it."""
+        """Return the table as far as Thrift1 describes it."""
         families = self._gateway.call(
             "getColumnDescriptors",
             table.encode(),
@@ -167,7 +167,7 @@ class Tables1(Tables):
 
 
 class Tables2(Tables):
-    """Tables by Thrift2, with everything that a schema has (without split keys where the transport is *framed*)."""
+    """Tables through Thrift2, with everything that a schema has (without split keys if the transport is *framed*)."""
 
     def __init__(self, gateway: Gateway, *, framed: bool) -> None:
         super().__init__(gateway)
@@ -215,7 +215,7 @@ class Tables2(Tables):
         return self._regions(table, found)
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
-        """Add the family, or change its options and leave those that `FamilySchema` does not have."""
+        """Add the family, or change its options, except those that `FamilySchema` does not have."""
         found = self._columns(table, deadline, lambda columns: {one.name: one for one in columns}).get(
             family.name.encode()
         )
@@ -232,7 +232,7 @@ class Tables2(Tables):
             )
 
     def _columns(self, table: str, deadline: Deadline, read: Callable[[list[Any]], Any]) -> Any:
-        """Return what *read* makes of the families' descriptors, one or more, which are in the order of their names."""
+        """Return the descriptors of the families, sorted by name and converted by *read*."""
 
         def columns(found: Any) -> Any:
             if not found.columns:
@@ -245,9 +245,9 @@ class Tables2(Tables):
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         if self._framed and schema.split_keys:
-            # It takes the whole frame for each split key (ByteBuffer.array() in HBase 2.6.1).
+            # It uses the whole frame as each split key (ByteBuffer.array() in HBase 2.6.1).
             raise CapabilityError(
-                f"{self._name}: table {schema.name!r}: a framed Thrift2 gateway mistakes split keys; give a buffered "
+                f"{self._name}: table {schema.name!r}: a framed Thrift2 gateway corrupts split keys; give a buffered "
                 f"one, or run in the HBase shell: {create_statement(schema)}"
             )
         namespace, colon, _ = schema.name.partition(":")
@@ -272,7 +272,7 @@ class Tables2(Tables):
         )
         if not there():
             raise StoreRefused(
-                f"{self._name}: table {table!r}: createNamespace made no namespace {namespace!r}. "
+                f"{self._name}: table {table!r}: createNamespace did not create {namespace!r}. "
                 f"In the HBase shell: create_namespace '{namespace}'"
             )
 
@@ -286,10 +286,10 @@ class Tables2(Tables):
 
 
 def plain_name(table: str) -> str:
-    """Return the name without the namespace that every table has that names none."""
+    """Return the name without the default namespace."""
     return table.removeprefix("default:")
 
 
 def _server(host: bytes | None, port: int) -> str:
-    """Return the region server, empty where the region has none at the moment."""
+    """Return the region server; empty if the region has none at the moment."""
     return f"{host.decode()}:{port}" if host else ""

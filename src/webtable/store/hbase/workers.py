@@ -1,4 +1,4 @@
-"""The store's threads: independent calls at once, as many as there are connections."""
+"""The threads of the store, which make independent calls concurrently, one for each connection."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ A = TypeVar("A")
 class Workers:
     """At most *count* threads, started when they are needed.
 
-    A job that hands out jobs itself runs those in its own thread, and who waits for a job that has not begun runs it
-    itself, so nobody waits for a thread: jobs end when their own deadlines say so.
+    A job that submits jobs itself runs those in its own thread, and a thread that waits for a job that has not begun
+    runs it itself, so nothing waits for a free thread: jobs end at their own deadlines.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -33,30 +33,30 @@ class Workers:
         self._here = threading.local()
 
     def map(self, job: Callable[[A], T], items: Sequence[A]) -> list[T]:
-        """Return `job(item)` for each of *items*; raises the first error, when no job is running any more."""
+        """Return `job(item)` for each of *items*; raises the first error, after all jobs have ended."""
         if len(items) < 2 or self.is_worker():
             return [job(item) for item in items]
         tasks = [self.submit(lambda item=item: job(item)) for item in items[1:]]  # type: ignore[misc]
         try:
             first = job(items[0])
-            # The threads take the jobs in their order; from the other end there are more that nobody has begun.
+            # The threads take the jobs in order; at the other end are more jobs that have not begun.
             here = {place: job(items[place + 1]) for place in reversed(range(len(tasks))) if tasks[place].cancel()}
             return [first, *(here[place] if place in here else task.result() for place, task in enumerate(tasks))]
         except BaseException as exc:
             for task in tasks:
                 task.cancel()
-            if isinstance(exc, Exception):  # who interrupts does not wait
+            if isinstance(exc, Exception):  # an interrupt does not wait
                 for task in tasks:
                     task.wait()
             raise
 
     def in_runs(self, job: Callable[[Sequence[A]], list[T]], items: Sequence[A], size: int) -> list[T]:
-        """Return what *job* returns for each run of *size* items, one after another; raises as `map` does."""
+        """Return the joined results of *job* for runs of *size* items; raises as `map` does."""
         runs = [items[at : at + size] for at in range(0, len(items), size)]
         return list(chain.from_iterable(self.map(job, runs)))
 
     def each(self, jobs: Iterable[Callable[[], None]]) -> None:
-        """Run all *jobs*; raises the first error, when none is running any more."""
+        """Run all *jobs*; raises the first error, after all have ended."""
         self.map(lambda job: job(), list(jobs))
 
     def is_worker(self) -> bool:
@@ -79,7 +79,7 @@ class Workers:
         return threads.submit(marked)
 
     def result(self, task: Task[T], deadline: Deadline) -> T:
-        """Return what the job returned; raises `StoreUnavailable` where it has not ended by *deadline*."""
+        """Return what the job returned; raises `StoreUnavailable` if it has not ended by *deadline*."""
         try:
             return task.result(deadline.left())
         except CancelledError as exc:
@@ -88,5 +88,5 @@ class Workers:
             raise StoreUnavailable(f"{self._name}: a piece that is read ahead has not come in time") from exc
 
     def close(self) -> None:
-        """Take no more jobs. The threads end with what they have to do, which fails where it needs a connection."""
+        """Refuse further jobs. The threads end after their current jobs, which fail if they need a connection."""
         self._threads = None

@@ -1,4 +1,4 @@
-"""A write: mutations in the order that their rows need, in batches of a few megabytes, with an outcome for each."""
+"""Writes: mutations in batches of a few megabytes, in the order that each row needs, with an outcome for each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from webtable.store.hbase.workers import Workers
 
 BATCH_BYTES: Final = 2 * 1024 * 1024
-"""The size of a call; measured: 1 and 2 MB are alike, 4 and 8 MB no faster, and the gateway holds several at once."""
+"""The size of a call. As measured 1 and 2 MB are equal, 4 and 8 MB no faster, and the gateway holds several."""
 _BATCH_MUTATIONS: Final = 2000
-_CELL_OVERHEAD: Final = 24  # HBase's own: lengths, timestamp and type around row, family, qualifier and value
+_CELL_OVERHEAD: Final = 24  # in HBase: lengths, timestamp and type besides row, family, qualifier and value
 _MAX_TIMESTAMP: Final = 2**63 - 2  # the next one is HBase's "now"
 
 
 class Client(Protocol):
-    """What a write needs of either gateway."""
+    """The calls of a gateway that a write needs."""
 
     deletes_exactly: bool
 
@@ -36,8 +36,8 @@ class Client(Protocol):
 class Write:
     """One call of `write`.
 
-    *families* returns the table's families, read anew when it is given True; *frame* is the largest message that the
-    gateway takes, where it has such a limit.
+    *families* returns the table's families, read again if it is called with True; *frame* is the largest message that
+    the gateway accepts, if it has such a limit.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Write:
         self._refreshed = False
 
     def outcomes(self, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* and return what became of each."""
+        """Apply *mutations* and return the outcome of each."""
         outcomes: list[StoreError | None] = [None] * len(mutations)
         sizes = [0] * len(mutations)
         for place, mutation in enumerate(mutations):
@@ -81,7 +81,7 @@ class Write:
         return lambda: self._apply(mutations, batch, outcomes)
 
     def _apply(self, mutations: Sequence[Mutation], batch: list[int], outcomes: list[StoreError | None]) -> None:
-        """Apply a batch; one that is refused is halved until the guilty are alone and the others stored."""
+        """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
         chosen = [mutations[place] for place in batch]
         try:
             if isinstance(chosen[0], Put):
@@ -115,9 +115,9 @@ class Write:
             yield batch
 
     def _checked_size(self, mutation: Mutation) -> int:
-        """Return about how many bytes the mutation takes on the wire, 0 where it has nothing to do.
+        """Return about how many bytes the mutation takes on the wire; 0 if it does nothing.
 
-        Raises `StoreRefused` for what HBase would refuse without a reason, or would try in vain for minutes.
+        Raises `StoreRefused` for mutations that HBase would refuse without a reason, or retry in vain for minutes.
         """
         row = mutation.row
         if not 0 < len(row) <= MAX_ROW_KEY:
@@ -169,7 +169,7 @@ class Write:
             return
         if not colon:
             raise self._refusal(row, f"a column is family:qualifier, not {_short(column)}")
-        if not self._refreshed:  # it may have been added since
+        if not self._refreshed:  # it may have been added in the meantime
             self._known, self._refreshed = self._families(True), True
         if family not in self._known:
             raise self._refusal(row, f"there is no family {family.decode(errors='replace')!r}")
@@ -181,8 +181,8 @@ class Write:
 def stages(mutations: Sequence[Mutation], places: Sequence[int]) -> list[list[int]]:
     """Return the places in groups of puts, deletes, puts, … to be applied one after another.
 
-    The order of a row's mutations stays, also where two puts write the same cell. Rows do not wait for each other,
-    so a thousand rows with a put and a delete each are two groups.
+    The order of a row's mutations is kept, also if two puts write the same cell. Rows do not wait for each other, so a
+    thousand rows with a put and a delete each are two groups.
     """
     result: list[list[int]] = []
     last: dict[bytes, int] = {}

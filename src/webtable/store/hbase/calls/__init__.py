@@ -1,1 +1,1 @@
-"""The calls of each Thrift API: reads and writes, what of a row is wanted, and which answers are believed."""
+"""The calls of both Thrift APIs: reads and writes, the selection of cells, and the validation of answers."""

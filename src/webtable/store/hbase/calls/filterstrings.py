@@ -1,4 +1,4 @@
-"""HBase filters in the language of the Thrift API's filter strings, which is what a Thrift1 scan takes."""
+"""HBase filters as filter strings of the Thrift API, for Thrift1 scans."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FIRST_KEY_ONLY: Final = b"FirstKeyOnlyFilter()"
 
 
 def of_selection(wanted: Selection) -> bytes | None:
-    """Return the filter of a scan for what is *wanted*, or None where it needs none."""
+    """Return the filter of a scan for *wanted*; None if it needs none."""
     parts = []
-    # The first cells alone do not tell whether another one is in the wanted times.
+    # The first cells alone do not show whether another one is in the time range.
     any_cell = not (wanted.time_range and wanted.time_range.since)
     if wanted.search is not None:
         family, qualifier, expressions, added = wanted.search
@@ -27,7 +27,7 @@ def of_selection(wanted: Selection) -> bytes | None:
         if wanted.few_cells and any_cell:
             parts.append(first_columns_or(qualifier, FEW_COLUMNS))
         if wanted.reverse:
-            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            # HBase reads families on demand that no filter uses, and refuses to do so in reverse.
             parts.append(qualifiers(KeyRange()))
     if wanted.one_cell and any_cell:
         parts.append(FIRST_KEY_ONLY)
@@ -46,9 +46,9 @@ def _quoted(value: bytes) -> bytes:
 
 
 def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) -> bytes:
-    """Return the filter that lets the rows pass whose newest value of a column matches; *hidden*: without that column.
+    """Return the filter for rows whose newest value of a column matches; with *hidden* without that column.
 
-    The expression must have no quotes in it.
+    The expression must not contain quotes.
     """
     name = b"SingleColumnValueExcludeFilter" if hidden else b"SingleColumnValueFilter"
     regex = b"'regexstring:" + expression.encode() + b"'"
@@ -56,15 +56,15 @@ def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) 
 
 
 def qualifiers(keys: KeyRange) -> bytes:
-    """Return the filter that lets the columns pass whose qualifier is in *keys*, and seeks to the first one."""
+    """Return the filter for columns whose qualifier is in *keys*, which seeks to the first one."""
     return b"ColumnRangeFilter(%b, true, %b, false)" % (_quoted(keys.start), _quoted(keys.stop))
 
 
 def first_columns_or(qualifier: bytes, count: int) -> bytes:
-    """Return the filter that lets the first *count* columns of a row pass, and each column named *qualifier*."""
+    """Return the filter for the first *count* columns of a row, and each column named *qualifier*."""
     return b"(ColumnPaginationFilter(%d, 0) OR QualifierFilter(=, %b))" % (count, _quoted(b"binary:" + qualifier))
 
 
 def all_of(filters: Sequence[bytes]) -> bytes | None:
-    """Return the filter that lets pass what each of *filters* does; None where there are none."""
+    """Return the conjunction of *filters*; None if there are none."""
     return b" AND ".join(filters) or None

@@ -1,7 +1,7 @@
-"""What of a row is wanted, as either gateway needs it, and what an answer must be to be believed.
+"""The selection of cells of a row for both gateways, and the checks whether an answer belongs to its call.
 
-It has the rows that were asked for, in their order, and whole cells. A gateway that was mistaken for another one, or a
-number that means another scanner there, brings rows without an error.
+An answer must have the requested rows, in their order, with complete cells. A gateway that was mistaken for another
+one, or a scanner number that means another scanner there, returns rows without an error.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from webtable.store.rows import Containing, Wanted
 
 FEW_COLUMNS: Final = 2
-"""So many columns of a row have another one among them than the one that is searched."""
+"""Two columns of a row include at least one other than the searched column."""
 MOST: Final = 2**31 - 1
-"""As many versions, columns or rows can be asked for in one call: Thrift's i32."""
+"""The most versions, columns or rows that one call can request: Thrift's i32."""
 
 
 class Search(NamedTuple):
@@ -35,7 +35,7 @@ class Search(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Columns (`b"family:"` is a whole family, None is all), versions and times that are wanted of a row."""
+    """The columns (`b"family:"` is a whole family, None is all), versions and times to read of a row."""
 
     columns: tuple[bytes, ...] | None = None
     versions: int = 1
@@ -44,16 +44,16 @@ class Selection(NamedTuple):
     reverse: bool = False
     search: Search | None = None
     plain: Selection | None = None
-    """The same without the search, where there is one."""
+    """The same without the search."""
 
     @property
     def one_cell(self) -> bool:
-        """Whether any one cell of a row tells that it is wanted."""
+        """Whether any single cell shows that its row is wanted."""
         return self.keys_only and self.search is None
 
     @property
     def few_cells(self) -> bool:
-        """Whether the searched column and any other cell of a row tell that it is wanted, of whole families."""
+        """Whether the searched column and one other cell, of whole families, show that their row is wanted."""
         return (
             self.keys_only
             and self.search is not None
@@ -63,7 +63,7 @@ class Selection(NamedTuple):
 
 
 def selection(wanted: Wanted, *, reverse: bool = False) -> Selection:
-    """Return what is *wanted* as the gateways are asked for it."""
+    """Return *wanted* as a selection for the gateways."""
     columns = None if wanted.columns is None else tuple(wanted.columns)
     plain = Selection(columns, min(wanted.versions, MOST), wanted.time_range, wanted.keys_only, reverse)
     search = None if wanted.containing is None else _search(wanted.containing, columns)
@@ -73,7 +73,7 @@ def selection(wanted: Wanted, *, reverse: bool = False) -> Selection:
     if search.added:
         columns = (*(columns or ()), column)
     elif wanted.keys_only:
-        columns = (column,)  # a row that is found has a cell here
+        columns = (column,)  # each matching row has a cell in this column
     return plain._replace(columns=columns, search=search, plain=plain)
 
 
@@ -85,7 +85,7 @@ def _search(containing: Containing, columns: tuple[bytes, ...] | None) -> Search
 
 
 def key_before(start: bytes) -> bytes:
-    r"""Return a key that sorts before *start*, with no key between them that anybody uses.
+    r"""Return a key that sorts before *start*, with no realistic key between them.
 
     >>> key_before(b"a\x00"), key_before(b"b"), key_before(b"")
     (b'a', b'a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff', b'')
@@ -96,20 +96,21 @@ def key_before(start: bytes) -> bytes:
 
 
 _new = tuple.__new__
-"""Makes a named tuple in a third of the time that calling its class takes: each cell of a scan comes here."""
+"""Makes a named tuple in a third of the time of calling its class; called for each cell of a scan."""
 
 
 def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse: bool) -> None:
     """Raise `WrongReply` unless *rows* are at most *count*, in *keys*, and rising (with *reverse*: falling).
 
-    Backwards a row next to the range may come on either side: HBase's start is inclusive, and no key is the next one.
+    In reverse a row next to the range is accepted on either side: HBase's start is inclusive, and no key is the next
+    one.
     """
     if not rows:
         return
     if len(rows) > count:
-        raise WrongReply(f"{len(rows)} rows came where {count} were asked for")
+        raise WrongReply(f"{len(rows)} rows came instead of up to {count}")
     if not all(map(gt if reverse else lt, rows, rows[1:])):
-        raise WrongReply("rows came that are not in the order of their keys")
+        raise WrongReply("rows came out of the order of their keys")
     low, high = (rows[-1], rows[0]) if reverse else (rows[0], rows[-1])
     least = key_before(keys.start) if reverse else keys.start
     if (
@@ -120,20 +121,20 @@ def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse:
     ):
         raise WrongReply(
             f"rows came from {low[:100]!r} to {high[:100]!r}, where {keys.start[:100]!r} to "
-            f"{keys.stop[:100]!r} was asked for"
+            f"{keys.stop[:100]!r} was requested"
         )
 
 
 def check_read(found: Sequence[bytes], asked: Iterable[bytes]) -> None:
-    """Raise `WrongReply` unless *found* are some of the rows *asked* for, in their order."""
+    """Raise `WrongReply` unless *found* are a subsequence of the requested rows *asked*."""
     left = iter(asked)
     for row in found:
-        if row not in left:  # an iterator looks behind the last one that it found
-            raise WrongReply(f"the row {row[:100]!r} came, which was not asked for, or not there")
+        if row not in left:  # an iterator goes on after the last one that it found
+            raise WrongReply(f"the row {row[:100]!r} came, which was not requested, or not in this place")
 
 
 def cell(timestamp: Any, value: Any) -> Cell:
-    """Return the cell, or raise `WrongReply` where a part of it is missing."""
+    """Return the cell; raises `WrongReply` if a part of it is missing."""
     if timestamp is None or value is None:
         raise WrongReply("a cell came without its timestamp or its value")
     return _new(Cell, (timestamp, value))

@@ -1,7 +1,7 @@
-"""Reads and writes on a Thrift1 gateway through HappyBase's client, with what it has no call for put together here.
+"""Reads and writes on a Thrift1 gateway through HappyBase's client; calls that it lacks are composed here.
 
-Thrift1 has one timestamp a call, reads one version in a scan, knows an upper bound of the time and no lower one, and
-scans by scanners that live in the gateway.
+Thrift1 has one timestamp per call, reads one version in a scan, supports an upper bound of the time but no lower one,
+and scans with scanners that live in the gateway.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from webtable.store.hbase.thrift.connection import Connection
 
 Each = Callable[[Iterable[Callable[[], None]]], None]
-"""Runs jobs, some of them at once, and raises the first error of any."""
+"""Runs jobs, some of them concurrently, and raises the first error."""
 
 _Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
 _FOREVER: Final = 2**63 - 1
 _FIRST_NEIGHBOURS: Final = 2
-_MOST_CELLS: Final = 10_000  # of rows that are read together
+_MOST_CELLS: Final = 10_000  # of rows that are read in one call
 
 
 class Scanner:
-    """A scanner's number, and the connection that it lives and dies with, which leads to *gateway*."""
+    """The number of a scanner, and the connection to *gateway* to which it is bound."""
 
     __slots__ = ("__weakref__", "connection", "gateway", "number")
 
@@ -47,7 +47,7 @@ class Scanner:
 
 
 class Thrift1:
-    """Each method is one or more calls of the gateway; *each* spreads independent ones over the connections."""
+    """Each method is one or more calls of the gateway; *each* distributes independent ones over the connections."""
 
     deletes_exactly = False
 
@@ -57,11 +57,11 @@ class Thrift1:
 
     @property
     def gateway(self) -> Gateway:
-        """The gateway that is called."""
+        """The gateway of the calls."""
         return self._gateway
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
-        """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
+        """Store *puts*, with a call for each timestamp; if this raises, some may be stored."""
         batches: dict[int, dict[int, Any]] = defaultdict(dict)
         for place, put in enumerate(puts):
             for column, timestamp, value in put.cells:
@@ -72,7 +72,7 @@ class Thrift1:
         self._mutate(table, ((timestamp, list(batch.values())) for timestamp, batch in batches.items()), deadline)
 
     def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
-        """Apply *deletes*, a call for each whole row and each timestamp; not all may be applied when this raises."""
+        """Apply *deletes*, with a call for each whole row and each timestamp; if this raises, some may be applied."""
         batches: dict[int, list[Any]] = defaultdict(list)
         whole = []
         for delete in deletes:
@@ -85,7 +85,7 @@ class Thrift1:
         self._each(self._job(table, deadline, "deleteAllRowTs", delete.row, delete.timestamp) for delete in whole)
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None where nothing is visible; a call for each column where more than one version is."""
+        """Return the rows, None if nothing is visible; several versions take a call for each column."""
         asked = list(dict.fromkeys(rows))
 
         def read(results: list[Any]) -> list[Any]:
@@ -116,10 +116,10 @@ class Thrift1:
         scanner: Scanner | None,
         deadline: Deadline,
     ) -> tuple[list[Any], Scanner]:
-        """Return the next rows of *scanner* as they come, fewer than *count* are the last, and the scanner.
+        """Return the next rows of *scanner*, in which fewer than *count* are the last, and the scanner.
 
-        That is another one, over *keys*, where there is none yet or its connection is in use or gone. Never repeated:
-        the scanner moves on.
+        A new scanner over *keys* is opened if there is none, or if its connection is in use or gone. Never repeated,
+        because the scanner has moved on.
         """
 
         def read(results: list[Any]) -> list[Any]:
@@ -133,7 +133,7 @@ class Thrift1:
             return session.call("scannerGetList", scanner.number, count, read=read), scanner
 
     def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
-        """Have the gateway forget the scanner where its connection is free; else it does so after a minute or so."""
+        """Close the scanner if its connection is free; otherwise it expires after about a minute."""
         with self._gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
             scanner.connection.scanners.discard(scanner)
             session.call("scannerClose", scanner.number)
@@ -155,7 +155,7 @@ class Thrift1:
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
 
-        Rows that are neighbours in the table have a scanner together, more of them each time that it was of use; others
+        Rows that are neighbours in the table share a scanner, and more of them each time that this was useful; others
         have one each.
         """
         parts = [filterstrings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
@@ -170,7 +170,7 @@ class Thrift1:
             results = self._first(table, _from_to(left[0], left[-1]), count, options, deadline)
             wanted, before = set(left), len(found)
             for result in results:
-                if result.row in wanted and result.row not in found:  # of a wide row the first piece is all of it
+                if result.row in wanted and result.row not in found:  # of a wide row only the first piece is wanted
                     found[result.row] = [(column, one) for column, (one,) in sorted(result.columns.items())]
             if len(results) < count:
                 break
@@ -187,7 +187,7 @@ class Thrift1:
 
         def read(results: list[Any]) -> list[Any]:
             if len(results) > count:
-                raise WrongReply(f"{len(results)} pieces of rows came where {count} were asked for")
+                raise WrongReply(f"{len(results)} pieces of rows came instead of up to {count}")
             check_scanned([row for row, _ in groupby(result.row for result in results)], keys, count, reverse=False)
             return _whole(results)
 
@@ -201,7 +201,7 @@ class Thrift1:
         return repeated(attempt, deadline, self._gateway, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
-        """Return the rows of *results*, without those that have no cell in the wanted times."""
+        """Return the rows of *results*, without those that have no cell in the time range."""
         since = wanted.time_range.since if wanted.time_range else 0
         if wanted.keys_only:
             return [
@@ -221,7 +221,7 @@ class Thrift1:
                 for result in results
             )
             return [row for row in rows if row.cells]
-        new = tuple.__new__  # takes two thirds of the time of calling the class
+        new = tuple.__new__  # a third faster than calling the class
         return [new(Row, (result.row, result.columns)) for result in results]
 
     def _versions(self, table: str, result: Any, wanted: Selection, deadline: Deadline) -> Row:
@@ -254,17 +254,17 @@ class Thrift1:
 
 
 def _from_to(first: bytes, last: bytes) -> KeyRange:
-    # A scan has no stop key that is longer than the longest row.
+    # A scan cannot have a stop key longer than the longest row key.
     return KeyRange(first, last + b"\x00" if len(last) < MAX_ROW_KEY else b"")
 
 
 def _whole(results: list[Any]) -> list[Any]:
-    """Return *results*, each with cells in place of Thrift's; raises what comes of reading a part that is missing."""
+    """Return *results*, with cells in place of Thrift's; raises errors of access if a part is missing."""
     for result in results:
         if not result.columns:
             raise WrongReply("a row came without its cells")
         cells = result.columns
-        for column, one in cells.items():  # the columns stay, so each may get another value on the way
+        for column, one in cells.items():  # the columns stay the same, so values may be replaced in the loop
             cells[column] = (cell(one.timestamp, one.value),)
     return results
 
@@ -287,7 +287,7 @@ def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
 
 
 def columns(wanted: Selection) -> list[bytes] | None:
-    """Return the columns as Thrift1 takes them; a family is its name without the colon."""
+    """Return the columns in the form of Thrift1, where a family is its name without the colon."""
     return None if wanted.columns is None else [_column(column) for column in wanted.columns]
 
 

@@ -1,4 +1,4 @@
-"""Reads and writes on a Thrift2 gateway: rows and ranges to its structs, its results to rows."""
+"""Reads and writes on a Thrift2 gateway: conversion of rows and ranges to its structs, and of results to rows."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Thrift2:
         self._gateway = gateway
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
-        """Store *puts*; not all may be stored when this raises."""
+        """Store *puts*; if this raises, some may be stored."""
         self._gateway.call("putMultiple", table.encode(), [_put(put) for put in puts], deadline=deadline, table=table)
 
     def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
-        """Apply *deletes*; not all may be applied when this raises."""
+        """Apply *deletes*; if this raises, some may be applied."""
         simple: list[tuple[bytes, list[Any]]] = []
         mixed: list[tuple[bytes, list[Any]]] = []
         for delete in deletes:
@@ -57,7 +57,7 @@ class Thrift2:
             self._gateway.call("mutateRow", table.encode(), together, deadline=deadline, table=table)
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None where nothing is visible."""
+        """Return the rows, None if nothing is visible."""
         columns, times = _columns(wanted), _times(wanted)
         gets = [thrift2.TGet(row=row, columns=columns, timeRange=times, maxVersions=wanted.versions) for row in rows]
         one = wanted.versions == 1
@@ -113,12 +113,12 @@ class Thrift2:
         each: int | None = None,
         bounds: Sequence[bytes] = (),
     ) -> list[Row]:
-        """Return the first *limit* rows of *ranges*, which are in order and apart; fewer when there are no more.
+        """Return the first *limit* rows of *ranges*, which are sorted and disjoint; fewer if there are no more.
 
-        With *each* these first ones come of a range, and so many again for each further region that it lies in.
-        *bounds* are where regions are known to begin: unless they are right a row more may come of some ranges.
-        Backwards it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan behind the
-        first region. There a row may come that is next to the range, not in it: HBase's start is inclusive.
+        With *each* the first *limit* rows of each range are returned, and as many again for each further region of it.
+        *bounds* are the known starts of regions: if they are wrong, some ranges may have one row more.
+        In reverse it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan after the
+        first region. A row next to the range may then be returned, because HBase's start is inclusive.
         """
         scan = thrift2.TScan(
             columns=_columns(wanted),
@@ -156,7 +156,7 @@ def _put(put: Put) -> Any:
 
 
 def _delete(delete: Delete) -> list[Any]:
-    """Return the deletes that it takes: one has either families or columns, and a timestamp with each of them."""
+    """Return the Thrift2 deletes: each has either families or columns, with a timestamp for each."""
     if delete.columns is None:
         return [_TDelete(row=delete.row, timestamp=delete.timestamp)]
     one = _EXACT if delete.exact else _COLUMNS
@@ -184,7 +184,7 @@ def _times(wanted: Selection) -> Any:
 
 def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None, bounds: Sequence[bytes]) -> bytes | None:
     parts = []
-    # Also in front of a search, which would go on to the next row that matches, whether it is in a range or not.
+    # Before a search too, which would go on to the next matching row, in a range or not.
     if len(ranges) > 1 and (each is None or wanted.search is not None):
         parts.append(filters.row_ranges(sorted(ranges)))
     if wanted.search is not None:
@@ -193,7 +193,7 @@ def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None, bou
         if wanted.few_cells:
             parts.append(filters.first_columns_or(qualifier, FEW_COLUMNS))
         if wanted.reverse:
-            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            # HBase reads families on demand that no filter uses, and refuses to do so in reverse.
             parts.append(filters.qualifiers(KeyRange()))
     if each is not None and len(ranges) > 1:
         parts.append(filters.first_of_each(ranges, each, bounds))
@@ -210,12 +210,12 @@ def _check_deleted(left: list[Any]) -> None:
 
 
 def _check_got(results: Sequence[Any], asked: Sequence[bytes]) -> None:
-    """Raise `WrongReply` unless there is a result for each row that was asked for; an absent one is empty."""
+    """Raise `WrongReply` unless there is a result for each requested row; that of a missing row is empty."""
     if len(results) != len(asked):
-        raise WrongReply(f"{len(results)} rows came where {len(asked)} were asked for")
+        raise WrongReply(f"{len(results)} rows came instead of {len(asked)}")
     for result, row in zip(results, asked, strict=True):
         if result.row is not None and result.row != row:
-            raise WrongReply(f"the row {result.row!r:.100} came in the place of {row[:100]!r}")
+            raise WrongReply(f"the row {result.row!r:.100} came instead of {row[:100]!r}")
         if result.columnValues is None or bool(result.row) != bool(result.columnValues):
             raise WrongReply("a row came without its key or without its cells")
 
@@ -225,7 +225,7 @@ def _rows(results: Sequence[Any], one_version: bool) -> list[Row]:
     if not one_version:
         return [Row(result.row, grouped(_cells(result))) for result in results]
     rows = []
-    new = tuple.__new__  # with this, and in plain loops, each row of a listing takes a third less time
+    new = tuple.__new__  # this and plain loops make listings a third faster
     for result in results:
         cells = {}
         for found in result.columnValues:

@@ -1,1 +1,1 @@
-"""Which gateway a call goes to, how often it is repeated, and what becomes of gateways that fail."""
+"""Gateways: retries of calls, selection among several gateways, and the cool-down of those that fail."""

@@ -1,4 +1,4 @@
-"""A gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
+"""A gateway: calls over its connection pool, within a deadline, with retries of idempotent calls."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FIRST_SHARE: Final = 2 / 3
-"""The share of the time that is left which one attempt may use, so that there is some for another."""
+"""The share of the remaining time that one attempt may use, so that there is some for another."""
 _LEAST_ATTEMPT: Final = 2.0
 _SLOW_SHARE: Final = 1 / 3
-"""The share of the time that is left from which on a call is logged as a slow one."""
+"""The share of the remaining time above which a call is logged as slow."""
 _LEAST_SLOW: Final = 0.1
-"""No call is slow that is faster: near the end of a deadline every share is small."""
+"""Faster calls are never slow: near the end of a deadline every share is small."""
 _LOOK_SECONDS: Final = 1.0
-"""How long a gateway has to say whether a table is disabled."""
+"""The time, in seconds, in which a gateway must say whether a table is disabled."""
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
-"""What comes of reading an answer in which something is missing, or is something else than it should be."""
+"""The exceptions of reading an answer in which something is missing or of a wrong type."""
 
 
 class Session:
     """Calls on one *connection* to a gateway, whose name is in `gateway`, within one deadline.
 
-    *on_call* is told the method of each before it is sent; one that takes more than *slow* seconds is logged.
+    *on_call* is called with the method of each before it is sent; calls over *slow* seconds are logged.
     """
 
     __slots__ = ("_deadline", "_on_call", "_slow", "_table", "_tell", "connection", "gateway")
@@ -65,7 +65,7 @@ class Session:
         self._slow = slow
 
     def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
-        """Return the gateway's answer, or what *read* makes of it; an answer that it cannot read is a wrong one."""
+        """Return the gateway's answer, converted by *read*; an answer that *read* cannot convert is a `WrongReply`."""
         if self._on_call is not None:
             self._on_call(method)
         try:
@@ -87,7 +87,7 @@ class Session:
 class Gateway(ABC):
     """Calls to the Thrift*number* service of HBase; *name* is in every error.
 
-    `events` counts what is logged of them.
+    `events` counts the logged events.
     """
 
     def __init__(self, name: str, number: int) -> None:
@@ -106,17 +106,17 @@ class Gateway(ABC):
         *,
         name: str | None = None,
     ) -> None:
-        """Count and log *event*, as one of the gateway *name* where that is another one of several."""
+        """Count and log *event*, as an event of the gateway *name* if that is one of several."""
         self.events(event)
         tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
 
     def all_events(self) -> Counter[str]:
-        """Return how often each event has happened, here and at each of several."""
+        """Return how often each event has occurred, in total for several gateways."""
         return self.events.taken()
 
     @abstractmethod
     def state(self) -> list[GatewayMetrics]:
-        """Return what is known of it, or of each of several."""
+        """Return the state of the gateway, or of each of several."""
 
     def call(
         self,
@@ -126,10 +126,9 @@ class Gateway(ABC):
         table: str | None = None,
         read: Callable[[Any], Any] | None = None,
     ) -> Any:
-        """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
+        """Return the gateway's answer, converted by *read*; repeats the call until *deadline*.
 
-        It is for calls that may be repeated. Only `StoreUnavailable` is worth a repetition, and a call to a table
-        that is disabled is not.
+        It is for idempotent calls. Only `StoreUnavailable` is worth a retry, and a call to a disabled table is not.
         """
 
         def attempt() -> Any:
@@ -150,12 +149,12 @@ class Gateway(ABC):
         table: str | None = None,
         read: Callable[[Any], Any] | None = None,
     ) -> Any:
-        """Return the same of a single attempt, which leaves some of the time for another."""
+        """Make a single attempt of the same, which leaves some time for another."""
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
 
     def _is_disabled(self, table: str, deadline: Deadline) -> bool:
-        """Whether HBase says so: in a gateway its client tries rows of several regions for minutes all the same."""
+        """Whether *table* is disabled; the HBase client in a gateway would retry such rows for minutes."""
         asked = table_name(table) if self._number == 2 else table.encode()
         try:
             return not self.call_once("isTableEnabled", asked, deadline=deadline.within(_LOOK_SECONDS), table=table)
@@ -166,10 +165,10 @@ class Gateway(ABC):
     def session(
         self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
     ) -> AbstractContextManager[Session]:
-        """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
+        """Lend a connection for several calls: *preferred* if that is free, and with *only* no other.
 
-        What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
-        an error of the store; the connection is closed then.
+        Failures on the way to the gateway and back, and errors of the gateway, leave the block as errors of the store;
+        the connection is closed then.
         """
 
 
@@ -182,7 +181,7 @@ class OneGateway(Gateway):
         self._is_down = False
 
     def state(self, cool_down: float = 0.0) -> list[GatewayMetrics]:
-        """Return what is known of it, which is left alone for *cool_down* seconds more."""
+        """Return the state of the gateway, which is in its cool-down for *cool_down* more seconds."""
         in_use, idle, opened = self.pool.in_use(), self.pool.idle, self.pool.opened
         dropped = self.events.taken()["dropped"]
         return [GatewayMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
@@ -194,7 +193,7 @@ class OneGateway(Gateway):
         """Lend a connection of the pool."""
         began, left = clock.monotonic(), deadline.left()
         if not left:
-            raise StoreUnavailable(f"{subject_of(self.name, table)}: the time of the call is over")
+            raise StoreUnavailable(f"{subject_of(self.name, table)}: the deadline of the call has passed")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
         session = None
         lent = (
@@ -213,7 +212,7 @@ class OneGateway(Gateway):
                     slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
                 )
                 if not connection.socket.has_answered:
-                    # A question that takes a gateway no time, so that a slow first call is told from no free thread.
+                    # A cheap call, which distinguishes a slow first call from a gateway without a free thread.
                     connection.service(attempt)
                 if self._is_down:
                     self.came_up(table, clock.monotonic() - began)
@@ -224,7 +223,7 @@ class OneGateway(Gateway):
             error = translated(exc, self.name, table, doing, seconds)
             error.__cause__ = exc
             if not is_answer(exc):
-                # Where a gateway has no thread for a new connection, those that it serves are all there is.
+                # If a gateway has no thread for a new connection, only the connections that it serves can be used.
                 self.pool.failed(error, alone=isinstance(exc, NotServed))
                 if session is None:
                     self.went_down(error, table, seconds)
@@ -233,7 +232,7 @@ class OneGateway(Gateway):
             raise error from exc
 
     def went_down(self, error: WebTableError, table: str | None, seconds: float) -> None:
-        """Log that there is no connection to be had, once until there is one."""
+        """Log that no connection can be made, once until there is one again."""
         if not self._is_down:
             self._is_down = True
             self.tell(WARNING, "down", "is down", table, seconds, error)
@@ -247,9 +246,9 @@ class OneGateway(Gateway):
 def repeated(
     attempt: Callable[[], T], deadline: Deadline, gateway: Gateway | None = None, table: str | None = None
 ) -> T:
-    """Return what *attempt* returns, tried again while it raises `StoreUnavailable` and there is time for a pause.
+    """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
 
-    The second attempt comes at once: most often the first one found that its connection was gone. Each is logged as one
+    The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one
     of a call to *table* on *gateway*.
     """
     began = clock.monotonic()

@@ -1,4 +1,4 @@
-"""Several gateways to one HBase: which of them a call goes to, and how long one that failed is left alone."""
+"""Several gateways to one HBase: selection for each call, and cool-downs of those that failed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Member:
-    """One of the gateways, and whether it is left alone at the moment."""
+    """One of the gateways, with its cool-down."""
 
     def __init__(self, address: HostPort, gateway: OneGateway) -> None:
         self.address = address
@@ -35,12 +35,12 @@ class Member:
 
 
 class Gateways(Gateway):
-    """Calls to the least busy of some gateways, and to another one where that fails before anything was sent.
+    """Calls to the least busy of several gateways, and to another one if that fails before anything was sent.
 
-    Where a call was lost on its way, the gateway has a cool-down, so its repetition goes to another one. When all have
-    one, they are tried all the same, those first whose cool-down ends first: a call fails when none of them works, not
-    because none worked a while ago. The pools are to connect to a gateway only where it serves the connection
-    (`ServedConnector`), which is how one is looked at before it comes back into use.
+    A gateway on which a call was lost gets a cool-down, so the retry goes to another one. If all have a cool-down, they
+    are tried in the order in which these end: a call fails if no gateway works now, not because none worked a while
+    ago. The pools must connect to a gateway only if it serves the connection (`ServedConnector`), which is how a
+    gateway is checked before it is used again.
     """
 
     def __init__(self, name: str, number: int, gateways: Mapping[HostPort, OneGateway]) -> None:
@@ -51,14 +51,14 @@ class Gateways(Gateway):
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew; what is known of the gateways holds in the child as well."""
+        """Replace the lock; the state of the gateways is valid in the child as well."""
         self._lock = threading.Lock()
 
     @contextmanager
     def session(
         self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
     ) -> Iterator[Session]:
-        """Lend a connection to the gateway of *preferred*, as long as that is well, or else to the least busy one."""
+        """Lend a connection to the gateway of *preferred* unless it is in a cool-down, else to the least busy."""
         member = None
         try:
             with ExitStack() as stack:
@@ -73,22 +73,22 @@ class Gateways(Gateway):
         self._worked(member)
 
     def all_events(self) -> Counter[str]:
-        """Return how often each event has happened, here and at each one."""
+        """Return how often each event has occurred, in total for all gateways."""
         return sum((member.gateway.all_events() for member in self.members), super().all_events())
 
     def state(self) -> list[GatewayMetrics]:
-        """Return what is known of each one, and for how long it is left alone."""
+        """Return the state of each gateway, with the rest of its cool-down."""
         return [one for member in self.members for one in member.gateway.state(member.cool_down.left())]
 
     def failed(self, member: Member, table: str | None = None) -> None:
-        """Leave *member* alone for a while."""
+        """Begin a cool-down of *member*."""
         with self._lock:
             seconds = member.cool_down.failed()
         if seconds:
             member.gateway.tell(INFO, "cool-down", "is left alone", table, seconds)
 
     def unavailable(self, table: str | None, errors: Mapping[Member, StoreError]) -> StoreUnavailable:
-        """Return the error of a call for which no gateway was to be had."""
+        """Return the error of a call for which no gateway could be used."""
         reasons = (
             f"{member.address}: {str(error).removeprefix(subject_of(member.gateway.name, table) + ': ')}"
             for member, error in errors.items()
@@ -110,7 +110,7 @@ class Gateways(Gateway):
             except StoreUnavailable as error:
                 if is_lost(error):
                     self.failed(candidate, table)
-                elif not errors:  # it is well and busy: the call is to wait for it
+                elif not errors:  # it works but is busy: the call waits for it
                     raise
                 errors[candidate] = error
                 continue
@@ -126,10 +126,10 @@ class Gateways(Gateway):
         member.gateway.tell(INFO, "failover", text, table, seconds)
 
     def _next(self, without: Collection[Member], preferred: Connection | None) -> Member | None:
-        """Return the gateway to try next, None after all of them."""
+        """Return the gateway to try next; None after all of them."""
         with self._lock:
             self._turn = (self._turn + 1) % len(self.members)
-            # Of those that are as busy as each other a different one each time.
+            # Of equally busy ones a different one each time.
             left = [one for one in self.members[self._turn :] + self.members[: self._turn] if one not in without]
             ready = [one for one in left if one.cool_down.is_over()]
             if not left:
@@ -157,10 +157,10 @@ _TRIAL_SECONDS: Final = 5.0
 
 
 class CoolDown:
-    """The cool-down of one gateway; `failures` in a row, 0 while it is well, and the moment `until` which it lasts.
+    """The cool-down of one gateway: consecutive `failures`, 0 while it works, and the time `until` which it lasts.
 
-    It is a random part of its full length, so that many processes do not come back at the same moment. When it is
-    over, one caller tries the gateway, and the others go on leaving it alone until that one knows.
+    Its length is random, so that many processes do not come back at the same moment. When it is over, one caller tries
+    the gateway, and the others do not use it until the result is known.
     """
 
     def __init__(self) -> None:
@@ -173,17 +173,17 @@ class CoolDown:
         return not self.failures or clock.monotonic() >= self.until
 
     def left(self) -> float:
-        """Return for how many seconds more it is on, 0 while the gateway may be tried."""
+        """Return the remaining seconds; 0 if the gateway may be tried."""
         return max(0.0, self.until - clock.monotonic()) if self.failures else 0.0
 
     def tried(self) -> None:
-        """Keep the others away from a gateway that failed, for as long as its trial may take."""
+        """Keep other callers away from the gateway for as long as its trial may take."""
         if self.failures and self.is_over():
             self._is_tried = True
             self.until = clock.monotonic() + _TRIAL_SECONDS
 
     def failed(self) -> float:
-        """Begin a cool-down and return its seconds, or 0 where one is on that this failure belongs to."""
+        """Begin a cool-down and return its seconds; 0 if the failure belongs to the current one."""
         now = clock.monotonic()
         if self.failures and now < self.until and not self._is_tried:
             return 0.0
@@ -194,5 +194,5 @@ class CoolDown:
         return seconds
 
     def worked(self) -> None:
-        """Take the gateway back into use."""
+        """End the cool-down."""
         self.failures, self._is_tried = 0, False

@@ -1,4 +1,4 @@
-"""The gateways of a store as they are opened: what answers at an address is looked at, and each one gets its pool."""
+"""Opening of gateways: what answers at an address is identified, and each gateway gets its pool."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from webtable.store.hbase.workers import Workers
 
 _LOOK_SECONDS: Final = 5.0
-"""How long one of several gateways has to answer when the store is opened, which goes on without it."""
+"""The time, in seconds, in which each of several gateways must answer at opening, which goes on without it."""
 
 _HTTP_SECONDS: Final = 25.0
-"""How long a connection to a gateway in HTTP mode may lie idle, which closes it after 30."""
+"""The longest idle time of a connection in HTTP mode; the gateway closes it after 30 s."""
 
 
 class Opening:
-    """Opens the services of the store *name*; `pools` are those of all gateways that were opened so far."""
+    """Opens the services of the store *name*; `pools` has those of all gateways opened so far."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Opening:
     def gateway(self, number: int, addresses: Sequence[HostPort]) -> Gateway:
         """Return the Thrift*number* service of HBase behind *addresses*.
 
-        Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
+        Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
         """
         name = self._name if number == 1 else f"{self._name} (Thrift2 at {','.join(map(str, addresses))})"
         if len(addresses) > 1:
@@ -70,7 +70,7 @@ class Opening:
         return OneGateway(name, number, self._pool(connector, name))
 
     def _several(self, name: str, number: int, addresses: Sequence[HostPort]) -> Gateways:
-        """Return gateways of which one at least is there; the others may come later."""
+        """Return gateways of which at least one answers; the others may start later."""
         began = clock.monotonic()
 
         def found(address: HostPort) -> StoreUnavailable | None:
@@ -112,7 +112,7 @@ class Opening:
 
 _SECONDS: Final = 5.0
 _FIRST_SHARE: Final = 1 / 2
-"""The share of the time for the gateway that is looked for; the rest is for finding out what is there instead."""
+"""The share of the time for the expected gateway; the rest is for identifying what is there instead."""
 _ELSEWHERE_SECONDS: Final = 1.5
 _WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
     ("buffered", "binary"),
@@ -122,17 +122,17 @@ _WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
 )
 
 _OTHERS: Final = {
-    b"HTTP/": "an HTTP server, which hbase+http:// is for where it is a gateway in HTTP mode",
-    b"\x15\x03": "a server that speaks TLS, which hbases:// and hbase+https:// are for",
+    b"HTTP/": "an HTTP server; if it is a gateway in HTTP mode, use hbase+http://",
+    b"\x15\x03": "a server that speaks TLS; use hbases:// or hbase+https://",
 }
-"""What answers, by what its first bytes are (those of TLS are an alert)."""
+"""Descriptions of servers by the first bytes of their answer (those of TLS are an alert)."""
 
 
 class ServedConnector:
     """Connects to a gateway that serves the connection, within a *share* of the time.
 
-    A gateway out of threads looks like one with a slow answer, but for the first call of a connection where that is
-    one which takes it no time. So it is made before the caller's own.
+    A gateway without a free thread looks like one with a slow answer, except in the first call of a connection, if that
+    is a cheap one. So a cheap call is made before the caller's own.
     """
 
     def __init__(self, connector: Connector, wanted: int, share: float) -> None:
@@ -141,7 +141,7 @@ class ServedConnector:
         self._share = share
 
     def __call__(self, deadline: Deadline) -> Connection:
-        """Return a new connection that was answered on."""
+        """Return a new connection that has been answered."""
         soon = deadline.within(min(deadline.left() * self._share, _SECONDS))
         connection = self._connector(soon)
         try:
@@ -157,8 +157,8 @@ class ServedConnector:
 def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadline) -> None:
     """Return when the Thrift*wanted* service of HBase answers there.
 
-    Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` where nothing
-    answers, or something that shows no sign of what it is; each before *deadline*.
+    Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` if nothing answers,
+    or something that cannot be identified; each before *deadline*.
     """
     address = f"{connector.host}:{connector.port}"
     try:
@@ -184,7 +184,7 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
 
 
 def _service(connector: Connector, deadline: Deadline) -> int:
-    """Return 1 or 2 for the service that answers; gateways before HBase 2.x are told by a method of Thrift1 alone."""
+    """Return 1 or 2 for the service that answers; before HBase 2.x a method that only Thrift1 has shows it."""
     connection = replace(connector, service=thrift2.THBaseService)(deadline)
     try:
         if (found := connection.service(deadline)) is not None:
@@ -203,7 +203,7 @@ def _service(connector: Connector, deadline: Deadline) -> int:
 
 
 def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
-    """Raise `NotAStore` where the other end can be made to show what it is."""
+    """Raise `NotAStore` if the other end can be identified."""
     address = f"{connector.host}:{connector.port}"
     for transport, protocol in _WAYS:
         if (transport, protocol) == (connector.transport, connector.protocol):
@@ -229,7 +229,7 @@ def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
 
 
 def _greeting(connector: Connector, deadline: Deadline) -> bytes:
-    """Return the first bytes that the other end sends to an HTTP request; servers that speak first send theirs."""
+    """Return the first bytes of the answer to an HTTP request, or of a server that speaks first."""
     sock = GatewaySocket(connector.host, connector.port)
     sock.deadline = deadline
     try:

@@ -1,1 +1,1 @@
-"""The Thrift gateways of HBase as one call sees them: connections, structs and filters."""
+"""Single calls of the Thrift gateways: connections, sockets, credentials, structs and filters."""

@@ -1,4 +1,4 @@
-"""A Thrift connection that believes no answer but its own, and none that is not read to its end."""
+"""A Thrift connection that accepts only complete replies to its own calls."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _BUFFER: Final = 64 * 1024
 
 
 class Unsendable(ValueError):
-    """Arguments that do not fit into Thrift's types; nothing was done with them."""
+    """Arguments that do not fit into Thrift's types; nothing was sent."""
 
 
 class BoundedCompactProtocol(TCompactProtocol):  # type: ignore[misc,unused-ignore]
-    """The compact protocol, with numbers and sizes that there can be.
+    """The compact protocol, with limits for numbers and sizes.
 
-    Python's own whole numbers have no end, and a list of things without a length would be read for ever.
+    Python's integers are unbounded, and a list of elements without a length would be read for ever.
     """
 
     def _read_size(self) -> int:
@@ -75,10 +75,10 @@ _PROTOCOLS: Final = {"binary": TBinaryProtocol, "compact": BoundedCompactProtoco
 
 
 class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
-    """A Thrift client that numbers its calls and takes only the reply with the number and name of its call.
+    """A Thrift client that numbers its calls and accepts only the reply with the number and name of its call.
 
-    What cannot be read as that reply is a `WrongReply`, whatever the decoder makes of it: for a length below 0 a
-    `SystemError`, for what is nested too deeply a `RecursionError`, for an unknown type a `KeyError`, and so on.
+    A reply that cannot be decoded is a `WrongReply`, whatever the decoder raises: for a length below 0 a `SystemError`,
+    for deep nesting a `RecursionError`, for an unknown type a `KeyError`, and so on.
     """
 
     def __init__(self, service: Any, protocol: Any, sock: GatewaySocket) -> None:
@@ -120,9 +120,9 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
         result = getattr(self._service, _api + "_result")()
         result.read(self._iprot)
         self._iprot.read_message_end()
-        # The decoder leaves out what has another type than it should, and goes on behind it, or what it takes for that.
+        # The decoder skips fields of a wrong type, and goes on at what it takes for the next field.
         if not self._sock.is_read_whole(self._iprot.trans.read):
-            raise WrongReply("a reply that goes on behind its end")
+            raise WrongReply("a reply with data after its end")
         if getattr(result, "success", None) is not None:
             return result.success
         for field, value in vars(result).items():
@@ -134,11 +134,11 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
 
 
 class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
-    """A HappyBase connection by such a client; with *service* for Thrift2 or for any other service.
+    """A HappyBase connection with such a client; with *service* for Thrift2 or for any other service.
 
-    Bytes go by the *way*, which makes its `socket`.
+    *way* makes its `socket`.
 
-    `scanners` are those that were opened on it and are in use; `busy` is its latest call and when that began.
+    `scanners` are the open ones on this connection; `busy` is its latest call and when that began.
     """
 
     def __init__(
@@ -166,13 +166,13 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         self.client = CheckedClient(self._service, protocol, self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
-        """Return what the gateway answers; any exception leaves the connection unfit for another call."""
+        """Return the answer of the gateway; after any exception the connection cannot be used for another call."""
         self.busy = (method, clock.monotonic())
         self.socket.deadline = deadline
         return getattr(self.client, method)(*args)
 
     def service(self, deadline: Deadline) -> int | None:
-        """Return 1 or 2 for the service that answers, None where that is a gateway from before HBase 2.x."""
+        """Return 1 or 2 for the service that answers, None for a gateway from before HBase 2.x."""
         self.socket.deadline = deadline
         try:
             kind: int = CheckedClient(thrift2.THBaseService, self.client._iprot, self.socket).getThriftServerType()
@@ -185,7 +185,7 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """How to reach a gateway: host, port, transport, protocol, service, and the way there."""
+    """Makes connections to a gateway, given its host, port, transport, protocol, service, and way."""
 
     host: str
     port: int

@@ -1,8 +1,9 @@
-"""What proves to a gateway in HTTP mode, or to the proxy in front of it, who asks: the header `Authorization`.
+"""Credentials for a gateway in HTTP mode, or for a proxy before it: the header `Authorization`.
 
-Credentials come from the netrc file, from the environment or from a file that it names. A store URL only says which
-kind it is to be: URLs stand in process lists and in files of strangers, who must learn no credentials by them. So a
-host is sent only what is meant for it: netrc names its hosts, and `WEBTABLE_HBASE_AUTH_HOSTS` those of the environment.
+Credentials come from the netrc file, from the environment or from a file that the environment names. A store URL only
+names their kind: URLs are visible in process lists and may come from strangers, who must not obtain credentials with
+them. So a host is sent only credentials meant for it: netrc names its hosts, and `WEBTABLE_HBASE_AUTH_HOSTS` those of
+the environment.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ TOKEN: Final = "WEBTABLE_HBASE_TOKEN"  # noqa: S105
 HOOK: Final = "WEBTABLE_HBASE_HEADERS"
 """The variable with the hook, as `module:function`; the environment may name code to run, a URL may not."""
 _FILE: Final = "_FILE"
-"""What the name of a variable ends with that names the file in which the password or the token is."""
+"""The ending of variables that name a file with the password or the token."""
 
 
 class NoTicket(OSError):
-    """Kerberos gives no ticket for the host; the message says why."""
+    """There is no Kerberos ticket for the host; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """A user and a password, which are never shown."""
+    """A user and a password; never displayed."""
 
     user: str
     password: str
@@ -51,10 +52,10 @@ class Login:
 
 
 def headers_by(kind: str) -> Headers:
-    """Return what makes the headers of a request to a host, by credentials of the *kind*.
+    """Return the function that makes the headers of a request to a host, from credentials of this *kind*.
 
-    It raises `InvalidArgument` for a host that there are no credentials for. Raises `InvalidArgument` for no such kind,
-    and where the hook, or the package that Kerberos needs, is not there.
+    It raises `InvalidArgument` for a host without credentials. Raises `InvalidArgument` for an unknown kind, and if the
+    hook, or the package for Kerberos, is missing.
     """
     if kind == "hook":
         return _hook()
@@ -85,7 +86,7 @@ def _none_for(host: str, variables: str) -> InvalidArgument:
 
 
 def _netrc_entry(host: str) -> Login | None:
-    """Return user and password of *host* in the file that NETRC names, or in ~/.netrc; `default` is for nobody."""
+    """Return user and password of *host* in the file that NETRC names, or in ~/.netrc; `default` is ignored."""
     given = os.environ.get("NETRC")
     path = Path(given) if given else Path.home() / ".netrc"
     if not given and not path.is_file():
@@ -93,25 +94,25 @@ def _netrc_entry(host: str) -> Login | None:
     try:
         found = netrc.netrc(str(path) if given else None).hosts.get(host)
     except netrc.NetrcParseError as exc:
-        # Its text quotes what it could not read, which may be a password.
-        raise InvalidArgument(f"store: {path}: it cannot be read as netrc, or others may read it") from exc
+        # The text of the error quotes the unreadable part, which may be a password.
+        raise InvalidArgument(f"store: {path}: it is not valid netrc, or others may read it") from exc
     except (OSError, ValueError) as exc:
         raise InvalidArgument(f"store: {path}: it cannot be read ({type(exc).__name__})") from exc
     return Login(found[0], found[2]) if found is not None else None
 
 
 def _secret(variable: str, host: str) -> str | None:
-    """Return the value of *variable*, or what is in the file that its sibling names, for a *host* that may have it.
+    """Return the value of *variable*, or the content of the file that its sibling names, if *host* may have it.
 
-    The file is read each time, because tokens are renewed.
+    The file is read each time because tokens are renewed.
     """
     value, file = os.environ.get(variable), os.environ.get(variable + _FILE)
     if not value and not file:
         return None
     if not any(fnmatchcase(host, one.strip()) for one in os.environ.get(HOSTS, "").split(",")):
         raise InvalidArgument(
-            f"store: {HOSTS} does not name {host!r}, so it is sent no credentials of the environment; it takes names "
-            "with commas between them, as in gateway-1.example.com,*.hbase.example.com"
+            f"store: {HOSTS} does not name {host!r}, so credentials of the environment are not sent to it; it has "
+            "names with commas between them, as in gateway-1.example.com,*.hbase.example.com"
         )
     if value:
         return value
@@ -136,7 +137,7 @@ def _hook() -> Headers:
 
 
 def _negotiate() -> Headers:
-    """Return what asks Kerberos for a token for each request: a server takes none twice."""
+    """Return the function that gets a Kerberos token for each request; a server accepts each token once."""
     try:
         gssapi = import_module("gssapi")
     except ImportError as exc:

@@ -1,4 +1,4 @@
-"""Family descriptors of both gateways to and from `FamilySchema`: every option is sent, every one is read back."""
+"""Conversion of family descriptors of both gateways to and from `FamilySchema`, with all options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOREVER: Final = 2**31 - 1
 
 
 def to_thrift1(family: FamilySchema) -> Any:
-    """Return Thrift1's descriptor, as far as it goes."""
+    """Return Thrift1's descriptor, without the options that it does not have."""
     return thrift1.ColumnDescriptor(
         name=family.name.encode() + b":",
         maxVersions=family.versions,
@@ -45,7 +45,7 @@ def from_thrift1(found: Any) -> FamilySchema:
 
 
 def beyond_thrift1(schema: TableSchema) -> list[str]:
-    """Return what of *schema* Thrift1 cannot say: split keys, and options that differ from HBase's default."""
+    """Return the parts of *schema* that Thrift1 cannot express: split keys, and options that are not the default."""
     beyond = ["split keys"] if schema.split_keys else []
     for family in schema.families:
         default = FamilySchema(family.name)
@@ -60,7 +60,7 @@ def beyond_thrift1(schema: TableSchema) -> list[str]:
 def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
     """Return Thrift2's descriptor: *found*, or a new one, with every option of *family*.
 
-    What *found* has beside them stays, because a change of a family replaces all of it.
+    Other attributes of *found* are kept, because a change of a family replaces all of them.
     """
     descriptor = found or thrift2.TColumnFamilyDescriptor(name=family.name.encode())
     descriptor.blockSize = family.block_size
@@ -77,7 +77,7 @@ def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
 
 
 def from_thrift2(found: Any) -> FamilySchema:
-    """Return the family; raises `StoreRefused` where an option is beyond what `FamilySchema` has."""
+    """Return the family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
     return _family(
         name=found.name.decode(),
         versions=found.maxVersions,
@@ -94,7 +94,7 @@ def from_thrift2(found: Any) -> FamilySchema:
 
 
 def _name_of(kind: Any, number: int) -> str:
-    """Return the name of an enumeration's value; its number where a later HBase has more of them."""
+    """Return the name of an enumeration's value; its number if a later HBase has added it."""
     return str(kind._VALUES_TO_NAMES.get(number, number))
 
 
@@ -102,7 +102,7 @@ def _family(**options: Any) -> FamilySchema:
     try:
         return FamilySchema(**options)
     except InvalidArgument as exc:
-        raise StoreRefused(f"what the table has is unknown to webtable: {exc}") from exc
+        raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
 
 
 def table_name(name: str) -> Any:
@@ -114,10 +114,10 @@ def table_name(name: str) -> Any:
 
 
 def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
-    """Return what *found* has otherwise than *wanted*, option by option, as far as it can be read."""
+    """Return how *found* differs from *wanted*, option by option, as far as it can be read."""
     there = {family.name: family for family in found.schema.families}
     lines = [
-        f"family {name!r} is there and not wanted"
+        f"family {name!r} exists but is not wanted"
         for name in there
         if name not in {family.name for family in wanted.families}
     ]
@@ -129,7 +129,7 @@ def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
 
 
 def family_differences(wanted: FamilySchema, found: FamilySchema | None, unread: frozenset[str]) -> list[str]:
-    """Return what *found* has otherwise than *wanted*."""
+    """Return how *found* differs from *wanted*."""
     if found is None:
         return [f"family {wanted.name!r} is missing"]
     return [

@@ -1,11 +1,11 @@
 """HBase filters as the protobuf bytes that a Thrift2 scan takes.
 
-The filter string of the Thrift API knows neither `MultiRowRangeFilter` nor a way to add it, so the few messages that
-are needed are encoded here: a filter is its Java class name and its own bytes.
+The filter strings of the Thrift API do not support `MultiRowRangeFilter`, and cannot be extended, so the few messages
+that are needed are encoded here: a filter is its Java class name and its own bytes.
 
-Words are looked for by regular expressions of Java's that find them wherever Python does. What counts is Python's
-`word.lower() in value.lower()`. Java's own ignoring of case follows another table, so each character is spelled out as
-those whose lower case it is in. What is not a letter or a digit of ASCII is written as its number, so that neither the
+Words are searched with Java regular expressions that find them wherever Python does, that is where
+`word.lower() in value.lower()`. Java's own case folding differs, so each character is written as all characters whose
+lower case contains it. Everything except ASCII letters and digits is written as its number, so that neither the
 expression nor the filter string around it has anything to quote.
 """
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
 
 _PACKAGE = b"org.apache.hadoop.hbase.filter."
-_ALL, _ANY = b"\x08\x01", b"\x08\x02"  # of a list: MUST_PASS_ALL, MUST_PASS_ONE
+_ALL, _ANY = b"\x08\x01", b"\x08\x02"  # operators of a list: MUST_PASS_ALL, MUST_PASS_ONE
 _LESS, _EQUAL = 0, 2
 _DIGITS: Final = [bytes([digit]) for digit in range(0x80)]
-"""A question of all salts has thousands of numbers, and nearly all of them are a digit in base 128."""
+"""The encoded one-byte numbers: a scan of all salts has thousands of numbers, nearly all of one byte."""
 
 
 def _varint(number: int) -> bytes:
@@ -62,7 +62,7 @@ def _filter(name: bytes, body: bytes = b"") -> bytes:
 
 
 def row_ranges(ranges: Sequence[KeyRange]) -> bytes:
-    """Return the filter that lets the rows of *ranges* pass and seeks from one to the next."""
+    """Return the filter for the rows of *ranges*, which seeks from one range to the next."""
     rows = (
         _bytes_field(1, r.start) + _bool_field(2, True) + _bytes_field(3, r.stop) + _bool_field(4, False)
         for r in ranges
@@ -71,11 +71,11 @@ def row_ranges(ranges: Sequence[KeyRange]) -> bytes:
 
 
 def first_of_each(ranges: Sequence[KeyRange], count: int, bounds: Sequence[bytes]) -> bytes:
-    """Return the filter that lets the first *count* rows pass of each of *ranges*, which are in order and apart.
+    """Return the filter for the first *count* rows of each of *ranges*, which are sorted and disjoint.
 
-    What is left of a range is not read, but sought over. Regions count apart: a range that lies in several has so many
-    in each. *bounds* are where the regions begin behind the first one: with wrong ones a row more may come of a range.
-    Its place in a list is behind the filters that reject rows: it counts what comes to it.
+    The rest of a range is skipped by seeking. Regions count separately: a range in several regions has *count* rows in
+    each. *bounds* are the starts of all regions except the first: with wrong ones a range may have one row more.
+    In a list of filters it must come after those that reject rows, because it counts the rows that reach it.
     """
     regions = groupby(ranges, key=lambda keys: bisect_right(bounds, keys.start))
     in_each = [(region, [_first_of(keys, count) for keys in some]) for region, some in regions]
@@ -83,10 +83,10 @@ def first_of_each(ranges: Sequence[KeyRange], count: int, bounds: Sequence[bytes
     return _any_of([*passed, *in_each[-1][1]])
 
 
-# A list asks its filters in their order whether a row is out, until one says no (HBase's FilterListWithOR; the same in
-# the sources from 1.4 to 3.0). It asks those too whose range is passed. What says out there, before PageFilter counts,
-# is PrefixFilter when they were not shown the row: an empty prefix is at the head of each. The first row of a region
-# is shown to all of them, and RowFilter says it of those of the regions before.
+# A list calls its filters in order for each row until one accepts it (HBase's FilterListWithOR; the same in the sources
+# from 1.4 to 3.0), including those whose range has passed. Those must reject the row before PageFilter counts it.
+# PrefixFilter does so for rows that it was not shown: an empty prefix is at the head of each. All filters are shown the
+# first row of a region, which RowFilter rejects in the filters of earlier regions.
 def _first_of(keys: KeyRange, count: int) -> bytes:
     return _all_of([row_ranges([keys]), _IN_RANGE, _page(count)])
 
@@ -99,7 +99,7 @@ def _row_before(bound: bytes) -> bytes:
 
 
 def _compared(how: int, value: bytes) -> bytes:
-    """Return the part of a filter that says what it compares with *value*."""
+    """Return the part of a filter that compares with *value*."""
     comparator = _filter(b"BinaryComparator", _bytes_field(1, _bytes_field(1, value)))
     return _number_field(1, how) + _bytes_field(2, comparator)
 
@@ -113,19 +113,19 @@ def _any_of(some: Sequence[bytes]) -> bytes:
 
 
 def keys_only() -> bytes:
-    """Return the filter that lets cells pass without their values."""
+    """Return the filter that removes the values of cells."""
     return _filter(b"KeyOnlyFilter", _bool_field(1, False))
 
 
 def first_key_only() -> bytes:
-    """Return the filter that lets the first cell of a row pass."""
+    """Return the filter for the first cell of a row."""
     return _filter(b"FirstKeyOnlyFilter")
 
 
 def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) -> bytes:
-    """Return the filter that lets the rows pass whose newest value of a column matches; *hidden*: without that column.
+    """Return the filter for rows whose newest value of a column matches; with *hidden* without that column.
 
-    A row without the column does not pass.
+    A row without the column is filtered out.
     """
     dot_all = 32
     comparator = _bytes_field(1, expression.encode()) + _number_field(2, dot_all) + _bytes_field(3, b"UTF-8")
@@ -143,21 +143,21 @@ def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) 
 
 
 def qualifiers(keys: KeyRange) -> bytes:
-    """Return the filter that lets the columns pass whose qualifier is in *keys*, and seeks to the first one."""
+    """Return the filter for columns whose qualifier is in *keys*, which seeks to the first one."""
     stop = _bytes_field(3, keys.stop) + _bool_field(4, False) if keys.stop else b""
     return _filter(b"ColumnRangeFilter", _bytes_field(1, keys.start) + _bool_field(2, True) + stop)
 
 
 def first_columns_or(qualifier: bytes, count: int) -> bytes:
-    """Return the filter that lets the first *count* columns of a row pass, and each column named *qualifier*."""
+    """Return the filter for the first *count* columns of a row, and each column named *qualifier*."""
     first = _filter(b"ColumnPaginationFilter", _number_field(1, count) + _number_field(2, 0))
-    # No FamilyFilter: what it does not let pass ends the row, also for the families behind.
+    # No FamilyFilter: a cell that it rejects ends the row, for later families as well.
     named = _filter(b"QualifierFilter", _bytes_field(1, _compared(_EQUAL, qualifier)))
     return _any_of([first, named])
 
 
 def all_of(filters: Sequence[bytes]) -> bytes | None:
-    """Return the filter that lets pass what each of *filters* does, in their order; None where there are none."""
+    """Return the conjunction of *filters*, in their order; None if there are none."""
     return _all_of(filters) if filters else None
 
 
@@ -168,12 +168,12 @@ def _all_of(filters: Sequence[bytes]) -> bytes:
 
 
 _CASED_BELOW: Final = 0x20000
-"""No character from here on has another lower case than itself."""
+"""From this code point on every character is its own lower case."""
 _REPLACEMENT: Final = "\ufffd"
 
 
 class _Cases(NamedTuple):
-    """For a character those with it as the first of their lower case, and the characters that come behind a first."""
+    """For each character the ones whose lower case begins with it, and all later characters of such lower cases."""
 
     upper: dict[str, str]
     following: frozenset[str]
@@ -193,12 +193,12 @@ def _cases() -> _Cases:
 
 
 def expression(word: str) -> str | None:
-    r"""Return the regular expression that finds *word*; None where none is certain to, or it is in every value.
+    r"""Return the regular expression that finds *word*; None if none is reliable, or if every value has it.
 
     >>> expression("Öl-1")
     '[\\x{f6}\\x{d6}][lL]\\x{2d}1'
     """
-    # A value that is no UTF-8 has replacement characters here, and Java may count them otherwise.
+    # A value that is not UTF-8 has replacement characters here, which Java may count differently.
     return None if not word or _REPLACEMENT in word else "".join(map(_character, word.lower()))
 
 
@@ -206,7 +206,7 @@ def _character(character: str) -> str:
     cases = _cases()
     upper = cases.upper.get(character)
     one = _escaped(character) if upper is None else f"[{''.join(map(_escaped, character + upper))}]"
-    # The lower case of İ is two characters, of which the second has then no character of its own in the value.
+    # The lower case of İ is two characters, of which the second has no counterpart in the value.
     return f"{one}?" if character in cases.following else one
 
 

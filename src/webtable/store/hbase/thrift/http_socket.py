@@ -1,6 +1,6 @@
-"""Thrift in messages of HTTP: a call is a POST on a connection that is kept open, its reply the body that comes back.
+"""Thrift over HTTP: a call is a POST on a connection that is kept open, its reply the body of the response.
 
-The gateways speak it where `hbase.regionserver.thrift.http` is true, and then alone by the binary protocol.
+Gateways use it if `hbase.regionserver.thrift.http` is true, with the binary protocol only.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class WrongStatus(OSError):
-    """An answer of HTTP that is no reply of Thrift: of a gateway, or of a proxy in front of it."""
+    """An HTTP response that is not a Thrift reply, from a gateway or a proxy before it."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"HTTP {status} {reason}{_MEANING.get(status, '')}")
         self.passes = status in _PASSING
-        """Whether the same request may be answered later."""
+        """Whether the same request may succeed later."""
 
 
 _MEANING: Final = {
-    401: ": credentials are missing, or are not taken (auth=basic|bearer|negotiate|hook)",
+    401: ": credentials are missing, or not accepted (auth=basic|bearer|negotiate|hook)",
     403: ": these credentials may not do this",
-    404: ": no gateway is there",
+    404: ": there is no gateway",
     407: ": a proxy wants credentials",
-    413: ": a proxy takes no request of this size",
-} | dict.fromkeys((301, 302, 303, 307, 308), ": redirects are not followed, for the sake of credentials")
+    413: ": a proxy refuses requests of this size",
+} | dict.fromkeys((301, 302, 303, 307, 308), ": redirects are not followed, to protect credentials")
 
 
 class NoHeaders(OSError):
-    """The headers that are to go with a request could not be made; the cause says why."""
+    """The headers of a request could not be made; the cause says why."""
 
 
 class HTTPSocket(GatewaySocket):
-    """A socket on which each message that is written and flushed is a POST, and what is read is the body of its answer.
+    """A socket on which each flushed message is a POST, and reads return the body of its response.
 
-    *headers* returns what else stands in the head of each request to a host.
+    *headers* returns the additional headers of each request to a host.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class HTTPSocket(GatewaySocket):
         self._answers = 0
         self._at_end = False
         self._http = HTTPConnection(host, port)
-        self._http.auto_open = 0  # a connection that is gone is never replaced behind the pool's back
+        self._http.auto_open = 0  # the library must not replace a lost connection without the pool
         self._http.sock = _Wire(super().write, self._incoming)
 
     def write(self, data: bytes) -> None:
-        """Keep *data* for the message that is sent by `flush`."""
+        """Add *data* to the message that `flush` sends."""
         self._written.append(data)
 
     def flush(self) -> None:
@@ -82,12 +82,12 @@ class HTTPSocket(GatewaySocket):
         self._written.clear()
         with _errors():
             if self._response is not None and self._response.read(1):
-                raise WrongReply("an answer of HTTP that goes on behind its reply")
+                raise WrongReply("an HTTP response with data after its reply")
             self._response = None
             self._http.request("POST", "/", body, headers=_THRIFT | self._own_headers())
 
     def read(self, size: int) -> bytes:
-        """Return the next of the answer's body, at most *size* bytes and at least one."""
+        """Return the next bytes of the response body, at least one and at most *size*."""
         if size > LARGEST:
             raise WrongReply(f"a reply announces {size:,} bytes")
         with _errors():
@@ -97,7 +97,7 @@ class HTTPSocket(GatewaySocket):
         if not data and self._at_end:
             raise NothingLeft
         if not data:
-            raise WrongReply("an answer of HTTP that ends before its reply")
+            raise WrongReply("an HTTP response that ends before its reply")
         return data
 
     def is_quiet(self) -> bool:
@@ -105,7 +105,7 @@ class HTTPSocket(GatewaySocket):
         return (self._response is None or not self._response.will_close) and super().is_quiet()
 
     def is_read_whole(self, read: Callable[[int], object]) -> bool:
-        """Whether nothing is left of the answer of HTTP, and nothing has come behind it."""
+        """Whether the HTTP response was read to its end, and nothing has come after it."""
         self._at_end = True
         try:
             read(1)
@@ -116,15 +116,15 @@ class HTTPSocket(GatewaySocket):
         return False
 
     def _begun(self) -> HTTPResponse:
-        """Return the answer, of which the head was read."""
+        """Return the response, after its head was read."""
         response = self._http.getresponse()
         self._answers += 1
         if response.status != 200:
             raise WrongStatus(response.status, response.reason[:100])
         if (response.length or 0) > LARGEST:
-            raise WrongReply(f"an answer of HTTP announces {response.length:,} bytes")
-        if response.will_close and self._answers == 1:  # a later one may be the last before a restart
-            raise WrongReply("the connection ends with its first answer; a proxy must keep connections open")
+            raise WrongReply(f"an HTTP response announces {response.length:,} bytes")
+        if response.will_close and self._answers == 1:  # a later response may be the last before a restart
+            raise WrongReply("the connection ends after its first response; a proxy must keep connections open")
         return response
 
     def _own_headers(self) -> dict[str, str]:
@@ -137,32 +137,32 @@ class HTTPSocket(GatewaySocket):
         except InvalidArgument as exc:
             raise NoHeaders(str(exc)) from exc
         except Exception as exc:
-            # Its text is not told: nobody knows what is in it.
+            # Its text is not shown, because it may contain anything.
             raise NoHeaders(f"the headers of the request could not be made ({type(exc).__name__})") from exc
         check_headers(headers)
         return headers
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Raise `NoHeaders` that names a header which cannot stand in a request; its value is in no message."""
+    """Raise `NoHeaders` that names a header which is not valid in a request; its value is never in a message."""
     for name, value in headers.items():
         if not _NAME.fullmatch(name) or name.lower() in _OURS:
-            raise NoHeaders(f"the header {name!r:.100} cannot be given")
+            raise NoHeaders(f"the header {name!r:.100} is not allowed")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise NoHeaders(f"the value of the header {name!r:.100} cannot stand in a request")
+            raise NoHeaders(f"the value of the header {name!r:.100} is not valid in a request")
 
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Raise what is wrong with an answer of HTTP as a `WrongReply`."""
+    """Raise errors of an HTTP response as a `WrongReply`."""
     try:
         yield
     except HTTPException as exc:
-        raise WrongReply(f"an answer that is no HTTP ({type(exc).__name__})") from exc
+        raise WrongReply(f"an answer that is not HTTP ({type(exc).__name__})") from exc
 
 
 class _Incoming(io.RawIOBase):
-    """What *read* gives, as the library wants a file."""
+    """The results of *read* as a file, which the library needs."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -177,14 +177,14 @@ class _Incoming(io.RawIOBase):
 
 
 class _KeptOpen(io.BufferedReader):
-    """One buffer for all answers of a connection: what comes behind an answer is not lost with it."""
+    """One buffer for all responses of a connection, so that data after a response is not lost with it."""
 
     def close(self) -> None:
-        """Do nothing: each answer closes what it was read from."""
+        """Do nothing: each response closes its file."""
 
 
 class _Wire:
-    """What an HTTP connection of the library takes for its socket."""
+    """The socket of an HTTP connection of the library."""
 
     def __init__(self, send: Callable[[bytes], None], incoming: io.BufferedReader) -> None:
         self.sendall = send
@@ -194,4 +194,4 @@ class _Wire:
         return self._incoming
 
     def close(self) -> None:
-        """Do nothing: the connection is closed by who made it."""
+        """Do nothing: the owner closes the connection."""

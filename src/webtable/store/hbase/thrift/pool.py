@@ -1,4 +1,4 @@
-"""Connections that are used by one thread at a time and closed at the first sign of trouble."""
+"""A pool of connections, each used by one thread at a time and closed after any error."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Pool:
     """At most *size* open connections to one gateway, made when they are needed.
 
-    A connection that lay idle for *max_age* seconds is closed: a gateway closes it after 60 by itself, and a call on
-    it would be lost. One that saw any exception is closed too, because what it would answer next is not known.
+    A connection that was idle for *max_age* seconds is closed: a gateway closes it after 60, and a call on it would be
+    lost. A connection on which an exception occurred is closed too, because its next answer is unpredictable.
 
-    A scanner lives and dies with the connection that it was opened on: its number means another scanner, or none, to
-    another gateway, and who tells which gateway the next connection leads to? So whoever has a scanner asks for its
-    connection by name, and others get one with scanners only when there is no other left.
+    A scanner is bound to the connection on which it was opened: to another gateway its number means another scanner, or
+    none, and nothing says to which gateway the next connection leads. So the owner of a scanner requests its connection
+    explicitly, and others get a connection with scanners only if there is no other.
 
-    `on_call` is told the method of each call on one of them before it is sent, by the thread that makes it.
+    `on_call` is called with the method of each call before it is sent, in its thread.
     """
 
     on_call: OnCall | None = None
@@ -52,7 +52,7 @@ class Pool:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Forget the connections: they are the parent's."""
+        """Drop the connections, which are the parent's."""
         self._changed = threading.Condition()
         self._idle: list[tuple[float, Connection]] = []
         self._lent: set[Connection] = set()
@@ -61,7 +61,7 @@ class Pool:
 
     @contextmanager
     def connection(self, deadline: Deadline, preferred: Connection | None = None) -> Iterator[Connection]:
-        """Lend a connection: *preferred* where it is free and fit.
+        """Lend a connection: *preferred* if it is free and usable.
 
         Waits for a free one until *deadline*, then raises `StoreUnavailable`.
         """
@@ -70,7 +70,7 @@ class Pool:
 
     @contextmanager
     def same_connection(self, wanted: Connection) -> Iterator[Connection]:
-        """Lend *wanted*, or raise `StoreUnavailable` at once where it is in use or gone."""
+        """Lend *wanted*, or raise `StoreUnavailable` at once if it is in use or gone."""
         connection = self._take_back(wanted)
         if connection is None:
             raise StoreUnavailable(f"{self.name}: the connection is in use, or gone")
@@ -79,29 +79,29 @@ class Pool:
 
     @property
     def opened(self) -> int:
-        """How many connections were opened until now."""
+        """How many connections were opened so far."""
         return self._opened
 
     @property
     def idle(self) -> int:
-        """How many connections nobody uses."""
+        """How many connections are idle."""
         return len(self._idle)
 
     def in_use(self) -> int:
-        """Return how many connections are lent, or on the way."""
+        """Return how many connections are lent or being made."""
         return len(self._lent) + len(self._connecting)
 
     def failed(self, error: Exception, *, alone: bool = False) -> None:
-        """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
+        """Remember *error*, for the messages of waiting callers, and close the idle connections.
 
-        After a lost one the others are probably lost as well, unless it is said to have failed *alone*.
+        After one is lost the others probably are as well, except with *alone*.
         """
         self._trouble = clock.monotonic(), error
         if not alone:
             self.forget_idle()
 
     def forget_idle(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         with self._changed:
             idle, self._idle = self._idle, []
             self._changed.notify_all()
@@ -109,7 +109,7 @@ class Pool:
             connection.close()
 
     def close(self) -> None:
-        """Close all connections; those in use when they come back."""
+        """Close all connections; those in use when they are returned."""
         self._closed = True
         self.forget_idle()
 
@@ -156,7 +156,7 @@ class Pool:
         return connection
 
     def _free(self) -> Connection | None:
-        """Return an idle connection: the latest without a scanner, or at the pool's size that which lay for longest."""
+        """Return an idle connection: the latest without a scanner, or at the pool's size the one idle for longest."""
         while True:
             plain = [entry for entry in self._idle if not entry[1].scanners]
             if plain:
@@ -169,7 +169,7 @@ class Pool:
                 return connection
 
     def _taken(self, entry: tuple[float, Connection]) -> Connection | None:
-        """Return the idle connection, or close it and return None where it is too old, or something came on it."""
+        """Return the idle connection, or close it and return None if it is too old, or received unexpected data."""
         self._idle.remove(entry)
         since, connection = entry
         if clock.monotonic() - since < self._max_age and connection.socket.is_quiet():
@@ -181,7 +181,7 @@ class Pool:
 
     def _give_back(self, connection: Connection, *, fit: bool) -> None:
         with self._changed:
-            # One that was lent in the process before a fork is not known here.
+            # A connection that was lent before a fork is unknown here.
             kept = connection in self._lent and fit and not self._closed
             self._lent.discard(connection)
             if kept:
@@ -194,7 +194,7 @@ class Pool:
         return len(self._idle) + len(self._lent) + len(self._connecting)
 
     def _uses(self) -> str:
-        """Return what the connections are used for, the longest use first, and the latest error on one of them."""
+        """Return the uses of the connections, the longest first, and the latest error."""
         longest: dict[str, tuple[int, float]] = {}
         busy = [connection.busy for connection in self._lent]
         for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:

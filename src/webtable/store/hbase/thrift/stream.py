@@ -1,4 +1,4 @@
-"""The socket below a Thrift connection: no wait beyond the deadline, no memory for what has not come."""
+"""The socket of a Thrift connection: no wait beyond the deadline, and no memory before the data is there."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 5.0
 """How long a gateway may take to accept a connection."""
 LARGEST: Final = 2**30
-"""No string of a reply, and no frame, is longer: a number above it was never a length."""
-PIECE: Final = 2**20  # of memory that is set aside before the bytes for it have come
+"""The longest string of a reply, or frame; a larger number is not a length."""
+PIECE: Final = 2**20  # of memory that is allocated before its bytes have arrived
 
 
 class WrongReply(OSError):
-    """A reply that does not belong to the call that waits for it, or is no reply at all."""
+    """A reply that does not belong to the waiting call, or is not a reply at all."""
 
 
 class NotServed(TimeoutError):
-    """A connection that was accepted, and on which no byte has ever come back.
+    """A connection that was accepted but never answered.
 
-    The system accepts connections for a gateway whose threads all serve others; it answers when one of them is free.
+    The system accepts connections even if all threads of the gateway are busy with others.
     """
 
     def __init__(self) -> None:
@@ -38,15 +38,15 @@ class NotServed(TimeoutError):
 
 
 class NotBelieved(OSError):
-    """A server whose certificate does not prove that it is the one that was asked for, or that speaks no TLS."""
+    """A server without a valid certificate for its host, or that does not speak TLS."""
 
 
 class NothingLeft(Exception):
-    """There is no byte left of the reply."""
+    """The reply has no bytes left."""
 
 
 class GatewaySocket:
-    """What Thrift's transport reads and writes. A read waits until `deadline` in all, not for each piece anew.
+    """The socket of Thrift's transport. A read waits until `deadline` in total, not again for each piece.
 
     With *tls* nothing is sent before the other end has proven, by its certificate, that it is *host*.
     """
@@ -58,14 +58,14 @@ class GatewaySocket:
         self.sock: socket.socket | None = None
         self._over = False
         self.has_answered = False
-        """Whether anything has come on it."""
+        """Whether anything has been received."""
         renew_after_fork(self)
 
     def open(self) -> None:
-        """Connect to the first address of the host that lets itself be connected to."""
+        """Connect to the first address of the host that accepts the connection."""
         failure: OSError = OSError(f"{self.address[0]} has no address")
         for family, kind, protocol, _, address in _addresses(*self.address, self.deadline):
-            # It is known here before it is connected, so that a child forked meanwhile can close it.
+            # Stored before it is connected, so that a child forked in the meantime can close it.
             self.sock = socket.socket(family, kind, protocol)
             try:
                 self.sock.settimeout(self._seconds(CONNECT_SECONDS))
@@ -83,21 +83,21 @@ class GatewaySocket:
         raise failure
 
     def is_open(self) -> bool:
-        """Whether there is a connection, as far as is known here."""
+        """Whether there is a connection, as far as this side knows."""
         return self.sock is not None
 
     def is_quiet(self) -> bool:
-        """Whether nothing has come since the last reply, neither bytes nor the end of the connection."""
+        """Whether nothing was received since the last reply, neither bytes nor the end of the connection."""
         if self.sock is None:
             return False
-        poll = select.poll()  # select.select takes no file descriptor over 1023
+        poll = select.poll()  # select.select does not support file descriptors over 1023
         poll.register(self.sock, select.POLLIN)
         if isinstance(self.sock, ssl.SSLSocket):
             return not self.sock.pending() and (not poll.poll(0) or _has_only_records(self.sock))
         return not poll.poll(0)
 
     def read(self, size: int) -> bytes:
-        """Return what has come, at most *size* bytes and at least one."""
+        """Return received bytes, at least one and at most *size*."""
         if self._over:
             raise NothingLeft
         if size > LARGEST:
@@ -115,7 +115,7 @@ class GatewaySocket:
         return data
 
     def is_read_whole(self, read: Callable[[int], object]) -> bool:
-        """Whether nothing of a reply is left where *read* takes it from before it asks this socket."""
+        """Whether the buffer from which *read* takes bytes before it reads from this socket is empty."""
         self._over = True
         try:
             read(1)
@@ -130,7 +130,7 @@ class GatewaySocket:
         self._ready().sendall(data)
 
     def flush(self) -> None:
-        """Do nothing: what is written is sent."""
+        """Do nothing: `write` sends at once."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -139,18 +139,18 @@ class GatewaySocket:
             sock.close()
 
     def after_fork(self) -> None:
-        """Close this process's copy of the descriptor; the connection is the parent's, and goes on."""
+        """Close this process's copy of the descriptor; the parent goes on using the connection."""
         self.close()
 
     def _secure(self, tls: ssl.SSLContext) -> None:
         assert self.sock is not None  # noqa: S101 - it was connected just now
-        # Known here before the handshake, as it is before it is connected.
+        # Stored before the handshake, for the same reason as above.
         self.sock = sock = tls.wrap_socket(self.sock, server_hostname=self.address[0], do_handshake_on_connect=False)
         try:
             sock.settimeout(self._seconds(CONNECT_SECONDS))
             sock.do_handshake()
         except ssl.SSLCertVerificationError as exc:
-            raise NotBelieved(f"its certificate is not believed: {exc.verify_message}") from exc
+            raise NotBelieved(f"its certificate is not trusted: {exc.verify_message}") from exc
         except ssl.SSLError as exc:
             raise NotBelieved(f"no TLS connection ({exc.reason or exc}); does it speak TLS there?") from exc
 
@@ -168,7 +168,7 @@ class GatewaySocket:
 
 
 def _has_only_records(sock: ssl.SSLSocket) -> bool:
-    """Whether what has come is TLS's own, as a ticket for the next session; what is not is lost here."""
+    """Whether only TLS records, such as session tickets, were received; any data is lost here."""
     sock.settimeout(0)
     try:
         sock.recv(1)
@@ -180,7 +180,7 @@ def _has_only_records(sock: ssl.SSLSocket) -> bool:
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
-    """Return what `socket.getaddrinfo` does, within *deadline*: a resolver takes as long as it likes."""
+    """Return what `socket.getaddrinfo` does, within *deadline*: a resolver may take arbitrarily long."""
     with suppress(socket.gaierror):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     answer: Future[list[Any]] = Future()
@@ -188,12 +188,12 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
     def resolve() -> None:
         try:
             answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except BaseException as exc:  # noqa: BLE001 - it is raised where the addresses are asked for
+        except BaseException as exc:  # noqa: BLE001 - it is raised by the caller
             answer.set_exception(exc)
 
     try:
         threading.Thread(target=resolve, daemon=True).start()
-    except RuntimeError:  # the interpreter ends
+    except RuntimeError:  # the interpreter shuts down
         resolve()
     try:
         return answer.result(deadline.left())

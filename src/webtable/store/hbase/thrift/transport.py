@@ -1,4 +1,4 @@
-"""How a connection goes to a gateway: the transport, and TLS to it, or to the proxy in front of it."""
+"""The transport of connections to a gateway: plain, HTTP, and TLS."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from webtable.store.hbase.thrift.http_socket import HTTPSocket
 from webtable.store.hbase.thrift.stream import GatewaySocket
 
 Headers = Callable[[str], Mapping[str, str]]
-"""Returns what is to stand in the head of a request to a host, as `{"Authorization": "Bearer …"}`."""
+"""A function that returns the headers of a request to a host, as `{"Authorization": "Bearer …"}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How bytes come to a gateway; with *headers* in each request of HTTP. `Way.CLEAR` is Thrift as it is."""
+    """The transport to a gateway, with the *headers* of HTTP requests. `Way.CLEAR` is plain Thrift."""
 
     http: bool = False
     tls: ssl.SSLContext | None = None
@@ -28,13 +28,13 @@ class Way:
 
     @property
     def scheme(self) -> str:
-        """The scheme of a store URL that goes this way."""
+        """The scheme of store URLs for this transport."""
         if self.http:
             return "hbase+http" if self.tls is None else "hbase+https"
         return "hbase" if self.tls is None else "hbases"
 
     def socket(self, host: str, port: int) -> GatewaySocket:
-        """Return what Thrift's transport is to read and write; it is not connected yet."""
+        """Return the socket for Thrift, not connected yet."""
         if self.http:
             return HTTPSocket(host, port, self.tls, self.headers)
         return GatewaySocket(host, port, self.tls)
@@ -48,14 +48,14 @@ KEY_PASSWORD: Final = "WEBTABLE_HBASE_KEY_PASSWORD"  # noqa: S105 - the name of 
 
 
 def client_context(ca: str | None = None, cert: str | None = None, key: str | None = None) -> ssl.SSLContext:
-    """Return the context of connections by TLS 1.2 and later, on which the server proves that it is the host asked for.
+    """Return the context of connections with TLS 1.2 and later, which verifies the host by its certificate.
 
-    It is believed by the authorities in the file *ca* (PEM) alone, without one by those of the system. *cert* is shown
-    to a server that asks for a certificate, with its private *key* where that is in a file of its own. Raises
-    `InvalidArgument` that names a file which cannot be used. There is no way to believe everybody.
+    Certificates are verified by the authorities in the file *ca* (PEM), without it by those of the system. *cert* is
+    sent to a server that requests a certificate, with its private *key* if that is in a separate file. Raises
+    `InvalidArgument` that names a file which cannot be used. Verification cannot be switched off.
     """
     if key is not None and cert is None:
-        raise InvalidArgument(f"store: key={key!r} is of no use without cert, the certificate that it belongs to")
+        raise InvalidArgument(f"store: key={key!r} needs cert, the certificate to which it belongs")
     try:
         context = ssl.create_default_context(cafile=ca)
     except OSError as exc:  # ssl.SSLError is one
@@ -70,7 +70,7 @@ def client_context(ca: str | None = None, cert: str | None = None, key: str | No
 
 
 def _key_password() -> str:
-    """Return the password, without which OpenSSL would ask the terminal for one."""
+    """Return the password; without it OpenSSL would prompt in the terminal."""
     password = os.environ.get(KEY_PASSWORD)
     if password is None:
         raise InvalidArgument(f"the private key is encrypted: {KEY_PASSWORD} must have its password")
@@ -79,5 +79,5 @@ def _key_password() -> str:
 
 def _reason(exc: OSError) -> str:
     if isinstance(exc, ssl.SSLError):
-        return f"no PEM that can be used ({exc.reason or 'not readable'})"
+        return f"not usable PEM ({exc.reason or 'not readable'})"
     return exc.strerror or str(exc)
