@@ -208,8 +208,8 @@ class WriteFailed(WebTableError):
     # Pages and outcomes lie above the errors, whose imports lead nowhere, not even for type checkers.
     def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Any] = ()) -> None:
         super().__init__(message)
-        self.failures = tuple(failures)
-        self.pages = list(pages)
+        self.failures: Final = tuple(failures)
+        self.pages: Final = list(pages)
 
 
 class MissingExtra(WebTableError, ImportError):

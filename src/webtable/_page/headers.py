@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.rowkey import join_url
@@ -96,7 +96,8 @@ class Headers(dict[str, str]):
     def _refused(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("the headers of a page do not change; make others of them, as in headers | {'etag': '\"1\"'}")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
+    if not TYPE_CHECKING:  # checkers compare overrides with those of a dict
+        __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
 
 
 def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:

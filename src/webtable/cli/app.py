@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,7 +14,7 @@ from webtable.cli.exit_codes import CommandGroup
 from webtable.cli.session import STORE_VARIABLE, CommandSession
 from webtable.cli.terminal.text import examples
 
-app = typer.Typer(
+app: Final = typer.Typer(
     name="webtable",
     cls=CommandGroup,
     invoke_without_command=True,

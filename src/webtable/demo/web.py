@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,9 +90,9 @@ class SampleWeb:
 
     def __init__(self, seed: int, until: datetime) -> None:
         self.seed = seed
-        self.dates = [until - timedelta(days=DAYS_BETWEEN * n) for n in reversed(range(CRAWLS))]
-        self.sites = {site: list(self._pages(site)) for site in SITES}
-        self.pages = [page for pages in self.sites.values() for page in pages]
+        self.dates: Final = [until - timedelta(days=DAYS_BETWEEN * n) for n in reversed(range(CRAWLS))]
+        self.sites: Final = {site: list(self._pages(site)) for site in SITES}
+        self.pages: Final = [page for pages in self.sites.values() for page in pages]
         self._bodies: dict[tuple[str, int], bytes] = {}
 
     def fetches(self, crawl: int) -> Iterator[tuple[str, Answer]]:

@@ -93,7 +93,7 @@ class CountedRecords:
 
     def __init__(self, records: Iterable[Any]) -> None:
         self._records = records
-        self.count = 0
+        self.count: int = 0
 
     def __iter__(self) -> Iterator[Any]:
         for record in self._records:

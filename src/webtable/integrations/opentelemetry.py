@@ -12,8 +12,8 @@ from webtable.errors import MissingExtra
 try:
     from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
     from opentelemetry.trace import SpanKind, StatusCode, get_tracer_provider
-except ImportError as exc:
-    raise MissingExtra(f"this needs opentelemetry-api: pip install 'hbase-webtable[otel]' ({exc})") from exc
+except ImportError as _exc:
+    raise MissingExtra(f"this needs opentelemetry-api: pip install 'hbase-webtable[otel]' ({_exc})") from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

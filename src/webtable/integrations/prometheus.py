@@ -8,8 +8,8 @@ from webtable.errors import MissingExtra
 
 try:
     from prometheus_client.registry import Collector
-except ImportError as exc:
-    raise MissingExtra(f"this needs prometheus-client: pip install 'hbase-webtable[metrics]' ({exc})") from exc
+except ImportError as _exc:
+    raise MissingExtra(f"this needs prometheus-client: pip install 'hbase-webtable[metrics]' ({_exc})") from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -47,8 +47,11 @@ class SiteCounts(PageCounts):
 
     def __init__(self, most: int) -> None:
         super().__init__({name: grouping(name, most=_MOST_GROUPS) for name in _GROUPINGS})
-        self.hosts = 0
-        self.undescribed, self.without_h1, self.elsewhere, self.not_indexed = (Found(most) for _ in range(4))
+        self.hosts: int = 0
+        self.undescribed: Final = Found(most)
+        self.without_h1: Final = Found(most)
+        self.elsewhere: Final = Found(most)
+        self.not_indexed: Final = Found(most)
         self._largest: list[tuple[int, str, str]] = []
         self._with_body = 0
         self._most = most

@@ -91,7 +91,8 @@ class PageCounts:
 
     def __init__(self, groups: Mapping[Grouping, GroupCounts]) -> None:
         self.groups = groups
-        self.pages = self.bytes = 0
+        self.pages: int = 0
+        self.bytes: int = 0
         self.oldest: datetime | None = None
         self.newest: datetime | None = None
         self._each = tuple(groups.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
 from webtable.repository import questions
@@ -78,13 +78,13 @@ class WebTable(ShowsItself):
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
-        self.store = observed(store)
+        self.store: Final = observed(store)
         self._frame = Frame.of(self.store, table, layout, strict=strict)
         self.table = table
-        self.key = self._frame.key
+        self.key: Final = self._frame.key
         self.strict = strict
         """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
-        self.indexes = self._frame.indexes
+        self.indexes: Final = self._frame.indexes
         self._writers = Writers(self._frame)
 
     def __repr__(self) -> str:

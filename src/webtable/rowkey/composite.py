@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField, WebTableError
 from webtable.rowkey.fields.declarations import agrees, checked_separator, compiled, declaration_of, parts_of, whole
@@ -37,20 +37,20 @@ class CompositeKey(RowKey):
     """
 
     def __init__(self, *parts: Part, separator: str | bytes = b"") -> None:
-        self.separator = checked_separator(separator)
+        self.separator: Final = checked_separator(separator)
         if not parts or not all(isinstance(part, Part) for part in parts):
             raise InvalidArgument(f"parts={shown(parts)} must be one or more fields, hashes, salts or constants")
         self.declared = parts
-        self.parts = parts_of(parts, self.separator)
+        self.parts: Final = parts_of(parts, self.separator)
         fields = [part for part in self.parts if isinstance(part, Field)]
-        self.fields = {part.name: part for part in reversed(fields)}
-        self.names = tuple(dict.fromkeys(name for part in self.parts for name in part.takes))
+        self.fields: Final = {part.name: part for part in reversed(fields)}
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(name for part in self.parts for name in part.takes))
         self._is_random = any(isinstance(part, RandomSalt) for part in self.parts)
         # Each value stands in one field: then the key that they make again is all the proof that decode needs.
         self._is_plain = not self._is_random and len(fields) == len(self.names)
         self._salt_width = sum(part.width or 0 for part in takewhile(lambda p: not isinstance(p, Field), self.parts))
         self._scans = Scans(self.parts)
-        self.encode = self.encoder()
+        self.encode: Callable[..., bytes] = self.encoder()
 
     def __repr__(self) -> str:
         separator = f", separator={self.separator!r}" if self.separator else ""

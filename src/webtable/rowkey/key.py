@@ -100,11 +100,11 @@ class HashedKey(RowKey):
                 f"algorithm={algorithm!r}, form={shown(form)} must be md5, sha1 or sha256 as hex or bytes"
             )
         self.key = key
-        self.names = key.names
+        self.names: tuple[str, ...] = key.names
         self.algorithm = algorithm
         self.form = form
         self._of = (lambda made: digest(made).hex().encode()) if form == "hex" else digest
-        self.encode = key.encoder(self._of)
+        self.encode: Callable[..., bytes] = key.encoder(self._of)
 
     @property
     def is_random(self) -> bool:

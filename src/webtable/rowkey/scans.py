@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from webtable.errors import NoRange
 from webtable.rowkey.fields.declarations import declaration_of
@@ -25,7 +25,7 @@ class Scans:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
-        self.fields = {part.name for part in parts if isinstance(part, Field)}
+        self.fields: Final = {part.name for part in parts if isinstance(part, Field)}
 
     def ranges(self, conditions: Mapping[str, Any]) -> list[KeyRange]:
         """Return the ranges of the keys that meet *conditions*; see `CompositeKey.ranges`."""

@@ -30,7 +30,7 @@ class Deadline:
     __slots__ = ("at",)
 
     def __init__(self, seconds: float) -> None:
-        self.at = clock.monotonic() + seconds
+        self.at: float = clock.monotonic() + seconds
 
     def left(self) -> float:
         """Return the seconds until then; never below 0."""

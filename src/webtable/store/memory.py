@@ -50,10 +50,10 @@ class MemoryStore(Store):
     has its own. *timeout* is in seconds, though no call takes that long.
     """
 
-    capabilities = Capabilities(default_ttl=None, default_versions=None)
+    capabilities: Capabilities = Capabilities(default_ttl=None, default_versions=None)
 
     def __init__(self, name: str = "", *, timeout: float = 30.0) -> None:
-        self.name = f"memory:{name}"
+        self.name: str = f"memory:{name}"
         self.timeout = timeout
         self._shared = _named[name] if name else _Shared()
         self._closed = False

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.capabilities import Capabilities
     from webtable.store.health import Check, Space
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
@@ -44,9 +45,9 @@ class WrappedStore(Store):
 
     def __init__(self, store: Store) -> None:
         self.wrapped = store
-        self.name = store.name
-        self.timeout = store.timeout
-        self.capabilities = store.capabilities
+        self.name: str = store.name
+        self.timeout: float = store.timeout
+        self.capabilities: Capabilities = store.capabilities
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Return the result of *call*, which `do()` makes; several threads may be here at once.

@@ -42,4 +42,4 @@ __all__ = [
 ]
 
 # By name, so that programs other than tests can import all of this without pytest.
-pytest_plugins = ["webtable.testing.fixtures"]
+pytest_plugins: list[str] = ["webtable.testing.fixtures"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,7 +21,7 @@ from webtable.store import open_store
 if TYPE_CHECKING:
     from webtable.repository import WebTable
 
-group = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
+group: Final = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 
 
 @group.command(epilog=examples("webtable backup create backup.db", "webtable -s crawl.db backup create saved.db"))

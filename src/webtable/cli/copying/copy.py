@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.cli.copying.run import CopyRun
     from webtable.repository import CopyCheck
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 _SHOWN_ERRORS = 5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 
 class ArchiveFormat(StrEnum):

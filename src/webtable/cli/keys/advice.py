@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import RowKey
     from webtable.rowkey.advice import Advice, Design
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _MOST_OF_A_TABLE = 20_000
 _COLUMN = re.compile(r"[^:\s]+:\S*")

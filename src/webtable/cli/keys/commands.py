@@ -6,7 +6,7 @@ import sys
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -26,7 +26,7 @@ from webtable.schema.shell import splits_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-commands = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
+commands: Final = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 
 
 @commands.command(

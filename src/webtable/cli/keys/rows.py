@@ -7,7 +7,7 @@ import binascii
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webtable.repository import KeyedTable, Record
     from webtable.rowkey import RowKey
 
-group = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
+group: Final = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
 
 KeyArgument = Annotated[str, typer.Argument(metavar="MODULE:KEY", help="The declared key, by its importable name.")]
 ColumnsOption = Annotated[

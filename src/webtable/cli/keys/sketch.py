@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,7 +21,7 @@ from webtable.rowkey.urls import split_url
 if TYPE_CHECKING:
     from webtable.repository import WebTable
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _SHOWN_KEYS = 5
 _SHOWN_REGIONS = 20

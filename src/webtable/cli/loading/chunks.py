@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
@@ -55,7 +55,7 @@ class Reading:
     """The report of a part that is being read, of which is taken what is new in it; nothing of that of a *load*."""
 
     def __init__(self, load: Load | None = None) -> None:
-        self.report = ReadReport() if load is None else load.report
+        self.report: Final = ReadReport() if load is None else load.report
         self._before = self.report.records
         self._is_taken = load is None
         self._taken = ReadReport()

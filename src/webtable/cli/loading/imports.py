@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webtable.formats import CheckedExport, Manifest
     from webtable.repository import WebTable
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 _SHOWN_PROBLEMS = 10
 _QUESTIONS = (
     ("Which pages does a host have, and the hosts below it?", "pages example.com --limit 5"),

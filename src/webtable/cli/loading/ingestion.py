@@ -7,7 +7,7 @@ from contextlib import ExitStack, nullcontext
 from datetime import timedelta
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from webtable.cli.loading.journal import IngestJournal
     from webtable.repository import LayoutOptions, WebTable
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.parquet$", re.IGNORECASE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column
     from webtable.repository.text.difference import Difference
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _PANEL = "One page"
 _HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "title")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.arguments import Grouping
 
-group = typer.Typer()
+group: Final = typer.Typer()
 
 ENDINGS = (".png", ".svg", ".pdf")
 """What the name of a picture ends with."""

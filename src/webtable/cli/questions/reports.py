@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -18,7 +18,7 @@ from webtable.repository.arguments import FORMS
 if TYPE_CHECKING:
     from webtable.reports import Audit, Comparison
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _PANEL = "Reports on a site"
 _STANDARD_OUTPUT = Path("-")

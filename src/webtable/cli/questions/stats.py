@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.questions.stats import Stats
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _MOST_GROUPS = 15
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -29,7 +29,7 @@ from webtable.errors import SchemaDrift
 from webtable.repository import create as create_table
 from webtable.schema import LayoutPlan, Plan
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 
 def _kept(option: str) -> Any:

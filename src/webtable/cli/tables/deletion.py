@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webtable.cli.session import CommandSession
     from webtable.repository import DeletedPage, Deletions
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _NOTHING = "nothing was deleted"
 _SHOWN_EACH = 100

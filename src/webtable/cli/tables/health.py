@@ -6,7 +6,7 @@ import sys
 from collections import defaultdict
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.store.health import Check
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "red")}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webtable.repository import WebTable
     from webtable.repository.derived.drift import Drift
 
-group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
+group: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 
 _DRIFT = (
     column("index"),
@@ -54,7 +54,9 @@ class IndexLine:
     """An index as it is listed: its name, its phase, and where it is defined if it is no index of webtable's own."""
 
     def __init__(self, name: str, phase: str, of: str) -> None:
-        self.name, self.phase, self.of = name, phase, of
+        self.name: Final = name
+        self.phase: Final = phase
+        self.of: Final = of
 
 
 def index_lines(table: WebTable) -> list[IndexLine]:

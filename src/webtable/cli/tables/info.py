@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import closing
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from webtable.schema import Layout
     from webtable.store import Store
 
-commands = typer.Typer()
+commands: Final = typer.Typer()
 
 _SHOWN_REGIONS = 20
 _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis", "as_of", "waiting")

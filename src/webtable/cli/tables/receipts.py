@@ -42,7 +42,7 @@ class DeletionReceipt:
         self._name = "" if file is None else file.name
         self._unsure: deque[bytes] = deque(maxlen=MOST_UNSURE)
         self._going: set[DeletedPage] = set()
-        self.before = Deletions()
+        self.before: Deletions = Deletions()
         """What earlier runs of the same command have deleted."""
 
     def begin(self, **request: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,8 +16,8 @@ from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines,
 from webtable.cli.terminal.text import examples
 from webtable.repository.answers.columns import column
 
-commands = typer.Typer()
-links = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)
+commands: Final = typer.Typer()
+links: Final = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)
 
 _FOUND = (
     column("pages", "count"),

@@ -75,7 +75,7 @@ class MeasuredFile:
         self._file = file
         self._sha256 = hashlib.sha256()
         self.name = name
-        self.size = 0
+        self.size: int = 0
 
     def write(self, data: bytes) -> None:
         """Append *data*."""
@@ -123,8 +123,8 @@ class WarcFiles:
         self._file: MeasuredFile | None = None
         self._info = ""
         self._count = 0
-        self.records = 0
-        self.incomplete = 0
+        self.records: int = 0
+        self.incomplete: int = 0
 
     def write(self, page: Page, repeated: Written | None) -> Written:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""

@@ -40,7 +40,7 @@ class ByteStream:
     def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
         self.member_start = b""
         """The beginning of members at which reading goes on after a damaged one; the reader may set it."""
-        self.gaps = 0
+        self.gaps: int = 0
         """How many damaged members there were."""
         self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
         self._ahead: Decompressed | None = None

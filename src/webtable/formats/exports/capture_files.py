@@ -73,7 +73,7 @@ class ParquetFile:
         self._columns = (*PAGES.chosen([name for name in GIVEN if name != "same_as"]), column("same_as"))
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
-        self.waiting = 0
+        self.waiting: int = 0
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write a row for each capture of a page."""
@@ -103,7 +103,7 @@ class WARCFile:
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
-        self.incomplete = 0
+        self.incomplete: int = 0
         info = warcinfo(name, software(), clock.now())
         self._info = info.id
         write_member(file, info)

@@ -7,8 +7,8 @@ from webtable.errors import MissingExtra
 
 try:
     import scrapy as _scrapy  # noqa: F401 - all modules here need it
-except ImportError as exc:
-    raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({exc})") from exc
+except ImportError as _exc:
+    raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({_exc})") from _exc
 
 from webtable.integrations.scrapy.answers import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
 from webtable.integrations.scrapy.captures import FROM_TABLE, WebTableMiddleware, WebTablePipeline

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from scrapy import signals
 from twisted.internet.defer import Deferred
@@ -194,7 +194,7 @@ class CrawlTable:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
-        self.outcomes = CrawlCounts()
+        self.outcomes: Final = CrawlCounts()
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
         try:
             self._writer = self.table.writer(**settings.writer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, overload
 
 from webtable._page.page import Page
 from webtable._shown import harmless
@@ -91,7 +91,7 @@ class Several(Tabular[T]):
             return self._results == other._results
         return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @overload
     def __getitem__(self, index: int) -> T: ...

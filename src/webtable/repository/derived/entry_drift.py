@@ -51,7 +51,7 @@ class EntryComparison(DriftComparison):
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
         rows = self._rows_after(self._frame.table, after, columns)
         while piece := list(islice(rows, PIECE)):
-            self.position = piece[-1].key
+            self.position: bytes = piece[-1].key
             self._drift.pages += sum(self._frame.codec.columns.page in row.cells for row in piece)
             yield self._absent(self._expected_in(piece))
 

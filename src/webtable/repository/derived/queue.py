@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -98,7 +98,7 @@ class RecountQueue:
 
     def __init__(self, store: Store, table: str) -> None:
         self._store = store
-        self.table = queue_table(table).name
+        self.table: Final = queue_table(table).name
 
     def entered(self, rows: Iterable[bytes], *, pages: Iterable[bytes] = (), hosts: Iterable[str] = ()) -> Put:
         """Return the put that enters a batch; the arguments are those of `QueuedBatch`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -39,9 +39,9 @@ class Updater:
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
         self.frame = frame
         self._with_inlinks = with_inlinks
-        self.inlinks = InlinkCells(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
-        self.queue = RecountQueue(frame.store, frame.table)
-        self.writer = DerivedCellWriter(frame.store, frame.indexes)
+        self.inlinks: Final = InlinkCells(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
+        self.queue: Final = RecountQueue(frame.store, frame.table)
+        self.writer: Final = DerivedCellWriter(frame.store, frame.indexes)
 
     def close(self) -> None:
         """Stop the threads."""

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable.repository.answers.results import Explanation
 from webtable.repository.questions.hosts import narrowed
@@ -148,7 +148,8 @@ class ScopeRows(PageRows):
     def __init__(self, frame: Frame, scope: Scope) -> None:
         super().__init__(frame)
         self._scope = scope
-        self.said, self._ranges = scope.ranges(frame)
+        said, self._ranges = scope.ranges(frame)
+        self.said: Final = said
 
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
         """Return what is to be read of the store: what is *wanted* of each row, None the metadata."""

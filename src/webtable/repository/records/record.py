@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import milliseconds, moment_of, now_in_milliseconds
@@ -98,7 +98,7 @@ class RecordReader:
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
         self.strict = strict
-        self.counts = Tally()
+        self.counts: Final = Tally()
         self._store = store
         self._table = table
         self._key = key

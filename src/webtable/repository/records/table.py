@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
@@ -60,7 +60,7 @@ class KeyedTable:
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool = False) -> None:
         _check_key(key)
-        self.store = observed(store)
+        self.store: Final = observed(store)
         self.table = table
         self.key = key
         self._clock = Clock()

@@ -47,9 +47,9 @@ class Erasure:
     """
 
     def __init__(self, frame: Frame, place: KeyRange, damage: Damage) -> None:
-        self.links = 0
+        self.links: int = 0
         """How many links led to pages in *place*."""
-        self.inlinks = 0
+        self.inlinks: int = 0
         """How many inlinks came from pages in *place*, former links included; each page counts once for each row."""
         self._frame = frame
         self._place = place

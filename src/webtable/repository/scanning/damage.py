@@ -29,7 +29,7 @@ class Damage:
         self._rows = rows
         self._strict = strict
         self._known: set[bytes] = set()
-        self.count = 0
+        self.count: int = 0
 
     def add(self, error: DamagedRow) -> None:
         """Count a damaged row; raises it with *strict*."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -56,12 +56,12 @@ class ContentCodec:
     def __init__(self, layout: Layout, max_cell: int) -> None:
         self.max_cell = max_cell
         """The largest cell of the store in bytes."""
-        self.columns = web_columns(layout.names)
+        self.columns: Final = web_columns(layout.names)
         self._key = layout.web_key()
         self._compress = layout.compression != "none"
-        self.family = f"{self.columns.content}:".encode()
+        self.family: Final = f"{self.columns.content}:".encode()
         """The family of bodies and captures."""
-        self.body_and_links = self.columns.body, self.columns.urls
+        self.body_and_links: Final = self.columns.body, self.columns.urls
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
         """Return those of the stored *columns* that are content."""

@@ -42,7 +42,7 @@ class Layouts:
         self._altered: dict[bytes, int] | None = None
         self._recent: Fresh[Layout] = Fresh(FRESH_SECONDS)
         self._recent.learn(known, clock.monotonic())
-        self.known = known
+        self.known: Layout = known
         """The layout as it was when it was read last."""
 
     def recent(self) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 import zstandard
@@ -36,7 +36,7 @@ class JSONValue(Generic[S]):
     """Values that are a struct as JSON, as `checked_json` makes them."""
 
     def __init__(self, kind: type[S]) -> None:
-        self.decode = msgspec.json.Decoder(kind).decode
+        self.decode: Final = msgspec.json.Decoder(kind).decode
         """Reads a value whose checksum is right."""
 
     def read(self, value: bytes, row: bytes, timestamp: int) -> S:

@@ -7,7 +7,7 @@ import threading
 from itertools import count
 from logging import WARNING
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import zstandard
 
@@ -31,7 +31,7 @@ class Spool:
     """Files of pages: *path*, or with a number before the ending (`unsent-2.jsonl.zst`) if that exists already."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path: Final = Path(path)
         self._current: Path | None = None
         if not self.path.name.endswith(ENDING) or not self.path.parent.is_dir():
             raise InvalidArgument(

@@ -68,7 +68,7 @@ class Writer:
     ) -> None:
         check_positive(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._frame = batch_writer.frame
-        self.name = self._frame.name
+        self.name: str = self._frame.name
         self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
@@ -85,11 +85,11 @@ class Writer:
         self._generation = generation()
         self._closed = False
         self._finished = False
-        self.stored = 0
+        self.stored: int = 0
         """How many pages are stored, so far."""
-        self.unchanged = 0
+        self.unchanged: int = 0
         """How many of them brought no new content: they repeat stored content, or were stored already."""
-        self.dropped = Dropped()
+        self.dropped: Dropped = Dropped()
         """How many contents were dropped because of the limits of the table, so far."""
         self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
         self._wake = threading.Event()

@@ -81,8 +81,8 @@ class HostModel:
     __slots__ = ("kept", "pages", "runs")
 
     def __init__(self) -> None:
-        self.pages = 0
-        self.runs = 0
+        self.pages: int = 0
+        self.runs: int = 0
         self.kept: list[tuple[int, str]] = []
 
 

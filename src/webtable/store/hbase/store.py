@@ -65,7 +65,7 @@ class HBaseStore(ExaminedHBase):
     Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
-    capabilities = Capabilities(processes_write_side_by_side=True, has_snapshots=True)
+    capabilities: Capabilities = Capabilities(processes_write_side_by_side=True, has_snapshots=True)
     _closed = True  # until it is open
 
     def __init__(
@@ -90,7 +90,7 @@ class HBaseStore(ExaminedHBase):
         _check(not way.http or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
         deadline = of_call(timeout)
         addresses = [HostPort(*one) for one in ((host, port), *others)]
-        self.name = store_name(addresses, way.scheme)
+        self.name: str = store_name(addresses, way.scheme)
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)

@@ -175,7 +175,7 @@ class Mutations:
         self.cells: defaultdict[int, list[CellRow]] = defaultdict(list)
         self.markers: defaultdict[int, list[MarkerRow]] = defaultdict(list)
         self._columns: dict[bytes, tuple[int, bytes]] = {}
-        self.outcomes = [self._outcome(mutation) for mutation in mutations]
+        self.outcomes: Final = [self._outcome(mutation) for mutation in mutations]
 
     def _outcome(self, mutation: Mutation) -> StoreError | None:
         try:

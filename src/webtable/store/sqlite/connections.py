@@ -70,7 +70,7 @@ class Connections:
         self._name = name
         self._path = path
         self._max_cell = max_cell
-        self.turns = Turns()
+        self.turns: Final = Turns()
         self.open: set[sqlite3.Connection] = set()
         self.writer: sqlite3.Connection | None = None
         self.is_writing = False

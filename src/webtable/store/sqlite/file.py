@@ -55,21 +55,22 @@ class StoreFile:
         check_path(os.fspath(path))
         if max_cell is not None and max_cell < LEAST_MAX_CELL:
             raise InvalidArgument(f"max_cell={max_cell} must be at least {LEAST_MAX_CELL:,} bytes")
-        self.name = os.fspath(path)
-        self.path = Path(path).absolute()
+        self.name: Final = os.fspath(path)
+        self.path: Final = Path(path).absolute()
         self.timeout = timeout
-        self.closed = False
-        self.inherited = False
+        self.closed: bool = False
+        self.inherited: bool = False
         """Whether this process was forked from the one that opened the file."""
         self._given_max_cell = max_cell
         self._connections = Connections(self.name, self.path, max_cell)
         self._block: _Block | None = None
-        self._begun = self.ended = 0
+        self._begun = 0
+        self.ended: int = 0
         """The numbers of the transactions that were begun and ended last."""
         self._seen: tuple[sqlite3.Connection, int] | None = None
         """The writing connection, and which version of the file it has seen last."""
         self._damage: str | None = None
-        self.events = Tally()
+        self.events: Final = Tally()
         """How often the file has logged something."""
         forks.closed_before_fork(self)
         renew_after_fork(self)

@@ -38,9 +38,10 @@ class Source:
         schema = family.schema
         self._family = family
         self._versions = wanted.versions
-        self.cells = f"cells_{family.id}"
+        self.cells: Final = f"cells_{family.id}"
         self.parameters: dict[str, object] = {}
-        self.chosen = self.alive = ""
+        self.chosen: str = ""
+        self.alive: str = ""
         named: dict[str, bytes] = {}
         if qualifiers is not None:
             named = {f"q{family.id}_{i}": qualifier for i, qualifier in enumerate(qualifiers)}

@@ -55,7 +55,7 @@ class SQLiteStore(Store):
     Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
     """
 
-    capabilities = Capabilities(
+    capabilities: Capabilities = Capabilities(
         writes_side_by_side=False,
         default_ttl=None,  # nobody expects a file to lose what was put into it
         default_versions=None,
@@ -76,7 +76,7 @@ class SQLiteStore(Store):
         self.capabilities = replace(self.capabilities, max_cell=self._file.max_cell)
         # From anywhere in a slice, so that processes which write less than one sweep for their part too.
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
-        self.name = self._file.name
+        self.name: str = self._file.name
         self.timeout = timeout
 
     @classmethod

@@ -40,9 +40,9 @@ class Scanner:
     __slots__ = ("__weakref__", "connection", "gateway", "number")
 
     def __init__(self, number: int, connection: Connection, gateway: str) -> None:
-        self.number = number
-        self.connection = connection
-        self.gateway = gateway
+        self.number: Final = number
+        self.connection: Final = connection
+        self.gateway: Final = gateway
         connection.scanners.add(self)
 
 

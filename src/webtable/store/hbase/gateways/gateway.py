@@ -56,8 +56,8 @@ class Session:
         table: str | None,
         slow: float,
     ) -> None:
-        self.connection = connection
-        self.gateway = gateway.name
+        self.connection: Final = connection
+        self.gateway: Final = gateway.name
         self._tell = gateway.tell
         self._deadline = deadline
         self._on_call = on_call
@@ -93,7 +93,7 @@ class Gateway(ABC):
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self._number = number
-        self.events = Tally()
+        self.events: Final = Tally()
 
     def tell(
         self,

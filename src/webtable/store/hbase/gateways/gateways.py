@@ -31,7 +31,7 @@ class Member:
     def __init__(self, address: HostPort, gateway: OneGateway) -> None:
         self.address = address
         self.gateway = gateway
-        self.cool_down = CoolDown()
+        self.cool_down: Final = CoolDown()
 
 
 class Gateways(Gateway):
@@ -45,7 +45,7 @@ class Gateways(Gateway):
 
     def __init__(self, name: str, number: int, gateways: Mapping[HostPort, OneGateway]) -> None:
         super().__init__(name, number)
-        self.members = [Member(address, gateway) for address, gateway in gateways.items()]
+        self.members: Final = [Member(address, gateway) for address, gateway in gateways.items()]
         self._turn = 0
         self.after_fork()
         renew_after_fork(self)
@@ -164,8 +164,8 @@ class CoolDown:
     """
 
     def __init__(self) -> None:
-        self.failures = 0
-        self.until = 0.0
+        self.failures: int = 0
+        self.until: float = 0.0
         self._is_tried = False
 
     def is_over(self) -> bool:

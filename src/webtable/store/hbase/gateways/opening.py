@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.gateways.gateway import Gateway
-    from webtable.store.hbase.thrift.connection import Connection, Protocol, Transport
+    from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.hbase.workers import Workers
 
 _LOOK_SECONDS: Final = 5.0

@@ -155,15 +155,15 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         self._way = way
         self._protocol = protocol
         self.scanners: WeakSet[Any] = WeakSet()
-        self.busy = ("connecting", clock.monotonic())
+        self.busy: tuple[str, float] = ("connecting", clock.monotonic())
         super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
 
     def _refresh_thrift_client(self) -> None:
-        self.socket = self._way.socket(self.host, self.port)
-        self.transport = self._transport_class(self.socket, _BUFFER)
+        self.socket: GatewaySocket = self._way.socket(self.host, self.port)
+        self.transport: Any = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
         protocol = _PROTOCOLS[self._protocol](self.transport, decode_response=False)
-        self.client = CheckedClient(self._service, protocol, self.socket)
+        self.client: CheckedClient = CheckedClient(self._service, protocol, self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
         """Return the answer of the gateway; after any exception the connection cannot be used for another call."""

@@ -31,7 +31,7 @@ class WrongStatus(OSError):
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"HTTP {status} {reason}{_MEANING.get(status, '')}")
-        self.passes = status in _PASSING
+        self.passes: Final = status in _PASSING
         """Whether the same request may succeed later."""
 
 

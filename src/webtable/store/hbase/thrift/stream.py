@@ -52,12 +52,12 @@ class GatewaySocket:
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        self.address = (host, port)
+        self.address: Final = (host, port)
         self._tls = tls
-        self.deadline = Deadline(CONNECT_SECONDS)
+        self.deadline: Deadline = Deadline(CONNECT_SECONDS)
         self.sock: socket.socket | None = None
         self._over = False
-        self.has_answered = False
+        self.has_answered: bool = False
         """Whether anything has been received."""
         renew_after_fork(self)
 
