@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nightly import some
 from webtable._limits import ReadLimits
-from webtable._page.extract import Extract, extract, is_html, looks_like_html, plain_text
+from webtable._page.body import is_html, looks_like_html
+from webtable._page.extract import Extract, extract, plain_text
 from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
 from webtable._page.parts import SAID, Link
 from webtable.errors import InvalidArgument

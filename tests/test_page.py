@@ -95,7 +95,7 @@ def test_a_response_of_any_client_is_a_page(fetched, server):
     assert (page.content_type, page.charset) == ("text/html", "koi8-r")
     assert (page.etag, page.last_modified, page.redirect_to) == ('"abc"', MODIFIED, None)
     assert page.headers["set-cookie"] == "a=1, b=2"
-    assert page.text == "<title>Привет</title>"
+    assert page.html == "<title>Привет</title>"
     assert datetime.now(UTC) - page.fetched_at < timedelta(minutes=1)
 
 
@@ -179,7 +179,7 @@ def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
 
 
 @pytest.mark.parametrize(
-    ("html", "charset", "headers", "text"),
+    ("body", "charset", "headers", "html"),
     [
         (None, None, {}, None),
         (b"", None, {}, ""),
@@ -190,10 +190,40 @@ def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
         (b"a\xffb", "utf-8", {}, "a\ufffdb"),
     ],
 )
-def test_the_text_of_a_page_is_its_body_as_a_browser_would_read_it(html, charset, headers, text):
-    page = Page(url="https://example.com/", body=html, charset=charset, headers=headers)
+def test_the_html_of_a_page_is_its_body_as_a_browser_would_read_it(body, charset, headers, html):
+    page = Page(url="https://example.com/", body=body, charset=charset, headers=headers)
 
-    assert page.text == text
+    assert page.html == html
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "html", "text"),
+    [
+        (b"<title>T</title><script>x</script><p>One<p>two", "text/html", True, "One\ntwo"),
+        (b"<p>One", "application/xhtml+xml; charset=utf-8", True, "One"),
+        (b"<p>One", None, True, "One"),
+        (b"<p>One", "text/plain", False, "<p>One"),
+        (b'{"a": 1}', "application/json", False, '{"a": 1}'),
+        (b"%PDF-1.7 <p>One", "application/pdf", False, None),
+        (b"GIF89a\0", None, False, None),
+        (None, "text/html", False, None),
+    ],
+)
+def test_html_is_markup_and_text_is_what_people_read(body, media, html, text):
+    given = Page(url="https://example.com/", body=body, content_type=media)
+    by_header = Page(url="https://example.com/", body=body, headers={"Content-Type": media} if media else {})
+
+    for page in (given, by_header):
+        assert page.html == (body.decode() if html else None)
+        assert page.text == text
+
+
+def test_html_and_text_are_read_only():
+    page = Page(url="https://example.com/", body=b"<p>One")
+
+    for name in ("html", "text"):
+        with pytest.raises(AttributeError):
+            setattr(page, name, "x")
 
 
 def test_what_the_store_notes_is_one_value(tmp_path):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from webtable import Page
-from webtable._page.extract import filled
+from webtable._page.completion import filled
 
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
@@ -38,7 +38,8 @@ def test_what_the_headers_say_is_stored_with_the_page(site, headers):
     assert (page.content_type, page.charset, page.title) == ("text/html", "koi8-r", "Привет")
     assert (page.etag, page.last_modified) == ('"1"', MODIFIED)
     assert page.outlinks[0][:2] == (site.url("/b"), "б")
-    assert page.text == html.decode("koi8-r")
+    assert page.html == html.decode("koi8-r")
+    assert page.text == "б"
     assert list(page.headers) == list(filled(page)[0].headers)
     assert page.headers["etag"] == page.headers["ETAG"] == '"1"'
     assert site.table.validators(page.url) == {

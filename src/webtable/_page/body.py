@@ -19,6 +19,17 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DECLARED_CHARSET = re.compile(
     rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
 )
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+# What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
+# comment is matched as a whole, once: tried in all ways in which comments can be parted, 40 of them would take days.
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style"
+    rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmascript)$|[^/]+/[^/]+\+(?:json|xml)$")
+# The "binary data bytes" of the MIME Sniffing standard (section 3).
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def codec_name(charset: str | None) -> str | None:
@@ -74,6 +85,25 @@ def as_utf8(body: bytes, encoding: str) -> bytes:
         else:
             return body
     return decoded(body, encoding).encode("utf-8", "replace")
+
+
+def is_html(content_type: str | None) -> bool:
+    """Whether the media type *content_type*, with or without parameters, is HTML or XHTML."""
+    return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Whether *body*, which came without a type, begins with what browsers take for HTML."""
+    return _HTML_START.match(body[:2_048] + b" ") is not None
+
+
+def is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    if is_html(content_type) or (not content_type and looks_like_html(body)):
+        return True
+    if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
+        return False
+    start = body[:2_048]
+    return not _BINARY.search(start) or encoding_of(start, charset).startswith("utf-16")
 
 
 def digest_of(body: bytes) -> str:

@@ -16,23 +16,11 @@ from resiliparse.parse.html import HTMLParserException
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.body import as_utf8, decoded, encoding_of
+from webtable._page.body import as_utf8, decoded, encoding_of, is_html, is_text
 from webtable._page.html import Outlinks, facts_of
-from webtable._page.page import Page, with_facts
 from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
-from webtable._page.parts import SAID, Facts, Link
+from webtable._page.parts import Facts, Link
 
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-# What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
-# comment is matched as a whole, once: tried in all ways in which comments can be parted, 40 of them would take days.
-_HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style"
-    rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html)\b)",
-    re.IGNORECASE | re.DOTALL,
-)
-_TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmascript)$|[^/]+/[^/]+\+(?:json|xml)$")
-# The "binary data bytes" of the MIME Sniffing standard (section 3).
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 
@@ -117,7 +105,7 @@ def plain_text(
     >>> plain_text(b"a < b\n", "utf-8", "text/plain"), plain_text(b"%PDF-1.7", None, "application/pdf")
     ('a < b\n', None)
     """
-    if not _is_text(body, charset, content_type):
+    if not is_text(body, charset, content_type):
         return None
     if content_type and not is_html(content_type):
         return decoded(body, encoding_of(body, charset))
@@ -203,71 +191,3 @@ def _found(page: _Page, html: bytes, encoding: str) -> Extract:
 def _readable(html: bytes) -> str:
     lines = _INVISIBLE.sub("", extract_plain_text(html.decode(), list_bullets=False)).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
-
-
-def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
-    if is_html(content_type) or (not content_type and looks_like_html(body)):
-        return True
-    if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
-        return False
-    start = body[:2_048]
-    return not _BINARY.search(start) or encoding_of(start, charset).startswith("utf-16")
-
-
-def is_html(content_type: str | None) -> bool:
-    """Whether the media type *content_type*, with or without parameters, is HTML or XHTML."""
-    return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
-
-
-def is_html_page(page: Page) -> bool:
-    """Whether *page*, as it is stored, is HTML; without a type it is what was read as such."""
-    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
-
-
-def looks_like_html(body: bytes) -> bool:
-    """Whether *body*, which came without a type, begins with what browsers take for HTML."""
-    return _HTML_START.match(body[:2_048] + b" ") is not None
-
-
-def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
-    """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
-
-    These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
-    is HTML unless it is binary, and gets that type. The second value is what was found in the HTML, None if it was not
-    parsed.
-    """
-    given = page
-    page = with_facts(page)
-    # Whoever has parsed a page knows its links and its charset, also where it has no title.
-    known = page.outlinks is not None and (page.title is not None or page.charset is not None)
-    body = page.body
-    if body is None or (known and page.content_type) or not _may_be_html(body, page.charset, page.content_type):
-        return page, None
-    if not page.content_type:
-        # What is treated as HTML has that type in every answer.
-        page = msgspec.structs.replace(page, content_type="text/html")
-    if known:
-        return page, None
-    found = extract(body, page.url, page.charset, limits)
-    page = msgspec.structs.replace(
-        page,
-        **_said(given, found.facts, page),
-        outlinks=found.outlinks if page.outlinks is None else page.outlinks,
-        charset=page.charset or found.charset,
-    )
-    return page, found
-
-
-def _said(given: Page, facts: Facts, page: Page) -> dict[str, str | None]:
-    """Return what a page says of itself: what was *given*, or the *facts* of its HTML, or what *page* has of headers.
-
-    Crawlers do what both say.
-    """
-    told = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
-    order = ((getattr(one, name) for one in (given, told, page)) for name in SAID)
-    said = (next((value for value in values if value is not None), None) for values in order)
-    return dict(zip(SAID, said, strict=True))
-
-
-def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:
-    return is_html(content_type) or (content_type is None and _is_text(body, charset, None))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from webtable._clock import clock
-from webtable._page.body import codec_name, decoded, encoding_of
+from webtable._page.body import codec_name, decoded, encoding_of, is_html, is_text
 from webtable._page.headers import (
     REDIRECTS,
     Headers,
@@ -161,12 +161,29 @@ class Page(
         )
 
     @property
-    def text(self) -> str | None:
-        """The body as text, in the charset that a browser would choose; None if the page has no body here.
+    def html(self) -> str | None:
+        """The markup of an HTML or XHTML page, for a parser; None for another type, and without a body.
 
-        Bytes that cannot be read in that charset become U+FFFD, the replacement character.
+        It is `body` decoded by the charset that a browser would choose; what cannot be read is U+FFFD. A body without a
+        type is HTML unless it is binary. For the words that people see there is `text`.
         """
-        return None if self.body is None else decoded(self.body, encoding_of(self.body, charset_of(self)))
+        body, media = self.body, media_of(self)
+        if body is None or not (is_html(media) or (not media and is_text(body, charset_of(self), None))):
+            return None
+        return decoded(body, encoding_of(body, charset_of(self)))
+
+    @property
+    def text(self) -> str | None:
+        """The readable text, as `search` and `diff` have it; None for a binary type, and without a body.
+
+        HTML gives a line for each block, without scripts, styles and form fields; it is parsed each time, and is None
+        where it is over 16 MiB or takes too long. Other text, also JSON and XML, is `body` decoded.
+        """
+        if self.body is None:
+            return None
+        from webtable._page.extract import plain_text  # it imports parsers, which whoever reads no text does without
+
+        return plain_text(self.body, charset_of(self), media_of(self))
 
     def _repr_html_(self) -> str:
         return self._shown().html()
@@ -224,6 +241,11 @@ def charset_of(page: Page) -> str | None:
     Versions from the history have no `charset` of their own.
     """
     return page.charset or media_type(page.headers.get("content-type"))[1]
+
+
+def media_of(page: Page) -> str | None:
+    """Return the `content_type` of *page*, or else the one that its header names."""
+    return page.content_type or media_type(page.headers.get("content-type"))[0]
 
 
 def with_facts(page: Page) -> Page:

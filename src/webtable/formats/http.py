@@ -12,7 +12,7 @@ import zstandard
 from fastwarc.stream_io import BrotliReader
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.extract import looks_like_html
+from webtable._page.body import looks_like_html
 from webtable._page.headers import Headers
 from webtable.formats.base import Damaged, OverLimit
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.extract import filled
+from webtable._page.completion import filled
 from webtable._page.page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.base import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.extract import looks_like_html
+from webtable._page.body import looks_like_html
 from webtable._page.headers import Headers, media_type
 from webtable._page.page import Page, attributes
 from webtable.errors import InvalidURL

@@ -6,7 +6,7 @@ import heapq
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable._page.extract import is_html_page
+from webtable._page.completion import is_html_page
 from webtable._shown.sizes import class_bounds, class_name, size_class
 from webtable.reports.section import Found
 from webtable.repository.page_counts import GroupCounts, PageCounts, grouping

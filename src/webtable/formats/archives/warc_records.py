@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._page.body import algorithm_of
-from webtable._page.extract import filled
+from webtable._page.completion import filled
 from webtable._page.headers import media_type
 from webtable._page.page import Page, values_of
 from webtable._page.parts import SAID

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from webtable._page.extract import is_html_page
+from webtable._page.completion import is_html_page
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.arguments import MAX_TITLE

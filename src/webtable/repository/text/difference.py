@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from webtable._page.body import digest_like
-from webtable._page.extract import extract, is_html
+from webtable._page.body import digest_like, is_html
+from webtable._page.extract import extract
 from webtable._page.headers import Headers
 from webtable._page.page import Page, charset_of
 from webtable._page.parts import Link
@@ -15,7 +15,6 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, side_by_side, unified
-from webtable.repository.text.matching import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -183,7 +182,7 @@ def _has_digest_of(old: Page, new: Page) -> bool:
 def _lines_of(page: Page) -> list[str] | None:
     if page.body is None:
         return []
-    text = text_of(page)
+    text = page.text
     return None if text is None else [line.rstrip() for line in text.splitlines()]
 
 

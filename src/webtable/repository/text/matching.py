@@ -10,8 +10,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
-from webtable._page.extract import plain_text
-from webtable._page.page import Page, charset_of
+from webtable._page.page import Page
 from webtable._shown import Shown, ShowsItself
 from webtable._shown.text import plural
 from webtable._threads import Task, Threads
@@ -96,24 +95,19 @@ class Matcher:
     def hit(self, page: Page) -> Hit | None:
         """Return what was found in *page*, None where one of the words is missing.
 
-        >>> from webtable._page.page import Page, charset_of
+        >>> from webtable import Page
         >>> page = Page(url="https://example.com/", title="A table", body=b"<p>of the web", content_type="text/html")
         >>> found = Matcher(Words.of("WEB table")).hit(page)
         >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
         ('A [table]', 'of the [web]', 2)
         """
         title = page.title or "" if self.in_ != "body" else ""
-        body = " ".join((text_of(page) or "").split()) if self.in_ != "title" else ""
+        body = " ".join((page.text or "").split()) if self.in_ != "title" else ""
         in_title, in_body = self.words.in_texts(title, body)
         if not (in_title or in_body):
             return None
         marked = Excerpt(page.title, tuple(in_title)) if page.title is not None else None
         return Hit(page, marked, excerpts(body, in_body), len(in_title) + len(in_body))
-
-
-def text_of(page: Page) -> str | None:
-    """Return what can be read of the body of *page*, None where it has no body here or one that is no text."""
-    return None if page.body is None else plain_text(page.body, charset_of(page), page.content_type)
 
 
 @dataclass(frozen=True, slots=True)

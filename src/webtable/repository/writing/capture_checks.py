@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
-from webtable._page.extract import filled
+from webtable._page.completion import filled
 from webtable._page.headers import Headers
 from webtable._page.page import Page
 from webtable._page.parts import Link
