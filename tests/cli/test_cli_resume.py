@@ -172,7 +172,7 @@ class TestTheJournal:
         file = tmp_path / "journal"
         file.write_bytes(content)
 
-        with pytest.raises(InvalidArgument, match=r"not what an earlier run has kept: .*; without it all is looked at"):
+        with pytest.raises(InvalidArgument, match=r"not a valid journal: .*; remove it to start"):
             IngestJournal(file, "")
 
         assert file.read_bytes() == content

@@ -86,4 +86,4 @@ def test_a_file_of_another_question_is_named(run: Run, interrupted, walk):
     other = run("verify", "example.com", "--resume")
 
     assert other.code == 2
-    assert "webtable.db.verify: this is how far another run has come (verify pages: all pages)" in other.err
+    assert "webtable.db.verify: this is the journal of another run (verify pages: all pages)" in other.err

@@ -18,7 +18,7 @@ from store_differences import with_thrift1
 from webtable import Link, Page, PageOutcome, Salt
 from webtable._checksums import place, with_checksum
 from webtable._clock import milliseconds
-from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
+from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, LayoutMismatch
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
 
@@ -356,40 +356,63 @@ def test_content_that_the_target_would_drop_is_refused_before_anything_is_writte
         assert not list(target.pages(full_scan=True))
 
 
-def test_a_copy_goes_on_behind_the_token_where_it_was_ended(tables):
+def test_a_copy_goes_on_from_its_journal_where_it_was_interrupted(tables, tmp_path):
     source, make = tables
     live(source, random.Random(2), 60, NOW - timedelta(days=3))
-    tokens = []
+    journal, interrupted = tmp_path / "copy", []
 
     def end(copied):
-        tokens.append(copied.token)
+        interrupted.append(copied.resumed)
         raise KeyboardInterrupt
 
     with make() as target:
         for _ in range(100):
-            after = tokens[-1] if tokens else None
             try:
-                done = source.copy_to(target, after=after, rate=10_000, on_copied=end)
+                done = source.copy_to(target, resume=journal, rate=10_000, on_copied=end)
             except KeyboardInterrupt:
+                assert journal.stat().st_size
                 continue
             break
 
-        assert done.token is None
-        assert len(tokens) > 1
+        assert done.resumed
+        assert interrupted == [False, *[True] * (len(interrupted) - 1)]
+        assert len(interrupted) > 1
+        assert not journal.exists()
         assert everything(target) == everything(source)
 
 
-def test_a_token_of_something_else_is_refused(plain_tables):
+def test_a_copy_into_a_target_that_was_created_again_starts_at_the_beginning(plain_tables, tmp_path):
     source, make = plain_tables
-    with make() as target, pytest.raises(InvalidToken, match="no token of a copy"):
-        source.copy_to(target, after="pages-00-12345678")
+    live(source, random.Random(2), 20, NOW - timedelta(days=3))
+    journal = tmp_path / "copy"
+    with make() as target:
+        with pytest.raises(ZeroDivisionError):
+            source.copy_to(target, resume=journal, on_copied=lambda _: 1 // 0)
+        reached = journal.read_text()
+        for page in list(target.pages(full_scan=True)):
+            target.delete(page.url)
+        target.compact()
+
+        done = source.copy_to(target, resume=journal)
+
+        assert "pages" in reached
+        assert not done.resumed
+        assert list(target.pages(full_scan=True)) == list(source.pages(full_scan=True))
+
+
+def test_the_journal_of_a_copy_to_another_target_is_refused(plain_tables, tmp_path):
+    source, make = plain_tables
+    journal = tmp_path / "copy"
+    journal.write_text('{"job": "copy to another", "at": "2026-01-01T00:00:00Z", "found": {}}')
+    with make() as target, pytest.raises(InvalidArgument, match=r"journal of another run \(copy to another\)"):
+        source.copy_to(target, resume=journal)
 
 
 def test_a_table_is_not_copied_into_itself(new_url):
     url = new_url()
     with webtable.open(url, create=True, indexes=[]) as source, webtable.open(url) as same:
         for target in (source, same):
-            with pytest.raises(InvalidArgument, match="is the table that is copied"):
+            with pytest.raises(InvalidArgument, match="is the source itself"):
                 source.copy_to(target)
 
 

@@ -177,9 +177,9 @@ def test_what_another_question_has_kept_is_refused_and_stays(table, tmp_path):
     kept = file.read_bytes()
 
     for other in (count, compare, repair):
-        with pytest.raises(InvalidArgument, match="how far another run has come"):
+        with pytest.raises(InvalidArgument, match="the journal of another run"):
             other(table, resume=file)
-    with pytest.raises(InvalidArgument, match="how far another run has come"):
+    with pytest.raises(InvalidArgument, match="the journal of another run"):
         table.verify("example.com", resume=file)
 
     assert file.read_bytes() == kept
@@ -192,7 +192,7 @@ def test_a_file_of_anything_else_is_refused_and_stays(table, tmp_path, content):
     file = tmp_path / "found"
     file.write_bytes(content)
 
-    with pytest.raises(InvalidArgument, match="this is not what an earlier run has kept"):
+    with pytest.raises(InvalidArgument, match="this is not a valid journal"):
         verify(table, resume=file)
 
     assert file.read_bytes() == content
@@ -206,7 +206,7 @@ def test_what_was_found_that_cannot_be_read_is_refused(table, tmp_path):
     kept["found"]["pages"] = "many"
     file.write_text(json.dumps(kept))
 
-    with pytest.raises(InvalidArgument, match="this is not what an earlier run has kept"):
+    with pytest.raises(InvalidArgument, match="this is not a valid journal"):
         verify(table, resume=file)
 
 

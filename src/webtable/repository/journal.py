@@ -1,4 +1,4 @@
-"""How far a job has come and what it has found, in a file from which another run goes on."""
+"""The journal of a job: a file with its progress and its findings, from which another run goes on."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 State = TypeVar("State", bound=msgspec.Struct)
 
 SAVE_SECONDS: Final = 10.0
-"""How often a walk over a table keeps how far it has come, at most: what it has looked at since is looked at again."""
+"""How often a walk over a table saves its progress, at most; rows read since then are read again."""
 SHARE: Final = 20
-"""Of so many parts of its time a run spends one on keeping what it has found, which may be much, at most."""
+"""A run spends at most one part in this many of its time on saving its findings, which may be large."""
 
 
 class Walked(msgspec.Struct):
-    """What a walk has found in the rows up to the one with the key `position`: pages and damaged rows."""
+    """The findings of a walk in the rows up to the key `position`: the numbers of pages and damaged rows."""
 
     position: bytes = b""
     pages: int = 0
     damaged: int = 0
     examples: list[tuple[bytes, str | None, str]] = []
-    """The key, the URL and the reason of each damaged row that is kept."""
+    """The key, the URL and the reason of the first damaged rows."""
 
     def damaged_rows(self) -> list[DamagedRow]:
-        """Return `examples` as they were met."""
+        """Return `examples` as errors."""
         return [DamagedRow(*example) for example in self.examples]
 
     def add_examples(self, rows: Iterable[DamagedRow]) -> None:
-        """Keep the damaged *rows*."""
+        """Add the damaged *rows* to `examples`."""
         self.examples += [(one.row, one.url, one.reason) for one in rows]
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What the file has: JSON, so that it can be read."""
+    """The content of the file, as JSON, so that people can read it."""
 
     job: str
     at: datetime
@@ -55,10 +55,10 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Journal(Generic[State]):
-    """What a *job* has found so far, of the class *kind*, in the file *path*; with None it is not kept.
+    """The findings of a *job*, a value of the class *kind*, in the file *path*; with None they are not saved.
 
-    *job* says what is done with which table. It is due to be kept again after *seconds*. Two runs at once are right
-    where each goes on from what it has itself; where that is not so, the journal is for one run `alone` at a time.
+    *job* names the work and the table. Findings are due to be saved again after *seconds*. Concurrent runs may share a
+    journal if each goes on from its own findings; otherwise it must be held by one run `alone`.
     """
 
     def __init__(
@@ -72,22 +72,22 @@ class Journal(Generic[State]):
         self._held: IO[bytes] | None = None
 
     def alone(self, command: str) -> Self:
-        """Hold the journal until it is closed, and return it.
+        """Lock the journal until it is closed, and return it.
 
-        Raises `InvalidArgument` where another run of *command* holds it, `OSError` where it cannot be written.
+        Raises `InvalidArgument` if another run of *command* has locked it, `OSError` if it cannot be written.
         """
         if self._path is not None:
             self._held = _held(self._path)
-            # Each time that it is kept another file comes to this path, which is held before it gets there.
+            # Each save moves a new file to this path, which is locked before it is moved.
             if self._held is None or not samestat(os.fstat(self._held.fileno()), self._path.stat()):
                 self.close()
-                raise InvalidArgument(f"{self._path}: another {command} uses this journal; wait for its end")
+                raise InvalidArgument(f"{self._path}: another {command} uses this journal; wait until it ends")
         return self
 
     def begun(self) -> State | None:
-        """Return what an earlier run has kept; None where there is nothing.
+        """Return the findings that an earlier run has saved, or None.
 
-        Raises `InvalidArgument` for a file of another job, or of anything else, and `OSError`.
+        Raises `InvalidArgument` for the journal of another job, or a file that is not a journal, and `OSError`.
         """
         try:
             written = b"" if self._path is None else self._path.read_bytes()
@@ -101,19 +101,19 @@ class Journal(Generic[State]):
                 return msgspec.json.decode(kept.found, type=self._kind)
         except msgspec.MsgspecError as exc:
             raise InvalidArgument(
-                f"{self._path}: this is not what an earlier run has kept: {exc}; without it all is looked at once more"
+                f"{self._path}: this is not a valid journal: {exc}; remove it to start from the beginning"
             ) from exc
         raise InvalidArgument(
-            f"{self._path}: this is how far another run has come ({kept.job}), not {self._job}; "
-            "let that go on, or remove the file"
+            f"{self._path}: this is the journal of another run ({kept.job}), not of: {self._job}; "
+            "let that run go on, or remove the file"
         )
 
     def is_due(self) -> bool:
-        """Whether what was found is to be kept again."""
+        """Whether the findings should be saved now."""
         return self._path is not None and clock.monotonic() >= self._next
 
     def keep(self, found: State) -> None:
-        """Keep what was *found*; a run that is killed meanwhile leaves what it had kept before. Raises `OSError`."""
+        """Save what was *found*; if the process is killed meanwhile, the last save stays. Raises `OSError`."""
         if self._path is None:
             return
         began = clock.monotonic()
@@ -122,18 +122,18 @@ class Journal(Generic[State]):
             part.write_bytes(msgspec.json.encode(kept))
             following = None if self._held is None else _held(part)
         if following is not None:
-            self._release()  # not `close`, in which a journal of another class keeps what it has
+            self._release()  # not `close`, in which a subclass saves
             self._held = following
         ended = clock.monotonic()
         self._next = ended + max(self._seconds, (ended - began) * SHARE)
 
     def end(self) -> None:
-        """Remove the file: the job is at its end."""
+        """Remove the file: the job is done."""
         if self._path is not None and self._path.is_file():
             self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let another run use it."""
+        """Unlock it for other runs."""
         self._release()
 
     def _release(self) -> None:
@@ -151,9 +151,9 @@ class Journal(Generic[State]):
 
 
 def _held(path: Path) -> IO[bytes] | None:
-    """Return the file at *path*, which is made if it is not there, held for this process; None where another holds it.
+    """Return the file at *path*, created if missing, locked for this process; None if another has locked it.
 
-    Raises `OSError` where it cannot be written.
+    Raises `OSError` if it cannot be written.
     """
     file = open(path, "ab", opener=own_file)  # noqa: SIM115 - open for as long as the journal
     try:

@@ -815,26 +815,28 @@ class WebTable(ShowsItself):
         self,
         target: WebTable,
         *,
-        after: str | None = None,
+        resume: str | PathLike[str] | None = None,
         rate: float | None = None,
         on_copied: Callable[[Copied], object] | None = None,
     ) -> Copied:
         """Copy every page into *target*, with all its versions, dates, links and counts of changes, and every delete.
 
-        The tables may be laid out in different ways and be in different stores; `webtable.copy_target` opens or creates
-        one. What is there already is left alone, so it may be done again, by several at once, and beside writers of
-        either table: what is written meanwhile is copied by the next call. Where *target* has captures of its own of a
-        page, each takes its place beside them. The links are counted by its `refresh_links`.
+        The tables may have different layouts and be in different stores; `webtable.copy_target` opens or creates one.
+        Pages that *target* has already are skipped, so a copy may be repeated, concurrently too, and while others write
+        to either table: pages written meanwhile are copied by the next call. If *target* has other captures of a page,
+        it keeps them. Its links are counted by `refresh_links`.
 
-        *on_copied* is told again and again what is copied so far; what it raises ends the copy, and with the token of
-        that, as *after*, another call goes on there. At most *rate* pages a second are looked at. What is damaged here
-        is left out and counted.
-        Raises `ExpiredCapture`, before anything is written, where *target* would drop content by its time to live,
-        `InvalidArgument` where both are one table, `InvalidToken`, and `StoreUnavailable`.
+        *resume* names a journal, a file that keeps the progress: after an interruption a call with the same journal
+        goes on from there, and `resumed` is True in its result. *on_copied* is called from time to time with the
+        progress; an exception that it raises ends the copy. At most *rate* pages are compared per second. Damaged pages
+        are skipped and counted.
+        Raises `ExpiredCapture`, before anything is written, if *target* would drop content because of its time to live,
+        `InvalidArgument` if both are the same table or the journal is that of another target or in use, `OSError` if
+        it cannot be written, and `StoreUnavailable`.
         """
         from webtable.repository.copying.copy import copy
 
-        return copy(self._frame, target._frame, after, rate, on_copied)
+        return copy(self._frame, target._frame, resume, rate, on_copied)
 
     def check_copy(self, target: WebTable, *, full: bool = False, on_progress: Progress | None = None) -> CopyCheck:
         """Return how *target* differs from this table, which was copied into it, without changing anything.

@@ -91,15 +91,14 @@ def copy(
 
     What is damaged in SRC is left out and named; the exit code is 1 then, and where the comparison finds a difference.
     """
-    from webtable.cli.copying.run import CopyRun, Tokens
+    from webtable.cli.copying.run import CopyRun
     from webtable.cli.terminal.progress import shown_progress
-    from webtable.repository.copying.tables import Pace
-    from webtable.repository.journal import Journal
+    from webtable.repository.copying.tables import RateLimit
 
     given = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
     )
-    Pace(rate)  # before a target is made that nobody wants
+    RateLimit(rate)  # checked before a target is created
     own = session(ctx).indexes
     there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
@@ -107,11 +106,8 @@ def copy(
         webtable.open(there.store) as table,
         webtable.copy_target(table, here.store, regions=regions, **given) as other,
     ):
-        run = CopyRun(rate, follow)
-        path = beside(here.store, "copy") if resume else None
-        journal = Journal(path, "copy", Tokens, seconds=0).alone("copy")
-        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)), journal:
-            run.journal = journal
+        run = CopyRun(rate, follow, beside(here.store, "copy") if resume else None)
+        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)
             if run.ended_by is None:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)

@@ -1,20 +1,17 @@
-"""The run of `copy`: passes over the source, until one has come to its end and nobody wants another."""
+"""The run of `copy`: passes over the source, one after another, until they are complete or interrupted."""
 
 from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.repository import Copied, CopyCheck
-from webtable.repository.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,46 +23,34 @@ PAUSE = 1.0
 """How many seconds a copy that follows waits between two passes."""
 
 
-class Tokens(msgspec.Struct):
-    """Up to which place of each source all is copied, which a journal keeps."""
-
-    of: dict[str, str] = {}
-
-
 @dataclass
 class CopyRun:
-    """What was copied, in how many passes, and why it ended; *follow* for passes until a signal comes."""
+    """What was copied, in how many passes, and why it ended; with *follow* it makes passes until a signal comes."""
 
     rate: float | None = None
     follow: bool = False
-    journal: Journal[Tokens] = field(default_factory=lambda: Journal(None, "copy", Tokens))
+    journal: Path | None = None
     passes: int = 0
     written: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("pages", "versions", "bytes", "deleted"), 0))
     last: Copied | None = None
-    """What the last pass has done: it has looked at all."""
+    """The result of the last pass."""
     check: CopyCheck | None = None
     ended_by: signal.Signals | None = None
-    """What has ended it before its end."""
+    """The signal that has interrupted it."""
     now: str = ""
-    """What it does now, for a progress bar."""
+    """Its present state, for a progress bar."""
     started: float = field(default_factory=lambda: clock.monotonic())
     _asked: signal.Signals | None = None
-    _tokens: Tokens = field(default_factory=Tokens)
 
     @property
     def seconds(self) -> float:
-        """How long it runs already."""
+        """How long it has run."""
         return max(clock.monotonic() - self.started, 1e-6)
 
     def run(self, source: WebTable, target: WebTable) -> None:
-        """Copy, with a pass over all behind one that went on in the middle, or behind those that have followed."""
-        self._tokens = self.journal.begun() or Tokens()
-        token = self._tokens.of.get(source.name)
-        if token is not None and next(iter(target.pages(full_scan=True, limit=1, order="storage")), None) is None:
-            token = None  # the target was made anew
+        """Copy in one pass; after a resumed pass, or after following, make another pass over everything."""
         try:
-            self._pass(source, target, token)
-            if token is not None:
+            if self._pass(source, target).resumed:
                 self._pass(source, target)
             while self.follow and not self._asked:
                 self._pause()
@@ -76,49 +61,38 @@ class CopyRun:
             self.ended_by = self._asked or signal.SIGINT
 
     def conclude(self, source: WebTable, target: WebTable, *, refresh: bool, verify: str) -> None:
-        """Count the links of the target and compare both, where that is wanted and nothing has ended it."""
+        """Count the links of the target, and compare both tables, as requested."""
         try:
             if refresh and {"link", "host"} & target.index_states().keys():
-                target.refresh_links(on_progress=self._told("counting links"))
+                target.refresh_links(on_progress=self._progress("counting links"))
             if verify != "none":
-                self.check = source.check_copy(target, full=verify == "full", on_progress=self._told("comparing"))
+                self.check = source.check_copy(target, full=verify == "full", on_progress=self._progress("comparing"))
         except KeyboardInterrupt:
             self.ended_by = self._asked or signal.SIGINT
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
-        """Let Ctrl-C, SIGTERM and SIGHUP end it behind what is being stored, and the second one at once."""
+        """Let Ctrl-C, SIGTERM and SIGHUP end it after the pages that are being stored, and a second one at once."""
         return handling_interrupts(self._interrupt)
 
     def _interrupt(self, number: signal.Signals) -> None:
         if self._asked and not self.follow:
             raise KeyboardInterrupt
-        # The second one ends the last pass of a copy that follows in the same good order as the first ends another.
+        # With --follow the first signal begins the last pass, and the second one ends it after the present pages.
         self.follow = self.follow and not self._asked
         self._asked = number
 
-    def _pass(self, source: WebTable, target: WebTable, token: str | None = None) -> None:
+    def _pass(self, source: WebTable, target: WebTable) -> Copied:
         self.passes += 1
-        done = source.copy_to(target, after=token, rate=self.rate, on_copied=partial(self._take, source))
+        done = source.copy_to(target, resume=self.journal, rate=self.rate, on_copied=self._take)
         self._take_last(done)
-        self._keep(source, done)
+        return done
 
-    def _take(self, source: WebTable, copied: Copied) -> None:
+    def _take(self, copied: Copied) -> None:
         self._show(copied)
         self.last = copied
-        is_asked = self._asked and not self.follow
-        if is_asked or self.journal.is_due():
-            self._keep(source, copied)
-        if is_asked:
+        if self._asked and not self.follow:
             self._take_last(copied)
             raise KeyboardInterrupt
-
-    def _keep(self, source: WebTable, copied: Copied) -> None:
-        """Keep up to where all of *source* is copied; forget it where nothing is left."""
-        if copied.token is None:
-            self._tokens.of.pop(source.name, None)
-        else:
-            self._tokens.of[source.name] = copied.token
-        self.journal.keep(self._tokens)
 
     def _take_last(self, copied: Copied) -> None:
         self.last = copied
@@ -133,13 +107,13 @@ class CopyRun:
             f"{size_text(size / self.seconds)}/s"
         )
 
-    def _told(self, what: str) -> Callable[[int], None]:
-        def told(count: int) -> None:
+    def _progress(self, what: str) -> Callable[[int], None]:
+        def show(count: int) -> None:
             self.now = f"{what}: {count:,}"
             if self._asked and not self.follow:
                 raise KeyboardInterrupt
 
-        return told
+        return show
 
     def _pause(self) -> None:
         end = clock.monotonic() + PAUSE

@@ -1,1 +1,1 @@
-"""What is stored in one web table, brought into another one with other keys and cells, and compared with it."""
+"""Copies of a web table into another one, with other keys and cells, and the comparison of both."""

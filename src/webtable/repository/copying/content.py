@@ -1,4 +1,4 @@
-"""Rows of the source as pages with all their versions, made cells of the target."""
+"""The content of rows of the source, all versions of pages, converted to cells of the target."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.copying.tables import Sides
+    from webtable.repository.copying.tables import TablePair
     from webtable.repository.stored.page_state import Version
     from webtable.store import Cell, NewCell, Row
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The versions of a page that can be read, newest first, as they are stored, and as they are; the rest is damaged.
+    """The readable versions of a page, newest first, as they are stored, and errors for the others.
 
-    `links` are those of each version, by its date.
+    `links` has the links of each version, by its date.
     """
 
     packed: list[PackedVersion]
@@ -37,7 +37,7 @@ class Content:
 
     @property
     def bytes(self) -> int:
-        """How many bytes the bodies and links take as they are stored."""
+        """The bytes of the bodies and links, as they are stored."""
         return sum(len(value) for one in self.packed for value in (one.body, one.links) if value is not None)
 
     def page(self, page: Page) -> Page:
@@ -47,16 +47,16 @@ class Content:
 
 
 class ContentReader:
-    """Reads what is to be copied of rows of the source: each body is compared with its checksum and its digest."""
+    """Reads the content of rows of the source, and compares each body with its checksum and its digest."""
 
-    def __init__(self, sides: Sides) -> None:
-        self._source = sides.source.codec
-        self._target = sides.target.codec
-        self._repacks = sides.source.layout.compression != sides.target.layout.compression
-        self._compress = sides.target.layout.compression != "none"
+    def __init__(self, tables: TablePair) -> None:
+        self._source = tables.source.codec
+        self._target = tables.target.codec
+        self._repacks = tables.source.layout.compression != tables.target.layout.compression
+        self._compress = tables.target.layout.compression != "none"
 
     def content(self, row: Row, versions: Sequence[Version]) -> Content:
-        """Return the content of *row* in those of its *versions* that are to be copied."""
+        """Return the content of *row* in these *versions*, which are to be copied."""
         found = Content([], {}, [])
         wanted = {milliseconds(version.at) for version in versions}
         names = self._source.columns
@@ -77,7 +77,7 @@ class ContentReader:
             yield from self._target.copied_cells(row, version)
 
     def captures(self, row: Row, content: Content, page: Page) -> list[Page]:
-        """Return the captures that *content* and the *page* of *row* are made of, oldest first, as a crawl put them."""
+        """Return *content* and the *page* of *row* as captures, oldest first, as a crawler has put them."""
         source, names = self._source, self._source.columns
         cells = {cell.timestamp: cell for cell in row.cells[names.capture]} if content.packed else {}
         bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
@@ -98,7 +98,7 @@ class ContentReader:
     def _add(self, found: Content, row: Row, cell: Cell, body: Cell | None, links: Cell | None) -> None:
         version = self._source.capture(row, cell)
         capture = version.capture
-        # One of the same millisecond may have left a body or links that are not its own.
+        # Another capture of the same millisecond may have left its body or links.
         unpacked = None if body is None or capture.digest is None else self._body(row, body, version)
         known = None if links is None or not capture.has_links else self._source.links(row, links)
         packed = None if unpacked is None or body is None else self._packed(body.value, unpacked)
@@ -108,7 +108,7 @@ class ContentReader:
             found.links[cell.timestamp] = known
 
     def _packed(self, stored: bytes, unpacked: bytes | None = None) -> bytes:
-        """Return a *stored* body or list of links as the target has it: unchanged, where both compress alike."""
+        """Return a *stored* body or list of links as the target stores it: unchanged, if both compress the same way."""
         if not self._repacks:
             return stored
         (packed,) = pack([self._source.unpacked(stored) if unpacked is None else unpacked], compress=self._compress)

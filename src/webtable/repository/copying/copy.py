@@ -1,19 +1,22 @@
-"""A copy of a web table, from its beginning or from where one has ended: first its pages, then who links to them."""
+"""The copy of a web table, from the beginning or from where a call was interrupted: first pages, then inlinks."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from webtable._clock import now_in_milliseconds, possible_moment
 from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument
-from webtable.repository.copying.counts import LINKS, PAGES, Copied, Counts, place_of, token_of
+from webtable.repository.copying.counts import Copied, Counts
 from webtable.repository.copying.pages import PageCopier
-from webtable.repository.copying.tables import ROWS_AT_ONCE, Pace, Sides, behind
+from webtable.repository.copying.tables import ROWS_AT_ONCE, RateLimit, TablePair, rows_after
 from webtable.repository.derived.inlinks import PAST
 from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.journal import Journal
 from webtable.repository.stored.cells import NARROW, PIECE, written
 from webtable.rowkey import KeyRange
 from webtable.store import Cell, Delete, NewCell, Put, TimeRange
@@ -22,44 +25,86 @@ from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from os import PathLike
 
     from webtable.repository.frame import Frame
+
+
+class CopyPlace(msgspec.Struct, frozen=True):
+    """A place in a copy: everything up to `row` in this step, and in the steps before it, is copied."""
+
+    step: Literal["pages", "inlinks"] = "pages"
+    row: bytes = b""
+
+
+class CopyPlaces(msgspec.Struct):
+    """The places that the copies into a table have reached, by the name of the source: the content of a journal."""
+
+    of: dict[str, CopyPlace] = {}
 
 
 def copy(
     source: Frame,
     target: Frame,
-    after: str | None,
+    resume: str | PathLike[str] | None,
     rate: float | None,
     on_copied: Callable[[Copied], object] | None,
 ) -> Copied:
-    """Return what `WebTable.copy_to` does."""
-    step, row = place_of(after)
-    pace, sides, counts = Pace(rate), Sides(source, target), Counts()
+    """Do what `WebTable.copy_to` promises."""
+    limit, tables, counts = RateLimit(rate), TablePair(source, target), Counts()
     check_apart(source, target)
     check_kept(source, target.layouts.recent().ttl, target.name)
+    with Journal(resume, f"copy to {target.name}", CopyPlaces, seconds=0).alone("copy") as journal:
+        places = journal.begun() or CopyPlaces()
+        began = places.of.get(source.name, CopyPlace())
+        if began.row and _has_no_pages(target):
+            began = CopyPlace()  # the target was created again
+        counts.resumed = bool(began.row)
+        try:
+            for place in _copied(tables, counts, began, limit):
+                places.of[source.name] = place
+                if journal.is_due():
+                    journal.keep(places)
+                if on_copied is not None:
+                    on_copied(counts.copied())
+        except BaseException:
+            _save(journal, places)
+            raise
+        places.of.pop(source.name, None)
+        _save(journal, places)
+    return counts.copied()
 
-    def told(step: str, row: bytes) -> None:
-        if on_copied is not None:
-            on_copied(counts.copied(token_of(step, row)))
 
-    keep_inlinks = sides.keep_inlinks
-    if step == PAGES:
-        with closing(PageCopier(sides, counts, with_inlinks=not keep_inlinks)) as pages:
-            for last in pages.run(row, pace):
-                told(PAGES, last)
+def _save(journal: Journal[CopyPlaces], places: CopyPlaces) -> None:
+    if places.of:
+        journal.keep(places)
+    else:
+        journal.end()
+
+
+def _copied(tables: TablePair, counts: Counts, began: CopyPlace, limit: RateLimit) -> Iterator[CopyPlace]:
+    """Copy everything after the place *began*, and yield the places reached."""
+    keep_inlinks, row = tables.keep_inlinks, began.row
+    if began.step == "pages":
+        with closing(PageCopier(tables, counts, with_inlinks=not keep_inlinks)) as pages:
+            for last in pages.run(row, limit):
+                yield CopyPlace("pages", last)
         row = b""
     if keep_inlinks:
-        for last in InlinkCopier(sides, counts).run(row, pace):
-            told(LINKS, last)
-    return counts.copied(None)
+        for last in InlinkCopier(tables, counts).run(row, limit):
+            yield CopyPlace("inlinks", last)
+
+
+def _has_no_pages(target: Frame) -> bool:
+    wanted = Wanted([target.codec.columns.page], keys_only=True)
+    return next(target.store.scan(target.table, [KeyRange()], wanted, limit=1), None) is None
 
 
 def check_apart(source: Frame, target: Frame) -> None:
-    """Raise `InvalidArgument` where both are one table."""
+    """Raise `InvalidArgument` if both are the same table."""
     same_store = source.store is target.store or _place(source.store.name) == _place(target.store.name)
     if same_store and source.table == target.table:
-        raise InvalidArgument(f"target={target.name!r} is the table that is copied: name another one")
+        raise InvalidArgument(f"target={target.name!r} is the source itself: name another table")
 
 
 def _place(name: str) -> str:
@@ -68,9 +113,9 @@ def _place(name: str) -> str:
 
 
 def check_kept(source: Frame, ttl: int | None, name: str) -> None:
-    """Raise `ExpiredCapture` where the table *name*, which keeps content *ttl* seconds, would drop some of *source*.
+    """Raise `ExpiredCapture` if the table *name*, which keeps content *ttl* seconds, would drop content of *source*.
 
-    What is about to expire in the source as well is none.
+    Content that is about to expire in the source as well does not count.
     """
     kept = source.layouts.recent().ttl
     if ttl is None or (kept is not None and kept <= ttl):
@@ -81,14 +126,17 @@ def check_kept(source: Frame, ttl: int | None, name: str) -> None:
     if old is not None:
         at = possible_moment(old.cells[column][0].timestamp)
         raise ExpiredCapture(
-            f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} is past the "
-            f"{ttl / 86_400:g} days for which {name} keeps content: have it keep that longer (webtable copy --ttl none "
-            "for a new table, else webtable alter --ttl none). Nothing was written"
+            f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} is older than "
+            f"the {ttl / 86_400:g} days for which {name} keeps content: let it keep content longer (webtable copy "
+            "--ttl none for a new table, else webtable alter --ttl none). Nothing was written"
         )
 
 
 class RowInlinks(NamedTuple):
-    """The inlinks of a row in the source and in the target, by their qualifiers; `are_all` where there are no more."""
+    """Inlinks of a row in the source (`there`) and in the target (`here`), by qualifier.
+
+    `are_all` is False if the row may have more.
+    """
 
     row: bytes
     target_row: bytes
@@ -97,28 +145,28 @@ class RowInlinks(NamedTuple):
     are_all: bool
 
 
-class BothInlinks:
-    """Reads the inlinks of two tables beside each other; the target's have values where it is asked *with_values*."""
+class InlinkPairs:
+    """Reads the inlinks of two tables side by side; those of the target have values only *with_values*."""
 
-    def __init__(self, sides: Sides, *, with_values: bool = False) -> None:
-        self._sides = sides
+    def __init__(self, tables: TablePair, *, with_values: bool = False) -> None:
+        self._tables = tables
         self._with_values = with_values
-        self._there = sides.source.codec.columns.inlinks.encode()
-        self._here = sides.target.codec.columns.inlinks.encode()
+        self._there = tables.source.codec.columns.inlinks.encode()
+        self._here = tables.target.codec.columns.inlinks.encode()
 
-    def pieces(self, after: bytes, pace: Pace) -> Iterator[tuple[bytes, Iterator[list[RowInlinks]]]]:
-        """Yield the inlinks of some rows behind the row key *after* at once, with the last of these rows."""
-        source = self._sides.source
+    def pieces(self, after: bytes, limit: RateLimit) -> Iterator[tuple[bytes, Iterator[list[RowInlinks]]]]:
+        """Yield the inlinks of the rows after the row key *after*, some rows at once, with the last of these rows."""
+        source = self._tables.source
         wanted = Wanted([self._there + b":"], keys_only=True)
-        found = source.store.scan(source.table, [behind(after)], wanted)
-        while rows := [row.key for row in islice(found, pace.at_once(ROWS_AT_ONCE))]:
+        found = source.store.scan(source.table, [rows_after(after)], wanted)
+        while rows := [row.key for row in islice(found, limit.at_once(ROWS_AT_ONCE))]:
             yield rows[-1], self._some(rows)
-            pace.wait(len(rows))
+            limit.wait(len(rows))
 
     def _some(self, rows: Sequence[bytes]) -> Iterator[list[RowInlinks]]:
-        """Yield the inlinks of *rows*: those of all that have few at once, then those of the others in pieces."""
-        # A row without a key in the target was told of in the first pass.
-        keys = {row: key for row in rows if not isinstance(key := self._sides.target_row(row), DamagedRow)}
+        """Yield the inlinks of *rows*: first some of each row, then the rest of rows with many, in pieces."""
+        # A row without a key in the target was reported in the first pass.
+        keys = {row: key for row in rows if not isinstance(key := self._tables.target_row(row), DamagedRow)}
         yield (few := self._piece(keys, ALL_QUALIFIERS, NARROW))
         for one in few:
             there = one.there
@@ -130,7 +178,7 @@ class BothInlinks:
                 yield [piece]
 
     def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[RowInlinks]:
-        source, target = self._sides.source, self._sides.target
+        source, target = self._tables.source, self._tables.target
         found = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
         known = target.store.read_cells(
             target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=not self._with_values
@@ -147,11 +195,11 @@ class BothInlinks:
         ]
 
     def exactly(self, one: RowInlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
-        """Return what the source and the target have of a row under these *qualifiers*."""
+        """Return the cells of a row with these *qualifiers*, in the source and in the target."""
         found = []
         for side, row, family in (
-            (self._sides.source, one.row, self._there),
-            (self._sides.target, one.target_row, self._here),
+            (self._tables.source, one.row, self._there),
+            (self._tables.target, one.target_row, self._here),
         ):
             columns = {family + b":" + qualifier: qualifier for qualifier in qualifiers}
             (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
@@ -160,19 +208,19 @@ class BothInlinks:
 
 
 class InlinkCopier:
-    """Copies the inlinks of one table into another, both of which keep them."""
+    """Copies the inlinks of one table into another, if both store them."""
 
-    def __init__(self, sides: Sides, counts: Counts) -> None:
-        self._sides = sides
+    def __init__(self, tables: TablePair, counts: Counts) -> None:
+        self._tables = tables
         self._counts = counts
-        # Of those that the target has more of, too many are written again: that changes nothing.
-        self._both = BothInlinks(sides)
-        self._queue = RecountQueue(sides.target.store, sides.target.table)
-        self._here = sides.target.codec.columns.inlinks.encode()
+        # If a row has more inlinks in the target, some are written again unnecessarily, which changes nothing.
+        self._both = InlinkPairs(tables)
+        self._queue = RecountQueue(tables.target.store, tables.target.table)
+        self._here = tables.target.codec.columns.inlinks.encode()
 
-    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
-        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
-        for last, pieces in self._both.pieces(after, pace):
+    def run(self, after: bytes, limit: RateLimit) -> Iterator[bytes]:
+        """Copy the inlinks after the row key *after*, and yield the rows up to which they are copied."""
+        for last, pieces in self._both.pieces(after, limit):
             for some in pieces:
                 self._copy(some)
             yield last
@@ -183,8 +231,8 @@ class InlinkCopier:
             changes += self._changes(one)
         if not changes:
             return
-        # As before a batch of pages: a count too many does no harm.
-        target = self._sides.target
+        # First, as before a batch of pages: an unnecessary recount does no harm.
+        target = self._tables.target
         with target.store.together():
             entered = self._queue.entered({change.row for change in changes})
             self._queue.write([entered])
@@ -192,7 +240,7 @@ class InlinkCopier:
             self._queue.write([self._queue.done(entered)])
 
     def _changes(self, one: RowInlinks) -> Iterator[Put | Delete]:
-        """Yield what makes the inlinks of the target those of the source."""
+        """Yield the changes that make the inlinks of the target equal to those of the source."""
         new = [
             NewCell(self._column(qualifier), cell.timestamp, cell.value)
             for qualifier, cell in one.there.items()

@@ -1,8 +1,8 @@
 """The first pass of a copy: pages with all their versions, their entries in indexes, and deletes.
 
-A page that the target has as the source has it is left alone. One that it does not have, or has as it was once, is
-written as it is stored: with its dates, its counts and its bodies, which are not packed anew. One of which the target
-has captures of its own is put capture by capture, as a crawl would have put it, so that each takes its place.
+A page that is the same in the target is skipped. A page that is missing there, or outdated, is written as it is stored:
+with its dates, its counts and its bodies, which are not compressed again. A page that has other captures in the target
+is put capture by capture, like a crawler would, so that each is stored in its place among them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.copying.counts import Counts
-    from webtable.repository.copying.tables import Both, Pace, Sides
+    from webtable.repository.copying.tables import RateLimit, RowPair, TablePair
     from webtable.store import NewCell
 
 
 class _Copy(NamedTuple):
-    """A page on its way: the row of the source in full, that of the target, and what is stored in both."""
+    """A page to copy: the whole row of the source, the row key in the target, and the state in source and target."""
 
     row: Row
     target_row: bytes
@@ -48,24 +48,24 @@ class _Copy(NamedTuple):
 
 
 class PageCopier:
-    """Copies the pages of one table into another; *with_inlinks* where nobody else brings those that they make."""
+    """Copies the pages of one table into another; *with_inlinks* unless their inlinks are copied separately."""
 
-    def __init__(self, sides: Sides, counts: Counts, *, with_inlinks: bool) -> None:
-        self._sides = sides
+    def __init__(self, tables: TablePair, counts: Counts, *, with_inlinks: bool) -> None:
+        self._tables = tables
         self._counts = counts
-        self._reader = ContentReader(sides)
+        self._reader = ContentReader(tables)
         self._with_inlinks = with_inlinks
-        self._updater = Updater(sides.target, with_inlinks=with_inlinks)
-        self._batches = BatchWriter(sides.target, None)
+        self._updater = Updater(tables.target, with_inlinks=with_inlinks)
+        self._batches = BatchWriter(tables.target, None)
 
     def close(self) -> None:
         """Stop the threads."""
         self._updater.close()
         self._batches.close()
 
-    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
-        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
-        for piece in self._sides.pieces(after, pace):
+    def run(self, after: bytes, limit: RateLimit) -> Iterator[bytes]:
+        """Copy the pages after the row key *after*, and yield the rows up to which they are copied."""
+        for piece in self._tables.pieces(after, limit):
             for damaged in piece.damaged:
                 self._counts.add_damaged(damaged)
             others = [both for both in piece.rows if self._differs(both)]
@@ -74,51 +74,51 @@ class PageCopier:
                 yield some[-1].row.key
             yield piece.last
 
-    def _differs(self, both: Both) -> bool:
-        """Whether something of a row is to be copied; counts it where nothing is."""
+    def _differs(self, both: RowPair) -> bool:
+        """Whether a row must be copied; counts it as unchanged if not."""
         if not covers(both.here.deleted, both.there.deleted):
             return True
         if both.there.page is None:
             return False
-        is_same = self._sides.relation(both.there, both.here) == "same"
+        is_same = self._tables.relation(both.there, both.here) == "same"
         self._counts.add(unchanged=is_same)
         return not is_same
 
-    def _weight(self, both: Both) -> int:
+    def _weight(self, both: RowPair) -> int:
         return sum(version.capture.size or 0 for version in both.there.versions)
 
-    def _copy(self, some: Sequence[Both]) -> None:
+    def _copy(self, some: Sequence[RowPair]) -> None:
         deleted = [both for both in some if not covers(both.here.deleted, both.there.deleted)]
         for both in deleted:
             self._repeat_delete(both)
         alike: list[_Copy] = []
         own: list[_Copy] = []
         for one in self._read(some, stale={both.target_row for both in deleted}):
-            relation = self._sides.relation(one.there, one.here)
+            relation = self._tables.relation(one.there, one.here)
             if relation == "same":
                 self._counts.add(unchanged=1)
             else:
-                (alike if relation == "behind" else own).append(one)
+                (alike if relation == "outdated" else own).append(one)
         self._store_alike(alike)
         self._merge(own)
 
-    def _repeat_delete(self, both: Both) -> None:
+    def _repeat_delete(self, both: RowPair) -> None:
         if both.there.deleted is None:
             return
         try:
-            with closing(Deletion(self._sides.target, with_inlinks=self._with_inlinks)) as deletion:
+            with closing(Deletion(self._tables.target, with_inlinks=self._with_inlinks)) as deletion:
                 deletion.repeat(both.target_row, both.there.deleted)
         except WebTableError as exc:
             self._counts.add_failed(exc)
         else:
             self._counts.add(deleted=1)
 
-    def _read(self, some: Sequence[Both], stale: set[bytes]) -> Iterator[_Copy]:
-        """Yield the pages of *some* rows that can be copied, in full; those of *stale* rows of the target were removed.
+    def _read(self, some: Sequence[RowPair], stale: set[bytes]) -> Iterator[_Copy]:
+        """Yield the whole pages of *some* rows that can be copied; those in *stale* rows of the target were deleted.
 
-        They are taken as they are now: a capture may have come since it was seen that they differ.
+        They are read again, since captures may have been added after they were compared.
         """
-        source, target = self._sides.source, self._sides.target
+        source, target = self._tables.source, self._tables.target
         names, versions = source.codec.columns, source.layouts.known.versions
         columns = [names.page, names.deleted, names.urls, source.codec.family]
         rows = source.store.read(source.table, [both.row.key for both in some], Wanted(columns, versions=versions))
@@ -134,7 +134,7 @@ class PageCopier:
                 yield one
 
     def _one(self, row: Row, target_row: bytes, here: Stored) -> _Copy | None:
-        there = self._sides.stored_there(row)
+        there = self._tables.stored_there(row)
         if there.unreadable is not None:
             self._counts.add_damaged(there.unreadable.error)
         if there.page is None:
@@ -142,7 +142,7 @@ class PageCopier:
         if (error := hidden(there.page, here)) is not None:
             self._counts.add_failed(error)
             return None
-        kept = [version for version in self._sides.kept(there.versions) if not _is_hidden(version.at, here)]
+        kept = [version for version in self._tables.kept(there.versions) if not _is_hidden(version.at, here)]
         content = self._reader.content(row, kept)
         page = content.page(as_kept(there) or there.page)
         for damaged in (content.damaged or self._lost(row.key, there, content))[:1]:
@@ -150,19 +150,19 @@ class PageCopier:
         return _Copy(row, target_row, there, here, page, content)
 
     def _lost(self, row: bytes, there: Stored, content: Content) -> list[DamagedRow]:
-        """Return the error where the source has lost content that its page should have."""
-        page, html = there.page, self._sides.source.codec.columns.body
+        """Return an error if the source has lost content that its page should have."""
+        page, html = there.page, self._tables.source.codec.columns.body
         dates = {one.timestamp for one in content.packed if one.body is not None}
         if page is None or (at := page.stored.content_at) is None or milliseconds(at) in dates:
             return []
-        error = self._sides.source.pages.lost(row, page, [html])
+        error = self._tables.source.pages.lost(row, page, [html])
         return [] if error is None else [error]
 
     def _store_alike(self, copies: Sequence[_Copy]) -> None:
         """Write pages as they are stored in the source."""
         if not copies:
             return
-        indexes = self._sides.target.indexes.read()
+        indexes = self._tables.target.indexes.read()
         puts: list[PagePut] = []
         unwritable: dict[int, WebTableError] = {}
         for at, one in enumerate(copies):
@@ -180,13 +180,13 @@ class PageCopier:
             self._settle(one, outcome.error)
 
     def _cells(self, one: _Copy) -> list[NewCell]:
-        codec, row, date = self._sides.target.codec, one.target_row, milliseconds(one.page.fetched_at)
+        codec, row, date = self._tables.target.codec, one.target_row, milliseconds(one.page.fetched_at)
         cells = [*self._reader.cells(row, one.content), *codec.metadata_cells(row, date, one.page, one.here.page)]
         codec.check_sizes(one.page, cells)
         return cells
 
     def _merge(self, copies: Sequence[_Copy]) -> None:
-        """Put the captures of pages that the target has captures of its own of."""
+        """Put the captures of pages of which the target has other captures."""
         for one in copies:
             try:
                 is_new = self._put_each(one)
@@ -200,8 +200,8 @@ class PageCopier:
                 self._counts.add(unchanged=1)
 
     def _put_each(self, one: _Copy) -> bool:
-        """Put the captures of a page that the target would keep, and return whether any brought new content."""
-        layouts = self._sides.target.layouts
+        """Put the captures of a page that the target would keep, and return whether any had new content."""
+        layouts = self._tables.target.layouts
         captures = (checked(page, layouts) for page in self._reader.captures(one.row, one.content, one.page))
         versions, most = one.here.versions, layouts.known.versions
         oldest = versions[-1].at if len(versions) >= most else EPOCH

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from webtable.repository.stored.page_state import Deleted, Version
 
 
-class Pace:
-    """Holds the caller back where he is faster than *rate* a second; None holds back nobody."""
+class RateLimit:
+    """Limits the caller to *rate* rows a second; with None there is no limit."""
 
     def __init__(self, rate: float | None) -> None:
         if rate is not None and not (isinstance(rate, int | float) and 0 < rate < float("inf")):
@@ -34,31 +34,31 @@ class Pace:
         self._next = 0.0
 
     def at_once(self, most: int) -> int:
-        """Return how many may come at once, *most* at most: those of a second."""
+        """Return how many rows to read at once: those of one second, but at most *most*."""
         return most if self._rate is None else max(1, min(most, int(self._rate)))
 
     def wait(self, count: int) -> None:
-        """Return when the time is over that *count* of them take, since the last call or now."""
+        """Wait as long as *count* rows take at this rate, counted from the end of the last wait."""
         if self._rate is None:
             return
         now = clock.monotonic()
-        # What was not used is not made up for: it would come in a burst.
+        # Unused time is not made up for, since that would cause a burst.
         self._next = max(self._next, now - count / self._rate) + count / self._rate
         clock.sleep(max(0.0, self._next - now))
 
 
 ROWS_AT_ONCE = 256
-"""Of how many rows is compared at once what is stored on both sides."""
+"""How many rows of both tables are compared at once."""
 
-Relation = Literal["same", "behind", "own"]
-"""How a page of the target stands to that of the source: it is the same, was the same once, or has captures of its own.
+Relation = Literal["same", "outdated", "own"]
+"""The relation of a page in the target to that in the source: the same, an earlier state, or with captures of its own.
 
-One that is not there yet is behind.
+A page that is missing in the target is outdated.
 """
 
 
-class Both(NamedTuple):
-    """A row on both sides, and what is stored of it there, without bodies."""
+class RowPair(NamedTuple):
+    """A row of the source, its key in the target, and the state of the page in the source (`there`) and here."""
 
     row: Row
     target_row: bytes
@@ -67,45 +67,45 @@ class Both(NamedTuple):
 
 
 class ComparedRows(NamedTuple):
-    """Some rows of the source, up to the row key `last`; those that are `damaged` cannot be in the target."""
+    """Some rows of the source, up to the row key `last`, and errors for those that cannot be copied."""
 
     last: bytes
-    rows: list[Both]
+    rows: list[RowPair]
     damaged: list[DamagedRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
-    """The table that is copied, the *source*, and the one that it is copied into, the *target*."""
+class TablePair:
+    """The *source* of a copy, and its *target*. State in the source is named `there`, in the target `here`."""
 
     source: Frame
     target: Frame
 
     @property
     def keep_inlinks(self) -> bool:
-        """Whether both tables keep inlinks."""
+        """Whether both tables store inlinks."""
         return all(
             any(one.keeps_inlinks for one in side.indexes.read().values()) for side in (self.source, self.target)
         )
 
     @property
     def _light(self) -> list[bytes]:
-        """The columns of the source that tell what is stored of a page, without its body and its links."""
+        """The columns of the source with the state of a page, without its body and its links."""
         names = self.source.codec.columns
         return [names.page, names.deleted, names.capture]
 
     def stored_there(self, row: Row) -> Stored:
-        """Return what *row* of the source, which may come with bodies, holds of a page: these may be damaged."""
+        """Return the state of the page in *row* of the source, without reading its body, which may be damaged."""
         light = {column: row.cells[column] for column in self._light if column in row.cells}
         return self.source.codec.stored(Row(row.key, light))
 
-    def pieces(self, after: bytes, pace: Pace) -> Iterator[ComparedRows]:
-        """Yield the rows of the source behind the row key *after* that are pages or were deleted, some at once."""
+    def pieces(self, after: bytes, limit: RateLimit) -> Iterator[ComparedRows]:
+        """Yield the rows of the source after the row key *after* that are pages or deleted pages, some at once."""
         wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
-        found = self.source.store.scan(self.source.table, [behind(after)], wanted)
-        while rows := list(islice(found, pace.at_once(ROWS_AT_ONCE))):
+        found = self.source.store.scan(self.source.table, [rows_after(after)], wanted)
+        while rows := list(islice(found, limit.at_once(ROWS_AT_ONCE))):
             yield self._piece(rows)
-            pace.wait(len(rows))
+            limit.wait(len(rows))
 
     def _piece(self, rows: Sequence[Row]) -> ComparedRows:
         piece = ComparedRows(rows[-1].key, [], [])
@@ -120,49 +120,51 @@ class Sides:
                 known.append((row, there, key))
         keys = [key for _, _, key in known]
         stored = self.target.pages.stored(keys, self.target.layouts.recent().versions) if keys else []
-        piece.rows.extend(Both(row, key, there, here) for (row, there, key), here in zip(known, stored, strict=True))
+        piece.rows.extend(RowPair(row, key, there, here) for (row, there, key), here in zip(known, stored, strict=True))
         return piece
 
     def target_row(self, row: bytes) -> bytes | DamagedRow:
-        """Return the row key that the target has for the *row* of the source, or why there is none."""
+        """Return the row key in the target for the *row* of the source, or an error if there is none."""
         try:
             return self.target.key.encode(self.source.key.url_of(row))
         except ValueError as exc:
-            return DamagedRow(row, None, f"it is the key of no URL: {exc}")
+            return DamagedRow(row, None, f"its row key is not that of a URL: {exc}")
 
     def kept(self, versions: Sequence[Version]) -> list[Version]:
-        """Return those of the *versions* of a page of the source, newest first, that the target keeps."""
+        """Return those of the *versions* of a page in the source, newest first, that the target keeps."""
         layout, now = self.target.layouts.known, clock.now()
         return [one for one in versions[: layout.versions] if not _is_past(one.at, layout.ttl, now)]
 
     def relation(self, there: Stored, here: Stored) -> Relation:
-        """Return how what is stored *here*, in the target, stands to what is stored *there*, in the source."""
+        """Return the relation of the state *here*, in the target, to the state *there*, in the source."""
         if here.unreadable is not None:
             is_older = there.page is not None and not here.unreadable.hides(there.page)
-            return "behind" if is_older else "own"
+            return "outdated" if is_older else "own"
         kept, other = _comparable(self.kept(there.versions)), _comparable(here.versions)
         if here.page == as_kept(there) and other[: len(kept)] == kept:
             return "same"
         if here.page is None or there.page is None:
-            return "behind" if not other else "own"
+            return "outdated" if not other else "own"
         if here.page.fetched_at > there.page.fetched_at:
             return "own"
         known = set(map(_brought, there.versions))
         return (
-            "behind" if all(_brought(one) in known or self._is_gone(there, one.at) for one in here.versions) else "own"
+            "outdated"
+            if all(_brought(one) in known or self._is_gone(there, one.at) for one in here.versions)
+            else "own"
         )
 
     def _is_gone(self, there: Stored, at: datetime) -> bool:
-        """Whether the source would not have a version of that moment any more."""
+        """Whether the source would no longer keep a version of that moment."""
         layout, versions = self.source.layouts.known, there.versions
         is_full = len(versions) >= layout.versions
         return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, clock.now())
 
 
 def as_kept(there: Stored) -> Page | None:
-    """Return the page of the source as it is copied: without a body where the version that had it is gone.
+    """Return the page of the source as it is copied: without a body if the version with the body is gone.
 
-    The limits of the source may explain that. Nothing in the target would.
+    In the source its limits may explain the missing version; in the target nothing would.
     """
     page = there.page
     if page is None or not page.has_body or any(one.at == page.stored.content_at for one in there.versions):
@@ -170,13 +172,13 @@ def as_kept(there: Stored) -> Page | None:
     return replace(page, has_body=False)
 
 
-def behind(row: bytes) -> KeyRange:
-    """Return all rows behind the key *row*; all rows for none."""
+def rows_after(row: bytes) -> KeyRange:
+    """Return the range of all rows after the key *row*; of all rows for an empty key."""
     return KeyRange().after(row) if row else KeyRange()
 
 
 def covers(here: Deleted | None, there: Deleted | None) -> bool:
-    """Whether what is hidden *there* is hidden *here* as well."""
+    """Whether the delete *here* hides everything that the delete *there* hides."""
     return there is None or (
         here is not None and here.until >= there.until and all(here.hides(moment) for moment in there.also)
     )
