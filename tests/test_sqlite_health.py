@@ -74,7 +74,7 @@ def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):
         check = upkeep.integrity(store._file)
 
         assert check.state == "warning"
-        assert "did not come to its end" in check.found
+        assert "did not finish" in check.found
         assert "pages" in store.tables()
 
 

@@ -91,7 +91,7 @@ def test_numbers_of_families_that_are_sql_are_run_by_nobody(file, sample_pages):
         "DROP TABLE copy",
     )
 
-    with pytest.raises(StoreError, match="not described as it should be"), webtable.open(file) as table:
+    with pytest.raises(StoreError, match="has a damaged description"), webtable.open(file) as table:
         table.get(sample_pages[0].url)
 
 
@@ -185,5 +185,5 @@ def test_what_a_catalogue_says_is_believed_only_as_far_as_it_can_be(file, option
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("UPDATE families SET options = ?", (options,))
 
-    with pytest.raises(StoreError, match="not described as it should be"):
+    with pytest.raises(StoreError, match="has a damaged description"):
         webtable.open(file)

@@ -136,7 +136,7 @@ def test_a_reader_of_a_read_only_directory_is_told_what_sqlite_needs(folder):
 
     [said] = unprivileged("tried(lambda: SQLiteStore(sys.argv[1]))", path)
 
-    assert "also to read" in said
+    assert "even to read" in said
     assert "copy" in said
 
 
@@ -205,7 +205,7 @@ def test_a_store_on_a_read_only_disk_is_refused_with_what_sqlite_needs(disk):
         path,
     )
 
-    assert all(line.startswith("StoreRefused") and "also to read" in line for line in said), said
+    assert all(line.startswith("StoreRefused") and "even to read" in line for line in said), said
 
 
 def test_what_a_killed_process_left_on_a_read_only_disk_is_read(disk):

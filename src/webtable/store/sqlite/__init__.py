@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, the standard library's driver, many threads and processes at once."""
+"""The embedded store: one SQLite file, by the standard library's driver, for concurrent threads and processes."""
 
 from webtable.store.sqlite.store import SQLiteStore
 

@@ -1,4 +1,4 @@
-"""What a store URL says to the embedded store: `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path."""
+"""URLs of the embedded store: `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMORY: Final = re.compile(r":memory:|[?&]mode=memory\b")
 
 
 class FileAddress(NamedTuple):
-    """A file, and a table in it: `pages` unless it is named."""
+    """A file, and a table in it, by default `pages`."""
 
     path: str
     table: str
@@ -25,7 +25,7 @@ class FileAddress(NamedTuple):
 
 
 def address_of(url: StoreURL) -> FileAddress:
-    """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
+    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
     if url.is_path:
         check_path(url.text)
         return FileAddress(url.text, DEFAULT_TABLE, URLOptions())
@@ -43,12 +43,12 @@ def address_of(url: StoreURL) -> FileAddress:
 
 
 def check_path(path: str) -> None:
-    """Raise `InvalidArgument` where *path* names no file, but what SQLite takes for a database in memory."""
+    """Raise `InvalidArgument` if *path* does not name a file, but means a database in memory to SQLite."""
     if not path:
         raise InvalidArgument("store='' must name a file, as in crawl.db")
     if path in (":memory:", "/:memory:") or (path.startswith("file:") and _MEMORY.search(path)):
         raise InvalidArgument(
-            f"store={path!r}: there is no store in memory by SQLite; a store is a file, which threads and processes "
+            f"store={path!r}: SQLite has no store in memory; a store is a file, which threads and processes "
             "share: give one in a temporary directory (tempfile.TemporaryDirectory()), or ./:memory: for a file of "
-            "that name; for tests there is memory:NAME, which keeps nothing"
+            "that name; for tests there is memory:NAME, which is not persistent"
         )

@@ -1,11 +1,11 @@
-"""The catalogue: which tables and families the file holds, and under which names SQLite knows them.
+"""The catalogue: the tables and families in the file, and their SQLite tables.
 
-A family is an SQLite table of its own, `cells_7`, as it is a store of its own in HBase: a listing of metadata does not
-read past the bodies. `deletes_7` holds its delete markers. The names of tables and families are values, never SQL.
+A family is a separate SQLite table, `cells_7`, as it is a separate store in HBase: a listing of metadata does not read
+the bodies. `deletes_7` holds its delete markers. The names of tables and families are values, never SQL.
 
-A file may be a stranger's, and a schema can run. A view in the place of a table, a trigger, a check, a generated
-column or an index on an expression are programs that SQLite runs as the table is read or written. A store has none of
-them.
+A file may come from a stranger, and a schema can contain code: SQLite runs a view in place of a table, a trigger, a
+check, a generated column or an index on an expression when the table is read or written. A store has none of them, and
+a file with one is refused.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _CELLS = (
     "CREATE TABLE cells_{} (row BLOB NOT NULL, qualifier BLOB NOT NULL, timestamp INTEGER NOT NULL,"
     " value BLOB NOT NULL, PRIMARY KEY (row, qualifier, timestamp DESC)) WITHOUT ROWID"
 )
-# `scope` is empty for the whole family; else a colon and the qualifier; for a delete of one timestamp alone an equals
-# sign, the timestamp in eight bytes and the qualifier. `made` is when the delete came, in epoch milliseconds.
+# `scope` is empty for the whole family; else a colon and the qualifier; for a delete of one timestamp only an equals
+# sign, the timestamp in eight bytes and the qualifier. `made` is the time of the delete, in epoch milliseconds.
 _DELETES = (
     "CREATE TABLE deletes_{} (row BLOB NOT NULL, scope BLOB NOT NULL, timestamp INTEGER NOT NULL,"
     " made INTEGER NOT NULL, PRIMARY KEY (row, scope)) WITHOUT ROWID"
 )
 STATEMENTS: Final = (*CATALOGUE, _CELLS, _DELETES)
-"""All that makes something in the file, but for the numbers of families."""
+"""All statements that create a table or index, without the numbers of families."""
 _KINDS = {option.name: type(option.default) for option in fields(FamilySchema)} | {"ttl": int}
 _LOOKUP = (
     "SELECT tables.id, split_keys, families.id, families.name, options"
@@ -63,7 +63,7 @@ class Family:
         object.__setattr__(self, "prefix", self.schema.name.encode() + b":")
 
     def oldest_visible(self, now: int) -> int:
-        """Return the timestamp below which a cell has outlived the family's TTL."""
+        """Return the timestamp below which cells have expired by the family's TTL."""
         return 0 if self.schema.ttl is None else now - self.schema.ttl * 1000
 
 
@@ -71,7 +71,7 @@ class Family:
 class StoredTable:
     """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names.
 
-    It is equal to itself alone, and so a key of what is made of it; as long as nothing changes there is one.
+    It is equal to itself only, so it can be a cache key; as long as nothing changes there is one instance.
     """
 
     id: int
@@ -80,7 +80,7 @@ class StoredTable:
 
 
 def find_table(connection: sqlite3.Connection, name: str) -> StoredTable | None:
-    """Return the table of that name as the connection's transaction sees it."""
+    """Return the table of this name as the connection's transaction sees it."""
     rows = connection.execute(_LOOKUP, (name,)).fetchall()
     return _decoded(name, tuple(rows)) if rows else None
 
@@ -89,20 +89,20 @@ def find_table(connection: sqlite3.Connection, name: str) -> StoredTable | None:
 def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> StoredTable:
     try:
         if not all(type(number) is int for table, _, family, *_ in rows for number in (table, family)):
-            raise TypeError("a table or a family has another number than a whole one")
+            raise TypeError("the number of a table or a family is not an integer")
         families = [Family(number, _family(family, options)) for _, _, number, family, options in rows]
         splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
         schema = TableSchema(name, tuple(family.schema for family in families), splits)
         return StoredTable(rows[0][0], schema, {family.prefix: family for family in families})
     except (InvalidArgument, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
-        raise DamagedCells(f"table {name!r} is not described as it should be: {exc}") from exc
+        raise DamagedCells(f"table {name!r} has a damaged description: {exc}") from exc
 
 
 def _family(name: str, options: str) -> FamilySchema:
-    """Return the family that was entered with these options, each of which is of its kind."""
+    """Return the family with these stored options, after checking their types."""
     given = json.loads(options)
     if not isinstance(name, str):
-        raise TypeError(f"a family is named {name!r}")
+        raise TypeError(f"the name of a family is {name!r}")
     for option, value in given.items():
         kind = _KINDS[option]
         if type(value) is not kind and not (option == "ttl" and value is None):
@@ -114,7 +114,7 @@ def table_names(connection: sqlite3.Connection) -> list[str]:
     """Return the names of all tables, sorted."""
     names = [name for (name,) in connection.execute("SELECT name FROM tables")]
     if not all(isinstance(name, str) for name in names):
-        raise DamagedCells("a table's name is no text")
+        raise DamagedCells("the name of a table is not text")
     return sorted(names)
 
 
@@ -125,7 +125,7 @@ def format_of(connection: sqlite3.Connection) -> int:
 
 
 def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:
-    """Enter a table that is not there yet."""
+    """Add a new table."""
     splits = json.dumps([key.hex() for key in schema.split_keys])
     cursor = connection.execute("INSERT INTO tables (name, split_keys) VALUES (?, ?)", (schema.name, splits))
     for family in schema.families:
@@ -133,7 +133,7 @@ def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:
 
 
 def put_family(connection: sqlite3.Connection, table: StoredTable, schema: FamilySchema) -> None:
-    """Enter a family, or change the options of the one of that name."""
+    """Add a family, or change the options of an existing one."""
     family = table.families.get(schema.name.encode() + b":")
     if family is None:
         _add_family(connection, table.id, schema)
@@ -169,7 +169,7 @@ _WORDS: Final = frozenset(re.findall(r"[A-Za-z_]+", " ".join(STATEMENTS)))
 
 
 def check_schema(name: str, connection: sqlite3.Connection) -> None:
-    """Raise `NotAStore` where the file has something that no store has, at whose definition it names."""
+    """Raise `NotAStore` if the schema has an entry that no store has, which the message names."""
     for kind, entry, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema"):
         if not _is_ours(kind, entry, sql):
             raise NotAStore(
@@ -180,10 +180,10 @@ def check_schema(name: str, connection: sqlite3.Connection) -> None:
 
 def _is_ours(kind: object, entry: object, sql: object) -> bool:
     if kind == "index":
-        return sql is None  # SQLite's own, of a UNIQUE or a primary key
+        return sql is None  # an index of SQLite itself, for a UNIQUE or a primary key
     if kind != "table" or not isinstance(entry, str) or not isinstance(sql, str):
         return False
-    if entry.startswith("sqlite_"):  # sqlite_sequence, sqlite_stat1: SQLite lets nobody else make one
+    if entry.startswith("sqlite_"):  # sqlite_sequence, sqlite_stat1: SQLite reserves these names
         return sql.startswith("CREATE TABLE ")
     words = re.findall(r"\w+", sql)
     return _TABLE.fullmatch(sql) is not None and all(_is_known(word) for word in words)

@@ -1,13 +1,13 @@
-"""Writing: the mutations of one call, checked one by one and applied in one transaction.
+"""Writes: the mutations of one call, checked one by one and applied in one transaction.
 
-A delete removes the cells that it covers and leaves a marker; a put below a marker is not stored. So what a reader
-finds in the cells' tables is not deleted, and the order of a put and a delete makes no difference, as in HBase. Cells
-beyond a family's versions go as soon as a write touches their column; cells beyond its TTL, and markers, go a slice at
-a time (see sweeps.py).
+A delete removes the cells that it covers and leaves a marker; a put below a marker is not stored. So cells in the
+tables are never deleted ones, and the order of a put and a delete makes no difference, as in HBase. Cells beyond a
+family's versions are removed when a write touches their column; cells beyond its TTL, and markers, are removed in
+slices (see sweeps.py).
 
-Everything is done in the order of the tables, and a few neighbours at a time: they share a page of the file, and one
-that is read to look at it is still in memory when it is changed. Each statement takes many rows where it can, for the
-other threads of Python run while SQLite works, and between two statements they may keep this one waiting.
+Everything is done in key order, and for a few neighbours at a time: they share a page of the file, which is still in
+memory from reading when it is changed. Statements take many rows where possible, because other Python threads run while
+SQLite works, and may delay this thread between two statements.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ MarkerRow = tuple[bytes, bytes, int]
 """A delete to be marked: row, scope, timestamp."""
 
 _TOGETHER: Final = 64
-"""So many cells are looked up and then written at a time."""
+"""How many cells are looked up and then written at a time."""
 _TOGETHER_BYTES: Final = 1 << 20
-"""Values of more bytes are not given to one statement, for SQLite copies them."""
+"""The most bytes of values in one statement, because SQLite copies them."""
 
-_WIDTHS: Final = (4, 16, _TOGETHER)  # of the lists of rows that are asked for: few statements, which SQLite keeps
+_WIDTHS: Final = (4, 16, _TOGETHER)  # of lists of rows: few different statements, which SQLite caches
 
 
 def exact_scope(timestamp: int, qualifier: bytes) -> bytes:
-    """Return the scope of a delete of one timestamp alone."""
+    """Return the scope of a delete of one timestamp only."""
     return _EXACT + timestamp.to_bytes(8, "big") + qualifier
 
 
 def delete_cells(connection: sqlite3.Connection, family: int, markers: list[MarkerRow], now: int) -> None:
-    """Mark some cells of a family as deleted at *now*, and remove those that are there."""
+    """Add delete markers of a family, made at *now*, and remove the cells that they cover."""
     markers.sort()
     connection.executemany(
         f"INSERT INTO deletes_{family} (row, scope, timestamp, made) VALUES (?, ?, ?, {now}) ON CONFLICT (row, scope)"
@@ -70,14 +70,14 @@ def delete_cells(connection: sqlite3.Connection, family: int, markers: list[Mark
 
 
 def put_cells(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> None:
-    """Write those of *cells* that no delete hides, and remove what is then beyond the family's versions."""
-    cells.sort(key=_place)  # of two at one place the later one stays the later one
+    """Write those of *cells* that no delete hides, and remove cells beyond the family's versions."""
+    cells.sort(key=_place)  # a stable sort: of two cells at one place the later one stays later
     hiding = connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone() is not None
     for start in range(0, len(cells), _TOGETHER):
         some = cells[start : start + _TOGETHER]
         if hiding:
             some = _not_hidden(connection, family.id, some)
-        # Where all versions are kept none is beyond them, and nothing has to be looked up.
+        # If all versions are kept, there is nothing to look up.
         crowded = [] if family.schema.versions == ALL_VERSIONS else _crowded(connection, family, some)
         _insert(connection, family, some)
         _drop_excess(connection, family, crowded)
@@ -111,7 +111,7 @@ def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
 
 
 def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> list[tuple[bytes, bytes]]:
-    """Return the columns that may have more than one cell once *cells* are written: few, while a crawl is new."""
+    """Return the columns that may have several cells after *cells* are written: few while a crawl is new."""
     known = _rows_in(connection, f"cells_{family.id}", cells)
     crowded: list[tuple[bytes, bytes]] = []
     for row, of_row in groupby(cells, key=_row):
@@ -124,7 +124,7 @@ def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow
 
 
 def _rows_in(connection: sqlite3.Connection, table: str, cells: list[CellRow]) -> set[bytes]:
-    """Return the rows of *cells* that *table* has something of."""
+    """Return the rows of *cells* that exist in *table*."""
     rows = list(dict.fromkeys(map(_row, cells)))
     if not rows:
         return set()
@@ -161,12 +161,12 @@ def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterab
     )
 
 
-_CELL_OVERHEAD: Final = 23  # a cell's lengths, timestamp and type, as HBase counts them; the colon makes it 24
-_LATEST: Final = 2**63 - 1  # to HBase this is "now", which no repeat could hit again
+_CELL_OVERHEAD: Final = 23  # lengths, timestamp and type of a cell, as HBase counts; the colon makes it 24
+_LATEST: Final = 2**63 - 1  # to HBase this is "now", which a retry would not hit again
 
 
 class Mutations:
-    """The mutations of one write: an outcome for each, and what is to be done to which family."""
+    """The mutations of one write, with their outcomes, and the changes of each family."""
 
     def __init__(self, name: str, table: StoredTable, mutations: Sequence[Mutation], max_cell: int) -> None:
         self.name = name
@@ -219,7 +219,7 @@ class Mutations:
             self.markers[family].append((row, scope, timestamp))
 
     def _exact_scopes(self, delete: Delete) -> list[tuple[int, bytes]]:
-        """Return where the markers of a delete of one timestamp alone belong."""
+        """Return the families and scopes of the markers of a delete of one timestamp only."""
         columns = [self._column(column) for column in delete.columns or ()]
         if delete.columns is None or not all(qualifier for _, qualifier in columns):
             raise self._refusal(f"row {delete.row[:80]!r}: an exact delete needs columns, each with a qualifier")
@@ -242,7 +242,7 @@ class Mutations:
         return StoreRefused(f"{self.name}: table {self.table.schema.name!r}: {text}")
 
     def apply(self, connection: sqlite3.Connection, now: int) -> None:
-        """Make the changes in the connection's transaction; deletes are marked as made *now*."""
+        """Apply the changes in the connection's transaction; delete markers are made at *now*."""
         for family in self.table.families.values():
             if markers := self.markers.get(family.id):
                 delete_cells(connection, family.id, markers, now)

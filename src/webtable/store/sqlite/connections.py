@@ -1,4 +1,4 @@
-"""The open connections of a process to a file: one that writes, in turns, and readers that wait to be used again."""
+"""The connections of a process to a file: one for writing, used in turns, and idle ones for reading."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 IDLE_READERS: Final = 8
 SAFE_SETTINGS: Final = (
-    "trusted_schema=OFF",  # a schema that another process has changed since it was looked at runs no function of harm
+    "trusted_schema=OFF",  # a schema that is changed after it was checked runs no harmful function
     "cell_size_check=ON",
 )
 READER_SETTINGS: Final = ("cache_size=-16384", "query_only=ON")
 WRITER_SETTINGS: Final = (
-    # A killed process loses nothing with NORMAL either; FULL keeps what is acknowledged also when the power fails. It
+    # A killed process loses nothing with NORMAL either; FULL also keeps acknowledged data when the power fails. It
     # costs a batch of 500 pages about a seventh of its speed, a single put about a millisecond.
     "synchronous=FULL",
-    "secure_delete=OFF",  # some builds fill what is deleted with zeros
+    "secure_delete=OFF",  # some builds overwrite deleted data with zeros
     "cache_size=-53248",  # KiB; a writer's process stays below 150 MB with it (benchmarks/memory.py)
     "wal_autocheckpoint=8000",  # 64 MB: a page that several batches touch is copied back once
     "journal_size_limit=67108864",
 )
 _BESIDE_CELL: Final = MAX_ROW_KEY + 2**20
-"""How many bytes more than the largest cell a row of the file may have: the catalogue has rows of its own."""
+"""How many bytes a row of the file may have beyond the largest cell, for rows of the catalogue."""
 
 
 class Wait:
-    """How long a call may wait in all, and how long it has; as text the latter."""
+    """How long a call may wait in total, and has waited; as text the latter."""
 
     __slots__ = ("_began", "_deadline")
 
@@ -52,11 +52,11 @@ class Wait:
         return min(self._deadline.left(), 1e6)
 
     def milliseconds(self, limit: float = 1e6) -> int:
-        """Return the same as SQLite wants to be told it, but no more than *limit* seconds."""
+        """Return the same in milliseconds, for SQLite, but at most *limit* seconds."""
         return int(min(self.left(), limit) * 1000)
 
     def seconds(self) -> float:
-        """Return how long it has taken until now."""
+        """Return how long it has taken so far."""
         return clock.monotonic() - self._began
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Wait:
 
 
 class Connections:
-    """The connections that this process has opened to the file at *path*; none of them reads cells over *max_cell*."""
+    """The connections that this process has opened to the file at *path*; they do not read cells over *max_cell*."""
 
     def __init__(self, name: str, path: Path, max_cell: int | None) -> None:
         self._name = name
@@ -77,14 +77,14 @@ class Connections:
         self.readers: deque[sqlite3.Connection] = deque()
 
     def reader(self, wait: Wait) -> sqlite3.Connection:
-        """Return a connection for reading, to be given back."""
+        """Return a connection for reading, to be returned by `give_back`."""
         try:
             return self.readers.pop()
         except IndexError:
             return self.connect(wait)
 
     def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
-        """Take back a connection that was lent for reading; close it if it is not to be kept."""
+        """Return a connection that was lent for reading; unless *keep*, it is closed."""
         with suppress(sqlite3.Error):
             connection.rollback()
         if keep and len(self.readers) < IDLE_READERS:
@@ -106,13 +106,13 @@ class Connections:
             self.open.add(connection)
             try:
                 if self._max_cell is not None:
-                    # More than SQLite was built for is cut down to that.
+                    # SQLite lowers this to the limit of its build.
                     most = min(self._max_cell + _BESIDE_CELL, 2**31 - 1)
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
                 for setting in (*SAFE_SETTINGS, *(WRITER_SETTINGS if write else READER_SETTINGS)):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute("PRAGMA schema_version").fetchone()  # opens the log
-            except UnicodeDecodeError as exc:  # the driver's, of SQLite's message, which quotes the schema
+            except UnicodeDecodeError as exc:  # raised by the driver for SQLite's message, which quotes the schema
                 self.close(connection)
                 raise DamagedCells(f"its schema cannot be read: {exc}") from exc
             except BaseException:
@@ -122,10 +122,10 @@ class Connections:
 
     @contextmanager
     def opening(self, wait: Wait) -> Iterator[None]:
-        """Let no other thread open the file in the block."""
+        """Keep other threads from opening the file in the block."""
         lock = forks.opening(self._path)
         if not lock.acquire(timeout=wait.left()):
-            raise StoreUnavailable(f"{self._name}: locked for over {wait} by a thread that opens it")
+            raise StoreUnavailable(f"{self._name}: locked for over {wait} by a thread that is opening it")
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""What SQLite's errors mean, and when a file is said to be damaged."""
+"""Translation of SQLite's errors to errors of the store, and the diagnosis of damaged files."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CHECK_SECONDS: Final = 3.0
-"""How long SQLite may look for what is wrong with a file; a large one takes longer than a call may."""
+"""The time, in seconds, for SQLite's check of a file; a large file takes longer than a call may."""
 
 
 class DamagedCells(sqlite3.DatabaseError):
-    """What was read is not what a store writes."""
+    """Data was read that no store writes."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def check_cell(key: object, qualifier: object, timestamp: object, value: object) -> None:
-    """Raise `DamagedCells` where a cell has a part of another kind: SQLite takes any value in any column."""
+    """Raise `DamagedCells` if a part of a cell has a wrong type: SQLite stores any type in any column."""
     if not (type(key) is type(qualifier) is type(value) is bytes and type(timestamp) is int):
-        raise DamagedCells("a cell has a key, a qualifier, a timestamp or a value of another kind")
+        raise DamagedCells("a cell has a key, a qualifier, a timestamp or a value of a wrong type")
 
 
 def is_busy(exc: sqlite3.Error) -> bool:
-    """Whether somebody else has locked what is needed."""
+    """Whether another connection holds the lock."""
     return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_too_big(exc: sqlite3.Error) -> bool:
-    """Whether something has more bytes than the connection takes."""
+    """Whether a value has more bytes than the connection accepts."""
     return _code(exc) == sqlite3.SQLITE_TOOBIG
 
 
 def is_damage(exc: sqlite3.Error) -> bool:
-    """Whether what was read makes no sense to SQLite, or to us."""
+    """Whether the error means damaged data, to SQLite or to this module."""
     match _code(exc):
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_MISMATCH:
             return True
-        case sqlite3.SQLITE_TOOBIG:  # of what is written that is found out before
+        case sqlite3.SQLITE_TOOBIG:  # only of reads: writes are checked before
             return True
         case sqlite3.SQLITE_ERROR:
-            # The schema is not what the catalogue says, or has errors itself.
+            # The schema differs from the catalogue, or has errors itself.
             return bool(re.match(r"no such (table|column)|malformed|table \S+ has \d+ columns|near ", str(exc)))
-        case None:  # the driver's own: "Could not decode to UTF-8 column 'name' with text …"
+        case None:  # raised by the driver: "Could not decode to UTF-8 column 'name' with text …"
             return isinstance(exc, sqlite3.OperationalError | sqlite3.DataError)
         case _:
             return False
 
 
 def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
-    """Return *exc* as one of ours, but for files that are locked or damaged."""
+    """Return *exc* as an error of the store, except for locked and damaged files."""
     match _code(exc):
         case sqlite3.SQLITE_FULL:
             return StoreRefused(f"{name}: disk full")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN if _is_of_the_directory(name, exc):
             return StoreRefused(
-                f"{name}: the directory is read-only, and SQLite makes a -wal and a -shm file beside a store also to "
-                "read it: copy the store to a directory that may be written"
+                f"{name}: the directory is read-only, and SQLite makes a -wal and a -shm file beside a store even to "
+                "read it: copy the store to a writable directory"
             )
         case sqlite3.SQLITE_READONLY:
             return StoreRefused(f"{name}: the file is read-only")
@@ -80,7 +80,7 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
 
 
 def _is_of_the_directory(name: str, exc: sqlite3.Error) -> bool:
-    """Whether what may not be written is the directory, or the disk that it is on."""
+    """Whether the directory, or its disk, is not writable."""
     if getattr(exc, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DIRECTORY:
         return True
     path = Path(name)
@@ -88,9 +88,9 @@ def _is_of_the_directory(name: str, exc: sqlite3.Error) -> bool:
 
 
 def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
-    """Return what SQLite's check finds wrong first with the file of a new connection; None where it finds nothing.
+    """Return the first problem that SQLite's check finds in the file of a new connection; None if it finds none.
 
-    It is empty where the check does not come to its end in time.
+    The result is empty if the check does not finish in time.
     """
     last = clock.monotonic() + CHECK_SECONDS
     connection = None
@@ -117,17 +117,17 @@ def without_heading(found: Sequence[str]) -> str:
 
 
 def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
-    """Return the error for a file in which *exc* was met, after SQLite's check has *found* what it did."""
+    """Return the error for a file in which *exc* occurred; *found* is the result of SQLite's check."""
     if found is None:
         return StoreRefused(f"{name}: the file cannot be read: {exc}. SQLite's own check finds nothing wrong with it")
     finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
     return StoreRefused(
         f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and -shm files "
-        f"beside it; what can still be read of it is printed by: sqlite3 {shlex.quote(name)} .recover"
+        f"beside it; this prints what can still be read: sqlite3 {shlex.quote(name)} .recover"
     )
 
 
 def _code(exc: sqlite3.Error) -> int | None:
-    """Return SQLite's primary code; None for what the driver itself has to say."""
+    """Return SQLite's primary code; None for errors of the driver."""
     code = getattr(exc, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

@@ -1,4 +1,4 @@
-"""The file, shared by threads and processes: who reads, who writes, and what takes effect together."""
+"""The SQLite file, shared by threads and processes: connections for reading and writing, and transactions."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRY: Final = 0.25
-"""How many seconds SQLite waits for another process in one go; in between a fork may have its way."""
+"""How many seconds SQLite waits for another process at a time; a fork can happen in between."""
 
 LEAST_MAX_CELL: Final = 2**20
-"""webtable's own cells (entries, links) have up to so many bytes."""
+"""The least `max_cell`: webtable's own cells (entries, links) have up to this many bytes."""
 LONG_WAIT: Final = 0.1
-"""From so many seconds on it is logged that a call had to wait for another thread or process."""
+"""The seconds from which on a wait for another thread or process is logged."""
 LOGGER: Final = logging.getLogger("webtable.store.sqlite")
 
 
 class _Block:
-    """A block of reads and writes of one thread that take effect together, and the error that none of them do."""
+    """A block of reads and writes of one thread that is one transaction, and the error that has rolled it back."""
 
     def __init__(self, connection: sqlite3.Connection, number: int) -> None:
         self.connection = connection
@@ -47,7 +47,7 @@ class _Block:
 
 
 class StoreFile:
-    """One SQLite file. `reader()` and `writer()` lend a connection inside a transaction, and translate its errors."""
+    """One SQLite file. `reader()` and `writer()` lend a connection in a transaction, and translate errors."""
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, timeout: float, max_cell: int | None = None
@@ -66,12 +66,12 @@ class StoreFile:
         self._block: _Block | None = None
         self._begun = 0
         self.ended: int = 0
-        """The numbers of the transactions that were begun and ended last."""
+        """The numbers of the transactions that have begun and ended last."""
         self._seen: tuple[sqlite3.Connection, int] | None = None
-        """The writing connection, and which version of the file it has seen last."""
+        """The writing connection, and the version of the file that it has seen last."""
         self._damage: str | None = None
         self.events: Final = Tally()
-        """How often the file has logged something."""
+        """How often each event was logged."""
         forks.closed_before_fork(self)
         renew_after_fork(self)
         self.check_open()
@@ -84,16 +84,16 @@ class StoreFile:
                     raise self._error(exc, wait) from exc
                 limit = connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
                 self.max_cell: int = limit if max_cell is None else min(max_cell, limit)
-                """The largest cell in bytes: what SQLite was built for, or less."""
+                """The largest cell in bytes: the limit of the SQLite build, or less."""
                 self._connections.give_back(connection)
         except OSError as exc:
             raise StoreUnavailable(f"{self.name}: {exc.strerror or exc}") from exc
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection in a read transaction: all that is read in it is of one moment.
+        """Lend a connection in a read transaction: all reads see one moment.
 
-        In a block of this thread (`together`) it is the writing one, which sees what the block has written.
+        In a block of this thread (`together`) it is the writing connection, which sees the writes of the block.
         """
         self.check_open()
         if (block := self._own_block()) is not None:
@@ -104,7 +104,7 @@ class StoreFile:
         connection = None
         forks.enter()
         try:
-            connections = self._connections  # it may have been renewed while another thread forked
+            connections = self._connections  # it may have been replaced while another thread forked
             connection = connections.reader(wait)
             connection.execute(f"PRAGMA busy_timeout={wait.milliseconds()}")
             connection.execute("BEGIN")
@@ -120,8 +120,8 @@ class StoreFile:
     def writer(self, purpose: str = "writing", table: str | None = None) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection in a transaction that is committed at the end, or rolled back by an exception.
 
-        In a block of this thread (`together`) it is the block's own transaction. *purpose* is what others are told who
-        wait too long.
+        In a block of this thread (`together`) it is the block's own transaction. Others that wait
+        too long see *purpose* in their error.
         """
         self.check_open()
         if (block := self._own_block()) is not None:
@@ -131,7 +131,7 @@ class StoreFile:
         with self._writing(purpose, "BEGIN IMMEDIATE", table) as connection:
             self._number(connection)
             try:
-                # A later webtable may have taken the file over since it was opened.
+                # A later webtable may have upgraded the file since it was opened.
                 check_format(self.name, "file", format_of(connection), FILE_FORMAT)
                 yield connection
                 self.check_open()
@@ -140,15 +140,15 @@ class StoreFile:
                 self.ended = self._begun
 
     def _number(self, connection: sqlite3.Connection) -> None:
-        """Give the transaction of *connection* its number; what other processes have written has one as well."""
-        # It changes when another connection has committed (https://sqlite.org/pragma.html#pragma_data_version).
+        """Number the transaction of *connection*; writes by other processes count as one more."""
+        # It changes when another connection commits (https://sqlite.org/pragma.html#pragma_data_version).
         seen = connection, connection.execute("PRAGMA data_version").fetchone()[0]
         self._begun += 1 if seen == self._seen else 2
         self._seen = seen
 
     @contextmanager
     def together(self) -> Iterator[int]:
-        """Make one transaction of all that this thread reads and writes in the block, or nothing; give its number."""
+        """Make all reads and writes of this thread in the block one transaction, and give its number."""
         if (joined := self._own_block()) is not None:
             yield joined.number
             return
@@ -163,15 +163,15 @@ class StoreFile:
 
     @contextmanager
     def exclusive(self, purpose: str = "at work") -> Iterator[sqlite3.Connection]:
-        """Lend the writing connection outside of a transaction."""
+        """Lend the writing connection without a transaction."""
         self.check_open()
         if self._own_block() is not None:
-            raise StoreRefused(f"{self.name}: this cannot be part of writes that take effect together")
+            raise StoreRefused(f"{self.name}: this cannot be part of a transaction")
         with self._writing(purpose) as connection:
             yield connection
 
     def close(self) -> None:
-        """Close every connection, those in use as soon as they are given back."""
+        """Close every connection, those in use as soon as they are returned."""
         self.closed = True
         connections = self._connections
         if self._own_block() is None and connections.turns.take("closing the store", self.timeout):
@@ -184,7 +184,7 @@ class StoreFile:
             connections.close_readers()
 
     def check_open(self) -> None:
-        """Raise where the store cannot be used: it is closed, or the process was forked at the wrong moment."""
+        """Raise if the store cannot be used: it is closed, or the process was forked at the wrong moment."""
         if self.closed:
             raise StoreError(f"{self.name}: the store is closed")
         if forks.is_the_parents(self.path):
@@ -199,7 +199,7 @@ class StoreFile:
         self._connections.close_writer()
 
     def after_fork(self) -> None:
-        """Begin without connections; one that was in use stays the parent's, and with it the file."""
+        """Start without connections; if one was in use, the file cannot be used in the child."""
         for connection in self._connections.open:
             forks.leave_to_parent(connection, self.path)
         self.inherited = True
@@ -208,7 +208,7 @@ class StoreFile:
 
     @contextmanager
     def _writing(self, purpose: str, begin: str = "", table: str | None = None) -> Iterator[sqlite3.Connection]:
-        """Lend the writing connection when it is this thread's turn, and with *begin* this process's as well."""
+        """Lend the writing connection when it is this thread's turn, and with *begin* that of this process."""
         wait, connections = Wait(self.timeout), self._connections
         if not connections.turns.take(purpose, wait.left()):
             holder = connections.turns.holder or "other threads"
@@ -222,7 +222,7 @@ class StoreFile:
         except sqlite3.Error as exc:
             raise self._error(exc, wait) from exc
         finally:
-            if connections is self._connections:  # else they are the parent's
+            if connections is self._connections:  # otherwise they are the parent's
                 if connection is not None:
                     self._ended(connections, connection)
                 connections.turns.give_back()
@@ -235,7 +235,7 @@ class StoreFile:
             log_event(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)
 
     def _entered(self, connections: Connections, wait: Wait, begin: str) -> sqlite3.Connection:
-        """Return the writing connection, inside SQLite (see `forks.enter`), with what *begin* begins."""
+        """Return the writing connection, inside SQLite (see `forks.enter`), after the statement *begin*."""
         while True:
             forks.enter()
             connections.is_writing = True
@@ -255,7 +255,7 @@ class StoreFile:
                 return writer
 
     def _ended(self, connections: Connections, writer: sqlite3.Connection) -> None:
-        """Roll back what was not committed. Where a disk is full SQLite has done it already."""
+        """Roll back what was not committed. If the disk is full, SQLite has done it already."""
         with suppress(sqlite3.Error):
             writer.rollback()
         connections.is_writing = False
@@ -268,14 +268,14 @@ class StoreFile:
 
     @contextmanager
     def _joining(self, block: _Block, *, writes: bool) -> Iterator[None]:
-        """Do something in *block*, which stores nothing of all it did when that fails in the middle."""
+        """Join *block*, which is rolled back as a whole if this fails in the middle."""
         if block.error is not None:
             raise block.error
         try:
             yield
         except sqlite3.Error as exc:
             error = self._error(exc, Wait(0))
-            # SQLite may have rolled back everything, also because of a read: what came next would stand alone.
+            # SQLite may have rolled back everything, even for a read: later writes would be a new transaction.
             if writes or not block.connection.in_transaction:
                 block.error = error
             raise error from exc
@@ -283,15 +283,15 @@ class StoreFile:
             raise
         except BaseException as exc:
             if writes:
-                block.error = StoreError(f"{self.name}: a write was interrupted, so that nothing is stored: {exc!r}")
+                block.error = StoreError(f"{self.name}: a write was interrupted, so nothing is stored: {exc!r}")
             raise
 
     def _error(self, exc: sqlite3.Error, wait: Wait) -> StoreError:
-        """Return *exc* as one of ours."""
+        """Return *exc* as an error of the store."""
         if is_busy(exc):
             return StoreUnavailable(f"{self.name}: locked for over {wait} by {other_holder(self.path)}")
         if is_too_big(exc) and self._given_max_cell is not None:
-            return StoreRefused(f"{self.name}: a cell over max_cell={self._given_max_cell:,} of this store is not read")
+            return StoreRefused(f"{self.name}: a cell is over max_cell={self._given_max_cell:,} of this store")
         if is_damage(exc) and not self.closed:
             if self._damage is None:
                 self._damage = damage_found(lambda: self._connections.connect(Wait(1.0)))

@@ -1,8 +1,8 @@
-"""How a file becomes a store, and is found to be one; a file of somebody else is left as it is.
+"""Opening: a file becomes a store, or is recognised as one; files of other programs are left as they are.
 
-Everything goes through SQLite: to open and close the file by other means would give up the locks that this process has
-on it. And nothing is read past a log: beside a -wal the file itself may be anything, since a process that is killed
-while it copies the log back leaves some pages new and others old, and loses nothing.
+Everything goes through SQLite, because opening and closing the file by other means would release the locks that this
+process has on it. The file is never read without its log: with a -wal beside it the file itself may be inconsistent,
+because a process that is killed while it copies the log back leaves some pages new and others old, without any loss.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ APPLICATION_ID: Final = int.from_bytes(b"wbtb", "big")
 PAGE_SIZE: Final = 8192
 
 _MAKING_SECONDS: Final = 2.0
-"""How long a file may look as if it were no database, because somebody is just making it."""
+"""How long, in seconds, a file may not look like a database, because another process is just making it."""
 
 
 def opened(name: str, path: Path, connections: Connections, wait: Wait, *, create: bool) -> sqlite3.Connection:
-    """Return a connection to the file, which is a store, or with *create* becomes one."""
+    """Return a connection to the file, which must be a store, or with *create* becomes one."""
     if not _is_there(name, path, create):
         _make(path, connections, wait)
     _check_whose(name, path, connections, wait)
@@ -48,10 +48,10 @@ def opened(name: str, path: Path, connections: Connections, wait: Wait, *, creat
 
 
 def _is_there(name: str, path: Path, create: bool) -> bool:
-    """Whether there is a file with something in it; raises where there is none and none may be made."""
+    """Whether there is a file that is not empty; raises if there is none and *create* is false."""
     if path.is_dir():
         raise NotAStore(f"{name}: a directory, not a file")
-    # Looked for first: where somebody is making the file, it has its size before there is a log.
+    # The log is looked for first: a file that is being made has its size before there is a log.
     log = path.with_name(path.name + "-wal")
     has_log = log.exists() and log.stat().st_size > 0
     exists = path.exists()
@@ -60,8 +60,8 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     what = "an empty file" if exists else "no such file"
     if has_log:
         raise NotAStore(
-            f"{name}: {what}, but beside it is {log.name} with what was written last: bring back the file that it "
-            "belongs to, or move it away"
+            f"{name}: {what}, but beside it is {log.name} with the last writes: restore the file to which it "
+            "belongs, or move it away"
         )
     if not create:
         if exists:
@@ -93,16 +93,16 @@ def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) ->
 
 
 def _make(path: Path, connections: Connections, wait: Wait) -> None:
-    # SQLite would let everybody read it; the files that it puts beside it have the mode of this one.
+    # SQLite would make it readable for everybody; the files beside it get the same mode.
     with suppress(FileExistsError), connections.opening(wait):
-        # In turns, and only what is new: closing a file takes away the locks that this process has on it.
+        # In turns, and only a new file: closing a file releases the locks that this process has on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
     connection = connections.connect(wait, write=True, mode="rwc")
     try:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        # Not yet in WAL mode, so that the header with our id is in the file itself when this is committed.
+        # Not yet in WAL mode, so that the commit writes the header with the application id into the file itself.
         connection.execute("BEGIN EXCLUSIVE")
-        # Another process may have made something of the file in the meantime.
+        # Another process may have initialized the file in the meantime.
         if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
             for statement in CATALOGUE:
                 connection.execute(statement)
@@ -114,7 +114,7 @@ def _make(path: Path, connections: Connections, wait: Wait) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection, wait: Wait) -> None:
-    # The change needs the file for itself, and SQLite does not wait for that.
+    # The change needs exclusive access, for which SQLite does not wait.
     while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
             connection.execute("PRAGMA query_only=OFF")
@@ -132,7 +132,7 @@ _APPLICATION: Final = slice(68, 72)
 
 
 class NoDatabase(sqlite3.DatabaseError):
-    """What SQLite says of a file that does not begin as its files do."""
+    """SQLite's error for a file that does not begin as its files do."""
 
     sqlite_errorcode = sqlite3.SQLITE_NOTADB
 
@@ -144,17 +144,17 @@ _kept: dict[tuple[int, int], int] = {}
 def application_of(path: Path) -> int:
     """Return the application id of the database at *path*; nothing is left beside it. Raises `sqlite3.DatabaseError`.
 
-    To be called under `forks.opening(path)`: a -shm that this opens for reading only is so for the whole process.
+    Call it under `forks.opening(path)`: a -shm that it opens read-only is read-only for the whole process.
     """
     if not path.with_name(path.name + "-wal").exists():
-        # `immutable` keeps SQLite from making a -wal and a -shm. It takes no lock, so that it may find a file with
-        # fewer pages than its header says, where somebody is just making it; to be told the id no page is needed.
+        # `immutable` keeps SQLite from making a -wal and a -shm. It takes no lock, so it may find a file that is just
+        # being made with fewer pages than its header says; reading the application id needs no page.
         return _asked(path, "mode=ro&immutable=1", "PRAGMA writable_schema=ON")
     if path.with_name(path.name + "-shm").exists():
-        # Where that does not work, the -shm is gone by now, or of no use to somebody who may not write it.
+        # If that fails, the -shm is gone by now, or unusable without permission to write it.
         with suppress(sqlite3.DatabaseError):
             return _asked(path, "mode=ro&readonly_shm=1")
-    # SQLite would make a -shm, which is not ours to make where the file is another program's.
+    # SQLite would make a -shm, which must not happen beside a file of another program.
     return _peeked(path)
 
 
@@ -170,7 +170,7 @@ def _asked(path: Path, mode: str, *settings: str) -> int:
 
 
 def _peeked(path: Path) -> int:
-    """Return the application id from the header of the file itself, which a store has from its first moment on."""
+    """Return the application id from the header of the file itself, which a store has from the beginning."""
     status = path.stat()
     place = status.st_dev, status.st_ino
     if place not in _kept:

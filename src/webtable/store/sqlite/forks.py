@@ -1,10 +1,10 @@
 """Forks wait until no thread is inside SQLite, and a child inherits no open connection.
 
-SQLite remembers in the memory of a process which locks it holds on a file, and a fork copies that memory but not the
-locks. A connection that the child opens would believe to be protected by locks that are the parent's: when the parent
-closes its last connection it removes the -wal that the child is writing to, and what the child was told is stored is
-lost (https://www.sqlite.org/howtocorrupt.html, "carrying an open database connection across a fork"). So all
-connections that are idle are closed before a fork, and both processes open new ones when they need them.
+SQLite keeps the locks that a process has on a file in its memory, and a fork copies that memory but not the locks. A
+connection that the child opens would rely on locks of the parent: when the parent closes its last connection, it
+removes the -wal to which the child is writing, and acknowledged writes of the child are lost
+(https://www.sqlite.org/howtocorrupt.html, "carrying an open database connection across a fork"). So all idle
+connections are closed before a fork, and both processes open new ones when they need them.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE: Final = 10.0
-"""How many seconds a fork waits for the calls of other threads that are under way."""
+"""How many seconds a fork waits for calls in progress in other threads."""
 
 
 class Forking(Protocol):
-    """A file that has connections."""
+    """A file with connections."""
 
     def before_fork(self) -> None:
-        """Close the connections that are idle."""
+        """Close the idle connections."""
 
 
 class _Gate:
-    """Counts the threads that are inside SQLite, and holds new ones back while the process is being forked."""
+    """Counts the threads that are inside SQLite, and blocks new ones while the process is being forked."""
 
     def __init__(self) -> None:
         self.after_fork()
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        # Reentrant, because the garbage collector may close a store in the middle of this.
+        # Reentrant, because garbage collection may close a store in the middle of this.
         self._changed = threading.Condition(threading.RLock())
         self._inside: Counter[int] = Counter()
         self._forking: int | None = None
@@ -60,13 +60,13 @@ class _Gate:
         me = threading.get_ident()
         with self._changed:
             self._inside[me] -= 1
-            if self._inside[me] <= 0:  # below it in a child that was forked from inside
+            if self._inside[me] <= 0:  # below 0 in a child that was forked from inside
                 del self._inside[me]
             if self._forking is not None:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Hold other threads back, and return when none of them is inside, or has been for too long."""
+        """Block other threads, and return when none of them is inside, or after a time limit."""
         me, last = threading.get_ident(), time.monotonic() + PATIENCE
         with self._changed:
             while self._forking is not None:
@@ -112,13 +112,13 @@ def opening(path: Path) -> threading.Lock:
 
 
 def closed_before_fork(file: Forking) -> None:
-    """Have `file.before_fork()` called before each fork of this process, as long as *file* is in use."""
+    """Call `file.before_fork()` before each fork of this process, as long as *file* is in use."""
     _files.add(file)
 
 
 def leave_to_parent(connection: object, path: Path) -> None:
-    """Never close *connection* in this process, and use the file at *path* no more: SQLite takes it for locked here."""
-    # A reference that nobody gives back keeps it also when the interpreter ends.
+    """Never close *connection* in this process, and mark the file at *path* as unusable: SQLite takes it for locked."""
+    # An extra reference keeps it alive even when the interpreter shuts down.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
     _left.add(path)
 

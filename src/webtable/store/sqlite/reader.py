@@ -1,6 +1,6 @@
-"""Reading: from the cells of several families to rows, a bounded piece at a time.
+"""Reads: rows from the cells of several families, in pieces of limited size.
 
-A piece is what one transaction reads of some ranges, and of a row wider than memory some columns.
+One transaction reads one piece: some rows of the ranges, or some columns of a row larger than memory.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 SEARCH_SECONDS: Final = 1.0
-"""How long a row is looked for that holds some words before any other one is let through."""
+"""How long rows with the words are searched before another row is returned instead."""
 FIRST_PIECE: Final = 64
 LARGEST_PIECE: Final = 512
 PIECE_BYTES: Final = 1024 * 1024
 """A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
 PIECE_SECONDS: Final = 1.0
-"""It ends also with the first row after this time: rows that hold some words may be far apart."""
+"""It also ends with the first row after this time, because rows with the words may be far apart."""
 
 
 def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, now: int) -> Reader:
-    """Return what reads the rows of *table*, as far as they are *wanted*, as the connection sees it.
+    """Return a reader of the *wanted* parts of rows of *table*, as the connection sees it.
 
     Raises `StoreRefused` for a family that the table does not have.
     """
-    # What names many columns is not kept: it would take memory, and does not come again.
+    # Selections of many columns are not cached: they would take memory, and do not recur.
     make = _sources if len(wanted.columns or ()) <= MOST_NAMED else _sources.__wrapped__
     search = None
     if wanted.containing:
@@ -55,7 +55,7 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
 
 @lru_cache(maxsize=64)
 def _sources(table: StoredTable, wanted: Wanted) -> list[Source]:
-    """Return the families of *table* that are *wanted*; those of a call are most often those of one before it."""
+    """Return the families of *table* that are *wanted*; usually those of an earlier call."""
     return [Source(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
 
 
@@ -77,14 +77,14 @@ class Reader:
             self.parameters |= source.parameters_at(self.now)
 
     def row(self, key: bytes) -> Row | None:
-        """Return the row, or None where nothing of it is visible."""
+        """Return the row, None if nothing of it is visible."""
         with closing(self._found(ONE_ROW, key, b"")) as found:
             for _, cells, _ in found:
                 return Row(key, cells)
         return None
 
     def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[tuple[Row, int], None, None]:
-        """Yield the rows of a range, each with its size; close the generator where it is not read to its end."""
+        """Yield the rows of a range, each with its size; close the generator if it is not read to its end."""
         if self.search is None:
             yield from self._in_range(keys, reverse)
             return
@@ -99,7 +99,7 @@ class Reader:
                 for key in found_keys:
                     yield Row(key, {}), len(key)
         elif reverse:
-            # Versions come newest first also here, so that each row is read by itself.
+            # Versions must come newest first in reverse too, so each row is read separately.
             with closing(self._keys(where, keys, "row DESC")) as found_keys:
                 for key in found_keys:
                     yield from self._rows(ONE_ROW, KeyRange(key))
@@ -135,15 +135,15 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class _WordSearch:
-    """The rows that hold some words, by a reader of the column that has to hold them."""
+    """A search for rows with some words, by a reader of the searched column."""
 
     values: Reader
     containing: Containing
 
     def keys(self, keys: KeyRange, reverse: bool) -> Generator[bytes, None, None]:
-        """Yield the keys of the rows in a range, and one that does not hold the words whenever there was none for long.
+        """Yield the keys of the rows with the words in a range, and another key whenever there was none for long.
 
-        So nobody waits for a row as long as it takes to read all of a large table.
+        So nobody waits for a row as long as reading all of a large table takes.
         """
         last = clock.monotonic() + SEARCH_SECONDS
         with closing(self.values.rows(keys, reverse=reverse)) as rows:
@@ -154,7 +154,7 @@ class _WordSearch:
 
 
 def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
-    """Return the next rows of *ranges*, and what is left of the ranges behind them."""
+    """Return the next rows of *ranges*, and the rest of the ranges after them."""
     rows: list[Row] = []
     total = 0
     last = clock.monotonic() + PIECE_SECONDS
@@ -192,7 +192,7 @@ def cells_of(
     """Return the first *limit* columns of a row in *qualifiers*, each with its newest cell that is visible *now*."""
     value = "x''" if keys_only else "value"
     below = " AND qualifier < :stop" if qualifiers.stop else ""
-    # The newest cell of a column outlives the TTL where any of them does.
+    # If any cell of a column is within the TTL, the newest one is.
     oldest = 0 if family.schema.min_versions else family.oldest_visible(now)
     found = connection.execute(
         f"SELECT qualifier, max(timestamp), {value} FROM cells_{family.id}"

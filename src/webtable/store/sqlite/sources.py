@@ -1,8 +1,8 @@
-"""The statement that reads the cells of one family, and rows of what it gives.
+"""The SQL statements that read the cells of one family, and the conversion of their results to rows.
 
-What is hidden by a delete is not in the tables (see changes.py), so only two rules are left: a family's `versions`
-newest cells of a column count, and of those its TTL hides the older ones, but for the first `min_versions`. The time
-range and the wanted number of versions choose among what remains.
+Cells hidden by a delete are not in the tables (see changes.py), so two rules remain: of a column the newest `versions`
+cells count, and of those the TTL hides the older ones, except the first `min_versions`. The time range and the wanted
+number of versions select among the rest.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 MOST_NAMED: Final = 64
-"""For more columns of a row there is no statement that names each: SQLite takes 500 in one."""
+"""The most columns that a statement names individually: SQLite allows 500 in one."""
 ONE_ROW: Final = "row = :start"
 _ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
 
 Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
-"""A key, its cells, and how many bytes of values they are."""
+"""A key, its cells, and the total bytes of their values."""
 
 
 class Source:
-    """The SQL for one family, and the way from its result to rows."""
+    """The SQL for one family, and the conversion of its results to rows."""
 
     def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted) -> None:
         schema = family.schema
@@ -52,7 +52,7 @@ class Source:
 
         self._is_plain = wanted.versions == 1 and wanted.time_range is None
         if self._is_plain:
-            # With max() SQLite takes the value from the newest cell and steps over the others without reading theirs.
+            # With max() SQLite reads the value of the newest cell and skips the others without reading theirs.
             grouped = schema.versions > 1
             self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
             self.order = "GROUP BY row, qualifier ORDER BY row, qualifier" if grouped else _ORDER
@@ -78,18 +78,18 @@ class Source:
                 f" ORDER BY timestamp DESC LIMIT {wanted.versions}"
                 for name in named
             )
-            # Where a column may have any number of cells this steps over none of them.
+            # If a column may have any number of cells, this skips none of them.
             self._of_row = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
 
     def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[Found]:
-        """Return the rows in *records*, as they are at *now*."""
+        """Return the rows in *records*, as visible at *now*."""
         prefix, schema = self._family.prefix, self._family.schema
         if self._is_plain:
             return _newest(prefix, records)
         return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
 
     def parameters_at(self, now: int) -> dict[str, object]:
-        """Return the parameters of its statements."""
+        """Return the parameters of the statements."""
         if not self.alive:
             return self.parameters
         return {**self.parameters, f"cutoff{self._family.id}": self._family.oldest_visible(now)}
@@ -113,7 +113,7 @@ class Source:
 
 
 def wanted_families(table: StoredTable, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
-    """Return the families that *columns* are in, each with its qualifiers, None for all of them."""
+    """Return the families that *columns* are in, each with its qualifiers; None for all of them."""
     if columns is None:
         return [(family, None) for family in table.families.values()]
     wanted: dict[bytes, list[bytes] | None] = {}
@@ -159,11 +159,11 @@ def _key_of_head(entry: tuple[Found, Iterator[Found]]) -> bytes:
 
 def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -> Iterator[Found]:
     """Yield the rows of one family with the first, that is the newest, cell of each column."""
-    current = b""  # no row has this key
+    current = b""  # never a valid key
     cells: dict[bytes, Sequence[Cell]] = {}
     size = 0
     names: dict[bytes, bytes] = {}
-    new = tuple.__new__  # three times as fast as to call Cell
+    new = tuple.__new__  # three times as fast as calling Cell
     for key, qualifier, timestamp, value in records:
         if key != current:
             if cells:
@@ -190,7 +190,7 @@ def _versions(
     wanted: int,
     records: Iterable[tuple[bytes, bytes, int, bytes | None]],
 ) -> Iterator[Found]:
-    """Yield the rows of one family with the *wanted* newest cells of each column that have a value here."""
+    """Yield the rows of one family with the *wanted* newest cells of each column that have a value in *records*."""
     current, column = b"", b""
     cells: dict[bytes, Sequence[Cell]] = {}
     versions: list[Cell] = []

@@ -1,4 +1,4 @@
-"""`SQLiteStore`: the port, on one SQLite file."""
+"""The store in one SQLite file."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
 
 
 class SQLiteStore(Store):
-    """Tables in one SQLite file, for many threads and many processes at once.
+    """Tables in one SQLite file, for many concurrent threads and processes.
 
-    The file is in WAL mode: readers do not wait for the writer, writers wait for each other, at most `timeout` seconds.
-    Every write is one transaction, and on the disk when it is acknowledged; with `together` several are one.
-    A cell may have as many bytes as SQLite takes, 1,000,000,000 in most builds; larger ones than *max_cell*, which
-    lowers that, are neither written nor read.
-    Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
+    The file is in WAL mode: readers do not wait for the writer, and writers wait for each other, at most `timeout`
+    seconds. Every write is one transaction, durable when it is acknowledged; with `together` several writes are one.
+    A cell may have as many bytes as SQLite allows, 1,000,000,000 in most builds; *max_cell* is a lower limit, and
+    larger cells are neither written nor read.
+    Raises `TableNotFound` if there is no file, `NotAStore` if it is not a store; nothing is changed then.
     """
 
     capabilities: Capabilities = Capabilities(
         writes_side_by_side=False,
-        default_ttl=None,  # nobody expects a file to lose what was put into it
+        default_ttl=None,  # nobody expects a file to lose data that was put into it
         default_versions=None,
         made_when_missing=True,
-        why_empty="A file looks like this that was copied without the -wal file beside it, which has what was written "
-        "last: copy both, or close the store first",
+        why_empty="A file that was copied without the -wal file beside it looks like this; that file has the last "
+        "writes: copy both, or close the store first",
     )
 
     def __init__(
@@ -74,19 +74,19 @@ class SQLiteStore(Store):
     ) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout, max_cell=max_cell)
         self.capabilities = replace(self.capabilities, max_cell=self._file.max_cell)
-        # From anywhere in a slice, so that processes which write less than one sweep for their part too.
+        # A random start, so that processes that write less than a slice do their share of sweeping too.
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name: str = self._file.name
         self.timeout = timeout
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
-        """Return the table of `sqlite:path?table=NAME`: `pages` unless it is named."""
+        """Return the table of `sqlite:path?table=NAME`: by default `pages`."""
         return address_of(url).table
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
-        """Return the store in the file that *url* names; with *create* one that is missing is made."""
+        """Return the store in the file that *url* names; with *create* a missing file is made."""
         address = address_of(url)
         options = address.options
         return cls(
@@ -105,11 +105,11 @@ class SQLiteStore(Store):
             file.close()
 
     def together(self) -> AbstractContextManager[int]:
-        """Make one transaction of what this thread writes in the block; other threads and processes wait to write.
+        """Make all writes of this thread in the block one transaction; other threads and processes wait to write.
 
-        Blocks inside of it join it. What this thread reads in it is read as it has left it; other threads read what was
-        there before. To create, change or drop a table takes part in it; `compact` is refused. A write that fails as a
-        whole ends all of it in a `StoreError`, whatever comes behind it.
+        Inner blocks join it. Reads of this thread in the block see its writes, other threads the state before.
+        Creating, changing and dropping tables is part of it; `compact` is refused. A write that fails as a whole rolls
+        it back, and the block ends in a `StoreError`, whatever follows.
         """
         return self._file.together()
 
@@ -118,7 +118,7 @@ class SQLiteStore(Store):
         return self._file.ended
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
+        """Apply *mutations* in one transaction; a failure of the transaction is the outcome of every mutation."""
         self._file.check_open()
         batch = None
         try:
@@ -135,7 +135,7 @@ class SQLiteStore(Store):
         return batch.outcomes
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Return one entry for each of *rows*, all of one moment."""
+        """Return one entry for each of *rows*, all as of one moment."""
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
             found = {key: reader.row(key) for key in dict.fromkeys(rows)}
@@ -151,7 +151,7 @@ class SQLiteStore(Store):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, all of one moment."""
+        """Return the cells of each of *rows*, all as of one moment."""
         with self._file.reader() as connection:
             found = self._table(connection, table).families.get(family + b":")
             if found is None:
@@ -164,7 +164,7 @@ class SQLiteStore(Store):
     ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
 
-        The rows are read in pieces of bounded size. Each piece is of one moment, and between pieces nothing is open.
+        The rows are read in pieces of limited size. Each piece is a transaction, and nothing is open between pieces.
         """
         with self._file.reader() as connection:
             self._reader(connection, table, wanted)
@@ -185,7 +185,7 @@ class SQLiteStore(Store):
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
-        """Return the rows of each range, all of one moment."""
+        """Return the rows of each range, all as of one moment."""
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
             return [first_rows(reader, keys, limit, reverse) for keys in ranges]
@@ -205,24 +205,24 @@ class SQLiteStore(Store):
             return catalogue.table_names(connection)
 
     def describe(self, table: str) -> TableDescription:
-        """Return the table as it is recorded: also the options that mean nothing to SQLite."""
+        """Return the table as recorded, including options that have no effect in SQLite."""
         with self._file.reader() as connection:
             return TableDescription(self._table(connection, table).schema)
 
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table; its split keys are recorded, and SQLite has no use for them."""
+        """Create the table; its split keys are recorded but have no effect."""
         with self._file.writer() as connection:
             if catalogue.find_table(connection, schema.name) is not None:
                 raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
             catalogue.add_table(connection, schema)
 
     def set_family(self, table: str, family: FamilySchema) -> None:
-        """Add the family, or change the one of that name. What fewer versions hide is removed later."""
+        """Add the family, or change an existing one. Cells beyond a lower number of versions are removed later."""
         with self._file.writer() as connection:
             catalogue.put_family(connection, self._table(connection, table), family)
 
     def drop_table(self, table: str) -> None:
-        """Remove the table and all it holds; its space is used for what is written next."""
+        """Remove the table and all it holds; its space is reused by later writes."""
         with self._file.writer() as connection:
             catalogue.remove_table(connection, self._table(connection, table))
 
@@ -232,9 +232,9 @@ class SQLiteStore(Store):
         return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
 
     def compact(self, tables: Sequence[str]) -> int:
-        """Give back the space of what nobody sees any more in *tables*, and return how many bytes that was.
+        """Free the space of data in *tables* that is no longer visible, and return how many bytes that was.
 
-        Writers wait while the file is written anew at the end; it takes as much space again.
+        Writers wait while the file is rewritten at the end, which needs as much space again.
         """
         for table in tables:
             sweep_all(self._file, table, clock.milliseconds)
@@ -245,14 +245,14 @@ class SQLiteStore(Store):
             return max(0, before - _size(connection))
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
-        """Copy the file by SQLite's own means, without holding back who writes, and check the copy."""
+        """Copy the file with SQLite's backup, without blocking writers, and verify the copy."""
         from webtable.store.sqlite.upkeep import back_up
 
         return back_up(self._file, path, on_progress)
 
-    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, the file is one for all tables
-        """Yield what is found of the file and of its disk."""
-        from webtable.store.sqlite.upkeep import health  # no other call needs what it imports
+    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, all tables are in one file
+        """Yield the checks of the file and of its disk."""
+        from webtable.store.sqlite.upkeep import health  # no other call needs its imports
 
         return health(self._file)
 
@@ -262,11 +262,11 @@ class SQLiteStore(Store):
             return Space(_size(connection), _size(connection, "freelist_count"))
 
     def events(self) -> Counter[str]:
-        """Return how often each event has happened, of the file as well."""
+        """Return how often each event has occurred, including those of the file."""
         return super().events() + self._file.events.taken()
 
     def close(self) -> None:
-        """Give the file back, also from a scan that is not at its end."""
+        """Close the file, even if a scan is not at its end."""
         self._file.close()
 
     def _table(self, connection: sqlite3.Connection, name: str) -> StoredTable:
@@ -283,7 +283,7 @@ class SQLiteStore(Store):
             raise StoreRefused(f"{self.name}: {exc}") from None
 
     def _sweep(self, connection: sqlite3.Connection, batch: Mutations) -> None:
-        """Look for what has expired in twice as many cells as were written, so as to catch up with a growing table."""
+        """Sweep twice as many cells as were written, to catch up with a growing table."""
         for family in batch.table.families.values():
             written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
             slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)

@@ -1,4 +1,4 @@
-"""Sweeping: what nobody sees any more goes, a slice of a family at a time, at the pace of the writes."""
+"""Sweeping: invisible cells and old delete markers are removed in slices of a family, along with writes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.file import StoreFile
 
 SLICE: Final = 2000
-"""How many cells, or delete markers, are looked at in one go."""
+"""How many cells, or delete markers, are swept at once."""
 
 DELETES_HIDE: Final = 86_400_000
-"""For how many milliseconds a delete hides what is written later: a day, within which a crawl that was cut short has
-been taken up again, and a batch that was in doubt has been written once more."""
+"""For how many milliseconds a delete hides later writes: a day, within which an interrupted crawl has been resumed, and
+an uncertain batch written again."""
 
 _Place = tuple[bytes, bytes, int]
 
 
 def sweep(connection: sqlite3.Connection, family: Family, now: int, *, start: bytes | None = None) -> bytes:
-    """Remove the cells that nobody sees any more from a slice of a family, and return where the next slice begins.
+    """Remove the cells that are no longer visible from a slice of a family, and return where the next slice begins.
 
-    That is b"" after the last one. Without *start* it goes on where the last such sweep, of any process, came to.
+    That is b"" after the last slice. Without *start* it goes on where the last such sweep, of any process, has ended.
     """
     begin = _came_to(connection, family, "swept") if start is None else start
     following = _slice_end(connection, f"cells_{family.id}", begin)
-    # The stop is left out where there is none: with an OR in its place SQLite would read on to the end of the table.
+    # Without a stop its condition is left out: with an OR instead SQLite would read to the end of the table.
     below = " AND row < ?" if following else ""
-    # Counted here, which is twice as fast as to have SQLite count by a window function.
+    # Counted here, which is twice as fast as a window function of SQLite.
     cells = connection.execute(
         f"SELECT row, qualifier, timestamp FROM cells_{family.id} WHERE row >= ?{below}"
         " ORDER BY row, qualifier, timestamp DESC",
@@ -50,14 +50,14 @@ def sweep(connection: sqlite3.Connection, family: Family, now: int, *, start: by
 
 
 def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> None:
-    """Remove the delete markers that have hidden for long enough, or can hide nothing, from a slice of a family.
+    """Remove the delete markers that are old enough, or can hide nothing, from a slice of a family.
 
-    It goes on where the last such sweep, of any process, came to.
+    It goes on where the last such sweep, of any process, has ended.
     """
     start = _came_to(connection, family, "swept_deletes")
     following = _slice_end(connection, f"deletes_{family.id}", start)
     below = " AND row < :stop" if following else ""
-    # What is older than the TTL is hidden by that as well, unless some cells outlive it.
+    # Cells older than the TTL are hidden by that as well, unless `min_versions` keeps some.
     cutoff = 0 if family.schema.min_versions else family.oldest_visible(now)
     connection.execute(
         f"DELETE FROM deletes_{family.id} WHERE row >= :start{below} AND (made <= :old OR timestamp < :cutoff)",
@@ -68,13 +68,13 @@ def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> N
 
 
 def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
-    """Remove what nobody sees any more from all of a table, and its delete markers; nothing where it is missing."""
+    """Remove all invisible cells of a table, and its delete markers; does nothing if it is missing."""
     with file.reader() as connection:
         table = find_table(connection, name)
     for prefix in table.families if table else ():
         start: bytes | None = b""
         while start is not None:
-            # A transaction a slice, so that other writers wait no longer than for a write.
+            # One transaction per slice, so that other writers wait no longer than for a write.
             with file.writer(f"compacting table {name!r}") as connection:
                 table = find_table(connection, name)
                 if table is None or prefix not in table.families:
@@ -82,7 +82,7 @@ def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
                 family = table.families[prefix]
                 start = sweep(connection, family, clock(), start=start) or None
                 if start is None:
-                    # What they have hidden is gone already.
+                    # The cells that they have hidden are removed already.
                     connection.execute(f"DELETE FROM deletes_{family.id}")
 
 
@@ -92,7 +92,7 @@ def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes
 
 
 def _slice_end(connection: sqlite3.Connection, table: str, start: bytes) -> bytes:
-    """Return the row behind the slice that begins at *start*, empty at the end; a row that is wider is one slice."""
+    """Return the row after the slice that begins at *start*, empty at the end; a wider row is one slice."""
     found = connection.execute(
         f"SELECT row FROM {table} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}", (start,)
     ).fetchone()
@@ -103,7 +103,7 @@ def _slice_end(connection: sqlite3.Connection, table: str, start: bytes) -> byte
 
 
 def _unseen(cells: Iterable[_Place], schema: FamilySchema, cutoff: int) -> Iterator[_Place]:
-    """Yield those of *cells*, the newest of each column first, that no reader is shown."""
+    """Yield those of *cells*, the newest of each column first, that no reader sees."""
     column, number = (b"", b""), 0
     for cell in cells:
         row, qualifier, timestamp = cell

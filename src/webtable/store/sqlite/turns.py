@@ -1,4 +1,4 @@
-"""Turns of threads, in the order in which they came, and who else has locked the file, for those that wait."""
+"""A fair lock for the threads of a process, and the processes that have locked the file, for messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Whose turn it is, and what for."""
+    """The thread whose turn it is, and its purpose."""
 
     purpose: str
     thread: threading.Thread = field(default_factory=threading.current_thread)
@@ -29,7 +29,7 @@ class _Turn:
 
 
 class Turns:
-    """A lock that is handed over in the order of the queue: no thread waits longer than those that came before it."""
+    """A lock that is passed on in the order of arrival."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -39,11 +39,11 @@ class Turns:
 
     @property
     def holder(self) -> str:
-        """Who has the turn, what for and how long; empty where nobody has it."""
+        """The thread that has the turn, its purpose and how long; empty if no thread has it."""
         return str(self._turn or "")
 
     def take(self, purpose: str, seconds: float) -> bool:
-        """Return whether the turn came within *seconds*; `give_back` ends it. *purpose* is what others are told."""
+        """Return whether the turn came within *seconds*; `give_back` ends it. Others see *purpose* in errors."""
         with self._guard:
             if not self._taken:
                 self._taken, self._turn = True, _Turn(purpose)
@@ -63,7 +63,7 @@ class Turns:
         return True
 
     def give_back(self) -> None:
-        """Let the next one have its turn."""
+        """Pass the turn on to the next thread."""
         with self._guard:
             self._turn = None
             if self._waiting:
@@ -72,7 +72,7 @@ class Turns:
                 self._taken = False
 
     def _left_queue(self, ticket: threading.Lock) -> bool:
-        """Leave the queue; False where the turn has come in the meantime."""
+        """Leave the queue; return False if the turn has come in the meantime."""
         with self._guard:
             try:
                 self._waiting.remove(ticket)
@@ -90,9 +90,9 @@ _FILE_BYTES: Final = range(0x40000000, 0x40000002)
 
 
 def other_holder(path: Path) -> str:
-    """Return which other process, or what else in this one, has locked the file at *path* for writing.
+    """Return the process, or the connection of this process, that has locked the file at *path* for writing.
 
-    The files are only looked up, not opened: to close one of them would give up the locks of this process.
+    The files are only looked up, not opened: closing one of them would release the locks of this process.
     """
     for process in _lockers(path.with_name(path.name + "-shm"), _LOG_BYTES), _lockers(path, _FILE_BYTES):
         for number in process:
@@ -103,7 +103,7 @@ def other_holder(path: Path) -> str:
 
 
 def _lockers(path: Path, wanted: range) -> Iterator[int]:
-    """Yield the processes that have one of the *wanted* bytes of a file locked for writing."""
+    """Yield the processes that have locked one of the *wanted* bytes of a file for writing."""
     with suppress(OSError, ValueError):
         inode = path.stat().st_ino
         for line in LOCKS.read_text().splitlines():
@@ -116,7 +116,7 @@ def _lockers(path: Path, wanted: range) -> Iterator[int]:
 
 
 def _program(process: int) -> str:
-    """Return the name of its program in brackets; nothing where it cannot be told."""
+    """Return the name of its program in brackets; empty if it is unknown."""
     try:
         return f" ({Path(f'/proc/{process}/comm').read_text().strip()})"
     except OSError:

@@ -1,8 +1,8 @@
-"""The file as a whole: whether it and its disk are healthy, and a copy of it as it is at one moment.
+"""Health checks of the file and its disk, and backups of the file.
 
-Its health is what SQLite's check says of it, its log, its disk, who may write to it, and who has it open. The file is
-only looked up, and read through SQLite: to close it by other means would give up the locks of this process. A copy is
-made beside those who write.
+The checks cover SQLite's integrity check, the log, the disk, permissions, and the processes that have it open. The file
+is only looked up, and read through SQLite: closing it by other means would release the locks of this process. A backup
+does not block writers.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.file import StoreFile
 
 PAGES_AT_ONCE: Final = 1024
-"""Pages of 8 KB that are copied before the caller is told, and may end it."""
+"""How many pages of 8 KB are copied between two reports to the caller, who may end the copy."""
 
 LARGE_LOG: Final = 256 * 2**20
-"""Writers copy the log back at a quarter of it: where it is larger, something keeps them from that."""
+"""Writers copy the log back at a quarter of this size: a larger log means that something prevents it."""
 LEAST_FREE: Final = 64 * 2**20
-"""As much as the log may take before it is copied back."""
+"""The size up to which the log may grow before it is copied back."""
 LITTLE_FREE: Final = 2**30
 _SHARE: Final = 1 / 2
-"""The share of the time that is left which the check of the whole file may use."""
+"""The share of the remaining time that the check of the whole file may use."""
 _STEPS: Final = 10_000
 _PROCESSES = Path("/proc")  # Linux has it
 _OVER_A_NETWORK: Final = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre")
 
 
 def health(file: StoreFile) -> Iterator[Check]:
-    """Yield what is found of the file and of its disk."""
+    """Yield the checks of the file and of its disk."""
     yield integrity(file)
     yield _log(file.path)
     yield _disk(file.path)
@@ -54,10 +54,10 @@ def health(file: StoreFile) -> Iterator[Check]:
 
 
 def integrity(file: StoreFile) -> Check:
-    """Return what SQLite's check finds, within half of the time that is left.
+    """Return the result of SQLite's check, within half of the remaining time.
 
-    It is integrity_check, since quick_check does not see rows that are out of order, which make others vanish from
-    answers. There are no indexes here that it would compare with tables, so it takes about as long.
+    It uses integrity_check, because quick_check does not detect rows out of order, which make other rows vanish from
+    answers. There are no indexes to compare with tables, so it takes about as long.
     """
     deadline = of_call(file.timeout)
     seconds = deadline.left() * _SHARE
@@ -69,13 +69,13 @@ def integrity(file: StoreFile) -> Check:
         except sqlite3.OperationalError as exc:
             if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_INTERRUPT:
                 raise
-            told = f"integrity_check found nothing wrong in {seconds:.0f} s, in which it did not come to its end"
-            return warned("integrity", told, "give it more time (timeout=)")
+            told = f"integrity_check found nothing wrong in {seconds:.0f} s, but did not finish"
+            return warned("integrity", told, "allow more time (timeout=)")
         finally:
             connection.set_progress_handler(None, 0)
     if found == ["ok"]:
         return well("integrity", "integrity_check finds nothing wrong with the file")
-    copy = f"keep a copy of it with the -wal beside it; what can be read is printed by: sqlite3 {quote(file.name)}"
+    copy = f"keep a copy of it with the -wal beside it; this prints what can be read: sqlite3 {quote(file.name)}"
     return failed(
         "integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", f"{copy} .recover"
     )
@@ -87,12 +87,12 @@ def _log(path: Path) -> Check:
     told = f"{size_text(size)} in {log.name}"
     if size <= LARGE_LOG:
         return well("log", told)
-    why = "a reader that stays at an old moment keeps it from being copied back"
+    why = "a long read transaction prevents it from being copied back"
     return warned("log", f"{told}: {why}", "end readers that run for hours; the last to close the file copies it back")
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a file in bytes, 0 where there is none."""
+    """Return the size of a file in bytes; 0 if it is missing."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -113,23 +113,23 @@ def _permissions(path: Path) -> Check:
     mode = path.stat().st_mode & 0o777
     told = f"{mode:03o}"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        told += ": this user may read it, not write to it, or not to its directory"
+        told += ": this user may read it, but not write to it or to its directory"
         return warned("permissions", told, f"run as the user who owns {path}, or chmod it and its directory")
     if mode & 0o022:
         told += ": other users may write to it"
-        return warned("permissions", told, f"chmod go-w {quote(str(path))}, unless they are meant to")
+        return warned("permissions", told, f"chmod go-w {quote(str(path))}, unless that is intended")
     return well("permissions", told)
 
 
 def _network(path: Path) -> Iterator[Check]:
     kind = _file_system(path)
     if kind.startswith(_OVER_A_NETWORK):
-        told = f"the file is on {kind}: processes on several machines would not see each other's locks"
+        told = f"the file is on {kind}: processes on different machines would not see each other's locks"
         yield warned("file-system", told, "move it to a disk of the machine that uses it")
 
 
 def _file_system(path: Path) -> str:
-    """Return the type of the file system that *path* is on; empty where the system does not tell."""
+    """Return the type of the file system that *path* is on; empty if it is unknown."""
     found: dict[int, str] = {}
     with suppress(OSError):
         for line in (_PROCESSES / "mounts").read_text().splitlines():
@@ -148,7 +148,7 @@ def _others(path: Path) -> Check:
 
 
 def _holders(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the other processes that have the file open, as far as this one may see that, with their programs."""
+    """Yield the other processes that have the file open, as far as this process may see them, with their programs."""
     wanted = str(path.resolve())
     for process in _PROCESSES.glob("[0-9]*"):
         if process.name == str(os.getpid()):
@@ -159,7 +159,7 @@ def _holders(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | None) -> int:
-    """Return what `Store.backup` does."""
+    """Implement `Store.backup`."""
     check_free(path)
     with whole_file(path) as part:
         try:
@@ -174,14 +174,14 @@ def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | 
 
 
 def check_free(path: Path) -> None:
-    """Raise `InvalidArgument` where something is at *path*, or what SQLite would take for a part of what comes there.
+    """Raise `InvalidArgument` if *path* exists, or a file beside it that SQLite would take for a part of the backup.
 
-    A log that an older file has left would be read into the new one.
+    A log left by an older file would be read into the new one.
     """
     for name in ("", "-wal", "-shm", "-journal"):
         other = path.with_name(path.name + name)
         if os.path.lexists(other):
-            raise InvalidArgument(f"{other}: it is there already, and a backup overwrites nothing; name another file")
+            raise InvalidArgument(f"{other}: it exists already, and a backup overwrites nothing; name another file")
     if not path.parent.is_dir():
         raise InvalidArgument(f"{path}: there is no directory {path.parent}")
 
@@ -193,7 +193,7 @@ def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Ca
 
     with file.reader() as connection:
         # A transaction begins with the first read. Within it SQLite goes on where it was when others have written;
-        # else it would begin anew each time, and beside a crawl it would never come to the end.
+        # otherwise it would start again each time, and never finish while a crawl writes.
         connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         try:
@@ -206,15 +206,15 @@ def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Ca
 
 def _not_written(path: Path, exc: sqlite3.Error) -> StoreRefused | StoreUnavailable:
     if getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
-        return StoreRefused(f"{path}: disk full; nothing is left of the backup")
-    return StoreUnavailable(f"{path}: the backup cannot be written, and nothing is left of it: {exc}")
+        return StoreRefused(f"{path}: disk full; the backup was removed")
+    return StoreUnavailable(f"{path}: the backup cannot be written and was removed: {exc}")
 
 
 def _check(copy: sqlite3.Connection, path: Path) -> None:
-    """Make one file of *copy*, and raise `StoreRefused` where SQLite finds it damaged."""
+    """Make *copy* a single file, and raise `StoreRefused` if SQLite finds it damaged."""
     for setting in SAFE_SETTINGS:
         copy.execute(f"PRAGMA {setting}")
-    # The header says that there is a log beside it, as that of the store does; the next who opens it makes one again.
+    # The header, like that of the store, says that there is a log; the next opening makes one again.
     copy.execute("PRAGMA journal_mode=DELETE")
     try:
         (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
@@ -222,6 +222,6 @@ def _check(copy: sqlite3.Connection, path: Path) -> None:
         found = str(exc)
     if found != "ok":
         raise StoreRefused(
-            f"{path}: the copy is damaged, and so is the store that it was made of; it was removed ({found}). "
-            "webtable copy brings all that can be read into a new store"
+            f"{path}: the copy was damaged, as is the store, and was removed ({found}). "
+            "webtable copy copies all that can be read into a new store"
         )
