@@ -70,6 +70,8 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@mkdir -p build
+	PATH="$(abspath $(BIN)):$$PATH" pyright --verifytypes webtable --ignoreexternal > build/types.txt || { cat build/types.txt; exit 1; }
 
 # The notebooks of examples/, each run in a clean kernel, as pages with what they show: build/notebooks.
 notebooks: $(STAMP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, ParamSpec, Unpack
+from typing import TYPE_CHECKING, Final, ParamSpec, Unpack
 
 from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
@@ -82,8 +82,8 @@ async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = Non
         calls.close()
 
 
-create = _in_a_thread(sync.create)
-doctor = _in_a_thread(sync.doctor)
+create: Final = _in_a_thread(sync.create)
+doctor: Final = _in_a_thread(sync.doctor)
 
 
 async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:

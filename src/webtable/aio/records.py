@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self
 
 from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Opening, Wrapped, awaited, checked_threads, close_unasked
@@ -124,12 +124,12 @@ class KeyedTable(Wrapped[sync.KeyedTable]):
         """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
         return self._core.metrics
 
-    put = awaited(sync.KeyedTable.put)
-    put_many = awaited(sync.KeyedTable.put_many)
-    get = awaited(sync.KeyedTable.get)
-    delete = awaited(sync.KeyedTable.delete)
-    scan = scanned(sync.KeyedTable.scan)
-    latest = awaited(sync.KeyedTable.latest)
+    put: Final = awaited(sync.KeyedTable.put)
+    put_many: Final = awaited(sync.KeyedTable.put_many)
+    get: Final = awaited(sync.KeyedTable.get)
+    delete: Final = awaited(sync.KeyedTable.delete)
+    scan: Final = scanned(sync.KeyedTable.scan)
+    latest: Final = awaited(sync.KeyedTable.latest)
 
     async def close(self) -> None:
         """Close the store."""

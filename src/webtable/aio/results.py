@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from webtable import repository as sync
 from webtable.aio.calls import Wrapped, awaited
@@ -74,14 +74,14 @@ class Results(Wrapped[sync.Results[T]], Generic[T]):
         """
         return await self._calls.run(lambda: self._core.to_arrow(columns, names=names).read_all())
 
-    page = awaited(sync.Results[T].page)
-    explain = awaited(sync.Results[T].explain)
-    first = awaited(sync.Results[T].first)
-    count = awaited(sync.Results[T].count)
-    to_dicts = awaited(sync.Results[T].to_dicts)
-    to_pandas = awaited(sync.Results[T].to_pandas)
-    to_polars = awaited(sync.Results[T].to_polars)
-    to_parquet = awaited(sync.Results[T].to_parquet)
+    page: Final = awaited(sync.Results[T].page)
+    explain: Final = awaited(sync.Results[T].explain)
+    first: Final = awaited(sync.Results[T].first)
+    count: Final = awaited(sync.Results[T].count)
+    to_dicts: Final = awaited(sync.Results[T].to_dicts)
+    to_pandas: Final = awaited(sync.Results[T].to_pandas)
+    to_polars: Final = awaited(sync.Results[T].to_polars)
+    to_parquet: Final = awaited(sync.Results[T].to_parquet)
 
 
 class Hosts(Results[sync.Host]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from webtable import repository as sync
 from webtable.aio.calls import Calls, Missed, Wrapped, awaited
@@ -107,7 +107,7 @@ class Writer(Wrapped[sync.Writer]):
         receipt = await self._calls.run(partial(self._core.put, page))
         return Receipt(receipt, self._table)
 
-    put_many = awaited(sync.Writer.put_many)
+    put_many: Final = awaited(sync.Writer.put_many)
 
     async def flush(self) -> None:
         """Store everything that was put, and return when it is stored; raises what `webtable.Writer.flush` does."""

@@ -13,7 +13,7 @@ from webtable.rowkey.fields.numbers import Digits, UInt
 from webtable.rowkey.fields.salts import HashSalt, RandomSalt
 from webtable.rowkey.fields.text import Bytes, Text
 from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
-from webtable.rowkey.key import HashedKey
+from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.web import WebKey
 
 WEB_KEY = WebKey().parts
@@ -98,7 +98,7 @@ HASHED_KEY = HashedKey(CompositeKey(Text("url")), algorithm="sha256", form="byte
 Buys: perfect spread, one length. Costs: no ranges, and the key does not lead back to the URL.
 """
 
-EXAMPLES = {
+EXAMPLES: dict[str, RowKey] = {
     "web key": WEB_KEY,
     "message": MESSAGE_KEY,
     "metric and hour": METRIC_KEY,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakSet
 
-import happybase
 import thriftpy2
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType, TType
@@ -23,6 +22,28 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.thrift.stream import GatewaySocket
+
+if TYPE_CHECKING:
+
+    class HappyBaseConnection:
+        """The members of HappyBase's connection that are used here; it has no types of its own."""
+
+        host: str
+        port: int
+        transport: Any
+        _transport_class: Any
+
+        def __init__(
+            self, host: str, port: int, *, autoconnect: bool, transport: Transport, protocol: Protocol
+        ) -> None: ...
+        def open(self) -> None:
+            """Connect to the gateway."""
+
+        def close(self) -> None:
+            """Close the socket."""
+
+else:
+    from happybase import Connection as HappyBaseConnection
 
 Transport = Literal["buffered", "framed"]
 Protocol = Literal["binary", "compact"]
@@ -133,7 +154,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
         return None
 
 
-class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
+class Connection(HappyBaseConnection):
     """A HappyBase connection with such a client; with *service* for Thrift2 or for any other service.
 
     *way* makes its `socket`.
