@@ -74,7 +74,7 @@ EVEN = [page for at in (b"0", b"4", b"8", b"c") for page in pages_below(at + b"0
 @pytest.mark.parametrize(
     ("pages", "state", "said"),
     [
-        (EVEN, "ok", "4 regions: none holds over 2 times the fair share of pages or bytes"),
+        (EVEN, "ok", "4 regions: no region holds over 2 times the fair share of pages or bytes"),
         ([*EVEN, *pages_below(b"40", b"80", 60)], "warning", "4 regions: 1 (40) hold over 2 times"),
         ([*EVEN, *pages_below(b"40", b"80", 11, size=50_000)[10:]], "warning", "4 regions: 1 (40) hold over 2 times"),
         (pages_below(b"40", b"ff", 40), "ok", "no page"),

@@ -87,7 +87,7 @@ def test_without_a_layout_the_rest_of_the_store_is_looked_at(url):
     diagnosis = webtable.doctor(url)
 
     assert [one.check for one in diagnosis.failed] == ["layout"]
-    assert "no layout of it" in diagnosis.failed[0].found
+    assert "but not its layout" in diagnosis.failed[0].found
     assert found(url, "store")[0].is_ok
 
 

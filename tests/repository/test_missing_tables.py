@@ -84,7 +84,7 @@ def test_an_index_that_is_made_anew_answers_when_it_is_complete(url, site, make)
 def test_a_table_whose_layout_is_missing_is_not_to_be_created_over(url):
     name = drop(url, "_meta")
 
-    with pytest.raises(TableNotFound, match=f"'{name}_meta'.*bring that table back"):
+    with pytest.raises(TableNotFound, match=f"'{name}_meta'.*restore that table"):
         webtable.open(url)
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_was_copied_without_its_log_is_said_to_look_so(tmp_path):
     with webtable.open(origin, create=True):
         shutil.copy(origin, copied)
 
-        with pytest.raises(TableNotFound, match=r"copied\.db holds no table at all.*without the -wal") as raised:
+        with pytest.raises(TableNotFound, match=r"copied\.db has no tables.*without the -wal") as raised:
             webtable.open(copied)
 
     assert "create" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""A web table as everything sees it that works on it: one value in place of many."""
+"""The frame of a web table: its store, name, keys, cells and indexes as one value, which all functions take."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LOGGER: Final = logging.getLogger("webtable.repository")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A table of web pages: where it is, how its keys and cells are made, and which indexes it has.
+    """A table of web pages: its place, the formats of its keys and cells, and its indexes.
 
-    `pages` reads what is stored of pages; `counted` reads them as answers give them, with a count of no links where
-    nobody links to them, which the mark `refreshed` tells. `counts` has the entries of indexes that were read
-    (`time.read`) and dropped (`time.dropped`), and the rows that are `damaged`; `events` has what is logged. With
-    `strict` the first row that cannot be read is raised.
+    `pages` reads pages as they are stored; `counted` reads them for answers, with link counts of 0 for pages without
+    inlinks, if links were counted since (`refreshed`). `counts` has the numbers of index entries that were read
+    (`time.read`) and dropped (`time.dropped`), and of `damaged` rows; `events` those of log events. With `strict` the
+    first row that cannot be read raises an error.
     """
 
     store: Store
@@ -48,7 +48,7 @@ class Frame:
 
     @classmethod
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
-        """Return the frame of the *table* in *store* that has this *layout*."""
+        """Return the frame of the *table* in *store* with this *layout*."""
         layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.capabilities.max_cell)
         refreshed, limits = Refreshed(store, table), Limits(store, table, codec, layouts)
         return cls(
@@ -71,7 +71,7 @@ class Frame:
 
     @property
     def layout(self) -> Layout:
-        """The layout as it was known last: what is kept for how long may be altered meanwhile."""
+        """The layout as it was last read; its time to live and versions may have been altered since."""
         return self.layouts.known
 
     @property
@@ -85,5 +85,5 @@ class Frame:
         log_event(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)
 
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
-        """Return what takes the rows that cannot be read, into *rows* as well."""
+        """Return a new collection of damaged rows, which are added to *rows* as well."""
         return Damage(self.counts, [] if rows is None else rows, strict=self.strict)

@@ -1,7 +1,7 @@
-"""A snapshot of the metrics of a table: what it has done, what it holds, what went wrong; and as Prometheus takes it.
+"""Snapshots of the metrics of a table, also as metric families for Prometheus.
 
-The format of Prometheus is made by `prometheus_client` alone. Names begin with `webtable_`, times are in seconds, sizes
-in bytes; each sample has the label `table`.
+Only `prometheus_client` knows the format of Prometheus. Names begin with `webtable_`, times are in seconds, sizes in
+bytes; each sample has the label `table`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RETRIES = ("retry", "resent")
 
 @dataclass(frozen=True, slots=True)
 class IndexMetrics:
-    """How many entries of an index were read, and how many of them dropped because their pages are others now."""
+    """How many entries of an index were read, and how many of them were dropped because their pages have changed."""
 
     read: int
     dropped: int
@@ -36,9 +36,9 @@ class IndexMetrics:
 
 @dataclass(frozen=True, slots=True)
 class WriterMetrics:
-    """What the open writers hold now: their number, pages and about how many bytes; and the batches on their way.
+    """The number of open writers, the pages and about how many bytes they hold, and how many batches are in flight.
 
-    The pages and bytes of these batches are among those.
+    The pages and bytes include those of the batches in flight.
     """
 
     open: int
@@ -49,12 +49,11 @@ class WriterMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What a table has done since it was opened, in this process: a forked child begins at nothing.
+    """A snapshot of the metrics of a table, counted since it was opened in this process; a forked child starts at zero.
 
-    `operations` has the calls of its store, by their name in the port; the counts of their `latencies` are for the
-    bounds in `bounds_ms`. `events` counts what was logged, or would have been if anybody listened. `damaged` counts the
-    rows that answers have left out because they cannot be read. Without gateways, indexes or writers there is nothing
-    of them.
+    `operations` has the calls of its store, by their name in the port; the counts in `latencies` are for the bounds in
+    `bounds_ms`. `events` counts the log events, whether they were written or not. `damaged` counts the rows that
+    answers have skipped because they cannot be read.
     """
 
     operations: Mapping[str, OperationMetrics]
@@ -67,7 +66,7 @@ class Metrics:
 
     @property
     def retries(self) -> int:
-        """How often a call was made again, by the store or with pages of a writer."""
+        """How many retries there were, of calls of the store and of batches of writers."""
         return sum(self.events.get(event, 0) for event in _RETRIES)
 
     @property
@@ -76,11 +75,11 @@ class Metrics:
         return sum(one.failed for one in self.operations.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as dictionaries, lists, texts and numbers, for JSON and the like."""
+        """Return the metrics as dictionaries, lists, texts and numbers, for JSON and the like."""
         return {**asdict(self), "retries": self.retries, "failed": self.failed}
 
     def families(self, table: str) -> Iterator[Metric]:
-        """Yield all of it as metric families of `prometheus_client`, each sample with the label *table*.
+        """Yield the metrics as metric families of `prometheus_client`, each sample with the label *table*.
 
         Raises `MissingExtra` without that package.
         """
@@ -96,10 +95,10 @@ def metrics_of(
     store: ObservedStore,
     counts: Counter[str],
     events: Mapping[str, int] | None = None,
-    held: Iterable[WriterMetrics] = (),
+    of_writers: Iterable[WriterMetrics] = (),
 ) -> Metrics:
-    """Return the metrics of a table in *store*, by what it has counted and what its writers have *held*."""
-    each = list(held)
+    """Return the metrics of a table in *store*, from its *counts*, its *events* and the metrics *of_writers*."""
+    each = list(of_writers)
     writers = WriterMetrics(*(sum(getattr(one, name) for one in each) for name in WriterMetrics.__slots__))
     return Metrics(
         store.measured(),
@@ -122,7 +121,7 @@ def _indexes(counts: Counter[str]) -> dict[str, IndexMetrics]:
 
 
 class Exposed(NamedTuple):
-    """What is exposed under a name without prefix: what it is, its labels, and a value for each."""
+    """A metric: its name without the prefix, its help text, its labels, and a value for each combination of these."""
 
     name: str
     help: str
@@ -131,7 +130,7 @@ class Exposed(NamedTuple):
 
     @classmethod
     def of(cls, name: str, about: str, value: float) -> Exposed:
-        """Return one value without labels."""
+        """Return a metric with one value and no labels."""
         return cls(name, about, (), [((), value)])
 
 
@@ -163,21 +162,21 @@ def _operation_counters(metrics: Metrics) -> Iterator[Exposed]:
 
 def _other_counters(metrics: Metrics) -> Iterator[Exposed]:
     indexes, gateways = metrics.indexes.items(), [(one.name, one) for one in metrics.gateways]
-    yield Exposed("events", "What was logged.", ("event",), [((event,), n) for event, n in metrics.events.items()])
-    yield _of_each("index_entries_read", "Entries of indexes that were read.", "index", indexes, "read")
-    yield _of_each("index_entries_dropped", "Those whose pages were others by then.", "index", indexes, "dropped")
-    yield Exposed.of("damaged_rows", "Rows that answers have left out.", metrics.damaged)
+    yield Exposed("events", "Log events.", ("event",), [((event,), n) for event, n in metrics.events.items()])
+    yield _of_each("index_entries_read", "Index entries that were read.", "index", indexes, "read")
+    yield _of_each("index_entries_dropped", "Index entries whose pages have changed.", "index", indexes, "dropped")
+    yield Exposed.of("damaged_rows", "Damaged rows that answers have skipped.", metrics.damaged)
     yield _of_each("gateway_connections_opened", "Connections that were opened.", "gateway", gateways, "opened")
-    yield _of_each("gateway_connections_dropped", "Those on which a call was lost.", "gateway", gateways, "dropped")
+    yield _of_each("gateway_connections_dropped", "Connections that failed.", "gateway", gateways, "dropped")
 
 
 def _gauges(metrics: Metrics) -> Iterator[Exposed]:
-    """Yield what writers hold, and how gateways are."""
+    """Yield the gauges of writers and gateways."""
     writers = metrics.writers
-    yield Exposed.of("writers", "Writers that are open.", writers.open)
+    yield Exposed.of("writers", "Open writers.", writers.open)
     yield Exposed.of("writer_pages", "Pages that writers hold.", writers.pages)
-    yield Exposed.of("writer_bytes", "About how many bytes these have.", writers.bytes)
-    yield Exposed.of("writer_batches", "Batches on their way.", writers.batches)
+    yield Exposed.of("writer_bytes", "Approximate size of the pages that writers hold.", writers.bytes)
+    yield Exposed.of("writer_batches", "Batches in flight.", writers.batches)
     states = [((one.name, "in_use"), one.in_use) for one in metrics.gateways]
     states += [((one.name, "idle"), one.idle) for one in metrics.gateways]
     yield Exposed("gateway_connections", "Connections to a gateway.", ("gateway", "state"), states)
@@ -186,7 +185,7 @@ def _gauges(metrics: Metrics) -> Iterator[Exposed]:
 
 
 def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Exposed:
-    """Return the *field* of each of some named values, which *label* says what they are."""
+    """Return a metric of the *field* of each named value; *label* names what they are."""
     return Exposed(name, about, (label,), [((one,), getattr(value, field)) for one, value in each])
 
 
@@ -198,7 +197,7 @@ def _family(family: Any, table: str, exposed: Exposed) -> Metric:
 
 
 def _latencies(family: Any, table: str, metrics: Metrics) -> Metric:
-    about = "How long calls took, and each piece of a scan."
+    about = "Duration of calls of the store, and of each piece of a scan."
     made: HistogramMetricFamily = family("webtable_operation_seconds", about, labels=("table", "operation"))
     bounds = [*(str(bound / 1000) for bound in metrics.bounds_ms), "+Inf"]
     for operation, one in metrics.operations.items():

@@ -1,4 +1,4 @@
-"""The door to web tables: opening one, and creating one."""
+"""The functions that open and create web tables."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def open(  # as in shelve.open
     strict: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> WebTable:
-    """Return the web table that *url* leads to, to be used in a `with` block.
+    """Return the web table at *url*, to be used in a `with` block.
 
     *url* is a file (`crawl.db`, an embedded store) or `hbase://host:9090/[namespace:]table?thrift2=9091`. With
-    *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
-    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise. Where it is *strict* its
-    questions raise `DamagedRow` for a row that cannot be read, which others leave out and count.
-    Where tables of it are missing, raises `TableNotFound` that names them; with *create* they are made anew.
+    *create* a missing table is created, with *regions* regions and the *options*. An existing table is opened as it was
+    created; raises `LayoutMismatch`, showing both, if *options* differ. With *strict* its questions raise `DamagedRow`
+    for a row that cannot be read, instead of skipping and counting it. If some of its tables are missing, raises a
+    `TableNotFound` that names them; with *create* they are created again, empty.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
     wanted = NewWebTable.of(url, options, regions)
@@ -90,11 +90,11 @@ def create(
 def copy_target(
     source: WebTable, url: str | os.PathLike[str], *, regions: int = 1, **options: Unpack[LayoutOptions]
 ) -> WebTable:
-    """Return the web table that *url* leads to, for `source.copy_to`; where there is none it is created.
+    """Return the web table at *url*, to copy *source* into; it is created if it does not exist.
 
-    It gets *regions* regions, and the layout and the indexes of *source* but for what *options* say. Raises what `open`
-    does; `ExpiredCapture`, before anything is created, where its time to live would drop content of *source*; and
-    `IndexNotNamed` for an index of the user's own that *source* has and nobody has named here.
+    It then gets *regions* regions, and the layout and the indexes of *source*, except for *options*. Raises what `open`
+    does; `ExpiredCapture`, before anything is created, if its time to live would drop content of *source*; and
+    `IndexNotNamed` if *source* has an index that a user has defined and that was not named in this process.
     """
     from webtable.repository.copying.copy import check_kept
 
@@ -109,7 +109,7 @@ def copy_target(
 
 
 def _is_there(url: str | os.PathLike[str]) -> bool:
-    """Whether *url* leads to a web table, whole or not."""
+    """Whether there is a web table at *url*, complete or not."""
     try:
         store, table = open_store(url)
     except TableNotFound:
@@ -119,7 +119,7 @@ def _is_there(url: str | os.PathLike[str]) -> bool:
 
 
 def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
-    """Return what makes a table like *source*, but for what is *given* otherwise."""
+    """Return the options that create a table like *source*, except for those that are *given*."""
     layout = source.layout
     options: LayoutOptions = {
         "salt": Salt(layout.salt, layout.digits),
@@ -131,7 +131,7 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
     }
     if "indexes" not in given:
         kept = [one for one in source.indexes.read().values() if one.state.phase != "retired"]
-        # Asked for each, which raises for one that a table names and nobody else: see `indexes.states`.
+        # `one.index` raises for an index that only the table names: see `indexes.states`.
         options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
     return options
 
@@ -139,22 +139,22 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
 def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableNotFound:
     names = ", ".join(repr(schema.name) for schema in missing)
     return TableNotFound(
-        f"{stored.name} is not whole: it has no table {names}, while its layout is still stored in "
-        f"{meta_table(stored.table).name!r}. Bring back what is missing from a copy; or have it made anew, empty and "
-        "as the stored layout says, with webtable.open(…, create=True), or on the command line with webtable create"
+        f"{stored.name} is not complete: missing {names}, while the layout is still stored in "
+        f"{meta_table(stored.table).name!r}. Restore it from a backup; or create it again, empty, with that layout, "
+        "with webtable.open(…, create=True), or on the command line with webtable create"
     )
 
 
 def not_there(store: Store, table: str) -> TableNotFound:
-    """Return the error for a web table of which no layout is stored."""
+    """Return the error for a web table without a stored layout."""
     there = store.tables()
     if store.capabilities.why_empty and not there:
-        return TableNotFound(f"{store.name} holds no table at all. {store.capabilities.why_empty}")
+        return TableNotFound(f"{store.name} has no tables. {store.capabilities.why_empty}")
     if table in there:
         return TableNotFound(
-            f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "
-            "Where it holds pages, bring that table back: by another layout they would not be found. If its creation "
-            "was cut short, webtable create with the same options as before completes it"
+            f"{store.name} has a table {table!r}, but not its layout, which should be in {meta_table(table).name!r}. "
+            "If it has pages, restore that table: with another layout they would not be found. If its creation was "
+            "interrupted, webtable create with the same options completes it"
         )
     return TableNotFound(
         f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "

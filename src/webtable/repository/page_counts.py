@@ -1,6 +1,4 @@
-"""Pages as they are counted: how many, their bytes and dates, in all and in groups. Statistics, audits, `info`, metrics
-and the doctor count with it, so that they show the same numbers.
-"""
+"""Counts of pages, their bytes and dates, in total and by group, for statistics, audits, metrics and the doctor."""
 
 from __future__ import annotations
 
@@ -26,19 +24,19 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 AGES: Final = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
-"""The groups of pages by the age of their last capture, from the youngest on."""
+"""The groups of pages by the age of their last capture, the youngest first."""
 UNKNOWN: Final = "unknown"
-"""The group of the pages without a media type."""
+"""The group of pages without a media type."""
 OTHERS: Final = "others"
-"""The group of pages whose own group would be one too many."""
+"""The group of pages beyond the largest number of groups."""
 HOT: Final = 2.0
-"""A region is hot that holds more than this many times its fair share of the pages, or of the bytes."""
+"""A region is hot if it has more than this many times its fair share of the pages, or of the bytes."""
 _NAMED: Final = 3
 _UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
 
 
 class Group(NamedTuple):
-    """How many pages a group has, and how many bytes their bodies (None where those were not counted)."""
+    """The number of pages of a group, and the bytes of their bodies (None if they were not counted)."""
 
     pages: int
     bytes: int | None
@@ -49,16 +47,16 @@ class Group(NamedTuple):
 
 
 class GroupCounts:
-    """The pages and bytes of each group of a grouping: *group_of* a row key and its page, *shown* as text.
+    """The pages and bytes of each group; *group_of* returns the group of a row key and its page, *shown* its name.
 
-    There are at most *most* groups, and one for the pages of all others.
+    There are at most *most* groups, and one for all other pages.
     """
 
     def __init__(
         self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str, most: int | None = None
     ) -> None:
         self.group_of = group_of
-        """Returns the group of a row key and its page."""
+        """The function that returns the group of a row key and its page."""
         self._shown = shown
         self._most = most
         self._pages: Counter[Any] = Counter()
@@ -68,14 +66,14 @@ class GroupCounts:
         return len(self._pages)
 
     def add(self, group: Any, size: int, pages: int = 1) -> None:
-        """Count a page of *group*, or several that have *size* together."""
+        """Count a page of *group* with *size* bytes, or several *pages* with *size* bytes in total."""
         if self._most is not None and len(self._pages) >= self._most and group not in self._pages:
             group = OTHERS
         self._pages[group] += pages
         self._bytes[group] += size
 
     def counted(self) -> list[tuple[Any, int, int]]:
-        """Return each group with its pages and bytes, as they can be added again."""
+        """Return each group with its pages and bytes, in a form that can be added again."""
         return [(group, pages, self._bytes[group]) for group, pages in self._pages.items()]
 
     def groups(self, *, with_bytes: bool = True) -> dict[str, Group]:
@@ -87,7 +85,7 @@ class GroupCounts:
 
 
 class PageCounts:
-    """All pages and bytes, and those of the groups of some groupings; the dates of the captures of dated pages."""
+    """The number and bytes of all pages, those of each group by some groupings, and the range of capture dates."""
 
     def __init__(self, groups: Mapping[Grouping, GroupCounts]) -> None:
         self.groups = groups
@@ -98,9 +96,9 @@ class PageCounts:
         self._each = tuple(groups.values())
 
     def add(self, key: bytes, page: Page | None) -> None:
-        """Count the page with this row *key*; of None only the key was read.
+        """Count the page with this row *key*; *page* is None if only the key was read.
 
-        Raises `ValueError` for a key that tells no group; the page is not counted then.
+        Raises `ValueError`, without counting the page, if its group cannot be found from the key.
         """
         found = [one.group_of(key, page) for one in self._each]
         size = (page and page.size) or 0
@@ -110,7 +108,7 @@ class PageCounts:
             counts.add(group, size)
 
     def add_dated(self, key: bytes, page: Page) -> None:
-        """Count the page, and when it was fetched."""
+        """Count the page, and its capture date."""
         self.add(key, page)
         self.oldest = min(self.oldest or page.fetched_at, page.fetched_at)
         self.newest = max(self.newest or page.fetched_at, page.fetched_at)
@@ -124,9 +122,9 @@ def grouping(
     starts: Sequence[bytes] = (),
     most: int | None = None,
 ) -> GroupCounts:
-    """Return an empty count by *name*, of at most *most* groups.
+    """Return empty counts by *name*, with at most *most* groups.
 
-    Hosts are those of rows under *key*, ages are as of *now*, and regions begin at *starts*.
+    Hosts are found from row keys by *key*, ages are as of *now*, and regions begin at *starts*.
     """
     match name:
         case "host":
@@ -151,7 +149,7 @@ def grouping(
 
 @dataclass(frozen=True, slots=True)
 class RegionShares:
-    """The share of all pages, and of all bytes (None where these are not known), that each region has, by first key."""
+    """The share of each region, by first key, of all pages and of all bytes (None if these are not known)."""
 
     pages: Mapping[str, float]
     bytes: Mapping[str, float] | None
@@ -170,11 +168,11 @@ class RegionShares:
 
     @property
     def fair(self) -> float:
-        """The share of each region if all had the same."""
+        """The share of each region if all were equal."""
         return 1 / max(1, len(self.pages))
 
     def highest(self, name: str) -> tuple[float, str]:
-        """Return the larger share that a region has, and of what: `pages` or `bytes`."""
+        """Return the larger one of a region's shares, and whether it is that of `pages` or `bytes`."""
         shares = [(self.pages[name], "pages")]
         if self.bytes is not None:
             shares.append((self.bytes[name], "bytes"))
@@ -182,31 +180,31 @@ class RegionShares:
 
     @property
     def hot(self) -> list[str]:
-        """The regions that hold more than `HOT` times their fair share; an only region is never hot.
+        """The regions with more than `HOT` times their fair share; a single region is never hot.
 
-        Where over half of the regions are empty, one of the others is hot.
+        If over half of the regions are empty, at least one of the others is hot.
         """
         return [name for name in self.pages if len(self.pages) > 1 and self.highest(name)[0] > HOT * self.fair]
 
     @property
     def empty(self) -> list[str]:
-        """The regions without a page; none of them where no region has one."""
+        """The regions without pages; an empty list if no region has pages."""
         return [name for name, share in self.pages.items() if not share] if any(self.pages.values()) else []
 
     def __str__(self) -> str:
-        """Return what is to be known of them, in a line."""
+        """Return a summary in one line."""
         if len(self.pages) == 1:
             return "1 region"
         if not any(self.pages.values()):
             return f"{len(self.pages):,} regions: no pages"
         hot, empty = self.hot, self.empty
         over = f"over {HOT:g} times the fair share of pages or bytes"
-        held = f"{named(hot)} hold {over}" if hot else f"none holds {over}"
-        without = f", {named(empty)} have no page" if empty else ""
+        held = f"{named(hot)} hold {over}" if hot else f"no region holds {over}"
+        without = f", {named(empty)} have no pages" if empty else ""
         return f"{len(self.pages):,} regions: {held}{without}"
 
 
 def named(regions: list[str]) -> str:
-    """Return how many *regions* these are, and the first keys of some."""
+    """Return the number of *regions*, and the first keys of some."""
     keys = ", ".join(name or "the first" for name in regions[:_NAMED])
     return f"{len(regions):,} ({keys}{', …' if len(regions) > _NAMED else ''})"

@@ -1,4 +1,4 @@
-"""The regions of a table beside the split points that were wanted, and a sample of its URLs, spread over them."""
+"""The regions of a table compared with wanted split points, and a sample of its URLs, spread over the regions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RegionComparison:
-    """The regions that a table has, in key order, and the split points that were wanted for it, sorted."""
+    """The regions of a table, in key order, and the split points that were wanted for it, sorted."""
 
     regions: tuple[Region, ...]
     wanted: tuple[bytes, ...]
@@ -43,7 +43,7 @@ class RegionComparison:
 
     @property
     def extra(self) -> tuple[bytes, ...]:
-        """The first keys of regions that nobody wanted there: HBase splits regions as they grow."""
+        """The first keys of regions that begin elsewhere: HBase splits regions as they grow."""
         wanted = set(self.wanted)
         return tuple(point for point in self.actual if point not in wanted)
 
@@ -53,7 +53,7 @@ class RegionComparison:
         return self.actual == self.wanted
 
     def __str__(self) -> str:
-        """Return a line on the whole and one for each difference, in key order."""
+        """Return a summary line and one for each difference, in key order."""
         count = plural(len(self.regions), "region")
         if self.as_wanted:
             return f"{count}, as wanted"
@@ -64,25 +64,25 @@ class RegionComparison:
 
 
 def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
-    """Return the regions of *table* beside those that begin at the split points *wanted*.
+    """Return the regions of *table* compared with the split points *wanted*.
 
-    None wants what a new web table with as many regions and this table's salt would have had, as `create` makes them:
-    equally many salts a region, at most one region a salt, and no split point without a salt. Raises `InvalidArgument`
-    for split points that are no bytes, and for none of a `KeyedTable`, whose key says nothing of them.
+    None stands for the split points that `create` gives a new web table with as many regions and the same salt: the
+    same number of salts for each region, at most one region for each salt, and no split point without a salt. Raises
+    `InvalidArgument` for split points that are not bytes, and for None with a `KeyedTable`, whose key implies none.
     """
     if wanted is not None:
         return compared_regions(table.store, table.table, wanted)
     if isinstance(table, KeyedTable):
-        raise InvalidArgument(f"wanted={wanted!r}: the split points that {table.name} was meant to have must be given")
+        raise InvalidArgument(f"wanted={wanted!r}: give the split points that {table.name} should have")
     regions = tuple(table.store.regions(table.table))
     digits = table.layout.digits
     return RegionComparison(regions, tuple(split_points(min(len(regions), 16**digits), digits)))
 
 
 def compared_regions(store: Store, table: str, wanted: Iterable[bytes]) -> RegionComparison:
-    """Return the regions of the table named *table*, whatever its keys are, beside the split points *wanted*.
+    """Return the regions of the table named *table*, with any keys, compared with the split points *wanted*.
 
-    Raises `InvalidArgument` for split points that are no bytes, `TableNotFound`.
+    Raises `InvalidArgument` for split points that are not bytes, `TableNotFound`.
     """
     points = tuple(merged_split_points(wanted))
     return RegionComparison(tuple(store.regions(table)), points)
@@ -91,17 +91,17 @@ def compared_regions(store: Store, table: str, wanted: Iterable[bytes]) -> Regio
 T = TypeVar("T")
 
 RUN_ROWS = 50
-"""How many neighbouring rows are read at one place at most. More would be cheaper, and more of one host."""
+"""How many neighbouring rows are read at one place at most. More would be cheaper, but more often of the same host."""
 _PLACES = 16
 _PLACES_A_CALL = 16
 _PARTS = 8
-# Hex digits and hosts have these bytes, and nearly none between `9` and `a`: between them a place would be wasted.
+# Hex digits and hosts consist of these bytes; places between `9` and `a`, for example, would be wasted.
 _ALPHABET = b"-./0123456789:abcdefghijklmnopqrstuvwxyz~"
 _RANKS = [min(bisect_left(_ALPHABET, byte), len(_ALPHABET) - 1) for byte in range(256)]
 
 
 def first_keys(store: Store, table: str, most: int) -> list[bytes]:
-    """Return at most *most* row keys of any table: the first of each region, of as many regions as that takes."""
+    """Return at most *most* row keys of any table: the first of each region, or of regions spread over it."""
     regions = _spread(store.regions(table), most)
     each = -(-most // len(regions))
     found = store.first_rows(table, [region.keys for region in regions], each, Wanted(keys_only=True))
@@ -109,14 +109,14 @@ def first_keys(store: Store, table: str, most: int) -> list[bytes]:
 
 
 def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:
-    """Return the URLs of at most *most* pages of *table*, those that were fetched first in front.
+    """Return the URLs of at most *most* pages of *table*, those that were fetched first at the front.
 
-    They are read in short runs at places spread over the keys of each region: behind a full run what is left of the
-    region is cut into eight parts, each with a place of its own, and so on. A table with far fewer pages comes whole.
+    They are read in short runs at places spread over the keys of each region: after a full run the rest of the region
+    is cut into eight parts, each with its own place, and so on. Of a table with far fewer pages all URLs are returned.
 
-    The sample is biased: regions count equally however many rows they hold, and so do the parts of a region, so a host
-    with very many pages has a smaller share of the sample than of the table. It holds *most* URLs and a few hundred
-    rows in memory, and takes some hundreds of calls at most.
+    The sample is biased: all regions have the same weight however many rows they have, and so do the parts of a region,
+    so a host with very many pages has a smaller share of the sample than of the table. *most* URLs and a few hundred
+    rows are in memory, and at most some hundreds of calls are made.
 
     Raises `InvalidArgument` for a *most* below 1.
     """
@@ -126,7 +126,7 @@ def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:
     regions = _spread(table.store.regions(table.table), most // sampler.run)
     found: list[tuple[int, str]] = []
     for left, region in zip(range(len(regions), 0, -1), regions, strict=True):
-        # What one region has too few rows for goes to those behind it.
+        # If a region has too few rows, more are taken from the regions after it.
         found += sampler.sample(region.keys, (most - len(found)) // left)
     return [url for _, url in sorted(found)]
 
@@ -139,11 +139,11 @@ class _Sampler:
         self._store = table.store
         self._table = table.table
         self._url_of = table.key.url_of
-        # Only pages have it: a row that others just link to does not come.
+        # Only pages have this column: rows that only have inlinks are not read.
         self._column = web_columns(table.layout.names).page
 
     def sample(self, keys: KeyRange, most: int) -> list[tuple[int, str]]:
-        """Return at most *most* pages of the range *keys*: when each was fetched (epoch milliseconds), and its URL."""
+        """Return at most *most* pages of the range *keys*: the date of each (epoch milliseconds), and its URL."""
         found: list[tuple[int, str]] = []
         spans, full = [keys], list[KeyRange]()
         while spans and len(found) < most:
@@ -170,7 +170,7 @@ class _Sampler:
             yield from zip(some, self._store.first_rows(self._table, some, run, Wanted([self._column])), strict=True)
 
     def _parts(self, span: KeyRange) -> list[KeyRange]:
-        """Return *span* up to its last page in parts, all of them where keys can be; none where it is empty."""
+        """Return *span*, up to its last page, cut into parts between possible keys; an empty list if it is empty."""
         backwards = self._store.scan(self._table, [span], Wanted([self._column], keys_only=True), limit=1, reverse=True)
         last = next(backwards, None)
         if last is None:
@@ -183,7 +183,7 @@ class _Sampler:
 
 
 def _between(low: bytes, high: bytes) -> list[bytes]:
-    """Return, in order, keys that cut the keys from *low* to *high* into parts, as equal as eight bytes can tell."""
+    """Return, in order, keys that cut the range from *low* to *high* into equal parts, as far as eight bytes allow."""
     same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
     below, above = _number(low[same:]), _number(high[same:])
     return [high[:same] + _key(below + part * (above - below) // _PARTS) for part in range(1, _PARTS)]
@@ -205,7 +205,7 @@ def _key(number: int) -> bytes:
 
 
 def _spread(items: Sequence[T], most: int) -> list[T]:
-    """Return *most* of *items*, evenly spread over them, or all of them where they are fewer."""
+    """Return *most* of *items*, evenly spread over them, or all of them if they are fewer."""
     if len(items) <= most:
         return list(items)
     return [items[(2 * at + 1) * len(items) // (2 * most)] for at in range(most)]

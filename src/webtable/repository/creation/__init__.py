@@ -1,1 +1,1 @@
-"""Making a web table, finding what is stored of it, and altering it: the stores see tables and cells only."""
+"""The creation and alteration of web tables, and what is stored of one: its layout and the states of its indexes."""

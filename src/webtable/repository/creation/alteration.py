@@ -1,9 +1,9 @@
-"""Altering a web table that is in use: its layout and its families, in an order that may end anywhere.
+"""The alteration of a web table in use: its layout and its families, in an order that can be interrupted anywhere.
 
-What is to be kept for a shorter time, or in fewer versions, is stored in the layout first, so that nobody goes on
-relying on what the families are about to drop; what is to be kept for longer is stored when the families do keep it. An
-alteration that was cut short is completed by the same one again. Of two at once each stores its own options, and both
-look in the end whether the families are as the layout has them.
+A shorter time to live, or fewer versions, are stored in the layout first, so that no process relies on content that the
+families are about to drop; a longer one is stored after the families keep content that long. Repeating an interrupted
+alteration completes it. Of two concurrent ones each stores its own options, and both check at the end that the families
+match the layout.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
     from webtable.store import Store, TableDescription
 
 ROUNDS = 5
-"""How often the families are brought to the layout, where others change them at the same time."""
+"""How often the families are changed to match the layout, if others change them at the same time."""
 _BACKOFF = Backoff(first=0.3)
 
 _FIXED = {
     **dict.fromkeys(("salt", "digits", "buckets", "key", "suffix_list"), "the row key of every page is made with it"),
     "names": "the name of every column is made with it",
-    "compression": "it says how every stored body is to be read (that of a family is families={'content': {…}})",
-    "digest": "a body that is stored already would not be known as the same again",
-    "plain_columns": "pages that are stored already would not have them, and a search goes by them",
-    "regions": "the regions of a living table split on their own",
+    "compression": "it determines how every stored body is read (that of a family is families={'content': {…}})",
+    "digest": "a body that is stored already would not be recognized when it comes again",
+    "plain_columns": "pages that are stored already would not have them, and searches use them",
+    "regions": "the regions of a table in use split on their own",
     "indexes": "indexes have their own commands: webtable index add and webtable index drop",
 }
 _COPY = "create another table with it and copy the pages: webtable copy SRC DST with that option"
 
 
 class AlterOptions(TypedDict, total=False):
-    """What can be altered: `versions` (None: all) and `ttl` of the content, and further options of families.
+    """The options that can be altered: `versions` (None: all) and `ttl` of the content, and options of families.
 
     `families` maps `content`, `metadata`, `outlinks`, `inlinks`, `indexes` (the entries of all of them) or `queue` to
     options of a `FamilySchema`: `min_versions`, `compression`, `bloom`, `block_encoding`, `block_size`, `in_memory`,
@@ -69,9 +69,9 @@ class AlterOptions(TypedDict, total=False):
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
-    """Return the options that are *given* to `alter` by their whole names, as in `content.block_size`.
+    """Return the options that are *given* to `alter` by their full names, as in `content.block_size`.
 
-    Raises `NotAlterable` for what a table keeps as it was created, `InvalidArgument` for what is no option.
+    Raises `NotAlterable` for options that are fixed when a table is created, `InvalidArgument` for unknown ones.
     """
     options: dict[str, OptionValue] = {}
     for name, value in given.items():
@@ -83,7 +83,7 @@ def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
             remedy = "" if name in ("indexes", "regions") else f": {_COPY}"
             raise NotAlterable(f"{name} cannot be altered, since {reason}{remedy}")
         else:
-            raise InvalidArgument(f"{name}={value!r}: a table has ttl, versions and families to be altered")
+            raise InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")
     return options
 
 
@@ -106,13 +106,13 @@ class Alteration:
         self._options = options
 
     def planned(self) -> LayoutPlan:
-        """Return what is to be done; raises `InvalidArgument` for a value that HBase would refuse."""
+        """Return the steps; raises `InvalidArgument` for a value that HBase would refuse."""
         found = self._stored()
         wanted = found.altered(self._options)
         return LayoutPlan(self._table, found, wanted, tuple(self._plans(wanted)))
 
     def done(self) -> LayoutPlan:
-        """Alter the table, and return what was to be done."""
+        """Alter the table, and return the steps."""
         with self._store.together():
             steps = self.planned()
             self._check(steps)
@@ -126,7 +126,7 @@ class Alteration:
     def _stored(self) -> Layout:
         (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
         if row is None:
-            raise TableNotFound(f"{self._name} has no layout any more: it was dropped")
+            raise TableNotFound(f"{self._name} no longer has a layout: it was dropped")
         return Layout.from_cells(self._name, cells_of(row))
 
     @property
@@ -138,25 +138,25 @@ class Alteration:
         return meta_table(self._table).name
 
     def _check(self, steps: LayoutPlan) -> None:
-        """Raise `CapabilityError` where the store cannot change families, or cannot show what was changed."""
+        """Raise `CapabilityError` if the store cannot change families, or cannot show the changed options."""
         if steps.tables and not self._store.capabilities.changes_families:
             raise CapabilityError(
-                f"{self._name}: this gateway cannot change a family. Give a Thrift2 gateway (?thrift2=9091); or run in "
-                f"the HBase shell what follows, and then alter again, which stores the layout:\n{steps.shell()}"
+                f"{self._name}: this gateway cannot change a family. Give a Thrift2 gateway (?thrift2=9091); or run "
+                f"these lines in the HBase shell, and then alter again, which stores the layout:\n{steps.shell()}"
             )
         unread = self._store.describe(self._table).unread
         hidden = [name for name in steps.options if name.partition(".")[2] in unread]
         if hidden:
             raise CapabilityError(
-                f"{self._name}: this gateway does not show {', '.join(hidden)}, so nobody could tell whether it was "
-                "changed: give a Thrift2 gateway (?thrift2=9091)"
+                f"{self._name}: this gateway does not show {', '.join(hidden)}, so a change could not be checked: "
+                "give a Thrift2 gateway (?thrift2=9091)"
             )
 
     def _plans(self, layout: Layout, only: Collection[str] | None = None) -> Iterator[Plan]:
-        """Yield what is to be done for the tables to be as *layout* has them, in *only* these of its options."""
+        """Yield the steps that make the tables match *layout*, in *only* these of its options."""
         for schema, families in self._schemas(layout):
             found = described(self._store, schema.name)
-            # A table that is missing is made again by the layout when it is opened, or is just being dropped.
+            # A missing table is created by the layout when the web table is opened, or is being dropped.
             if found is not None:
                 decided = [_decided(layout, family, only) for family in families]
                 steps = plan(_as_decided(schema, found, decided), found.schema, found.unread)
@@ -171,24 +171,24 @@ class Alteration:
             yield layout.queue_schema(self._table), ["queue"]
 
     def _bring(self, plans: Callable[[], Iterator[Plan]], *, once: bool = False) -> None:
-        """Have families changed until there are no *plans* for it any more, or they were changed *once*.
+        """Change families until no *plans* are left, or only *once*.
 
-        Others may change them meanwhile: to other values of the same options, so the plans must be by what is stored.
+        Others may change the same options to other values meanwhile, so the plans must rest on what is stored.
         """
         for tried in range(1, ROUNDS + 1):
             try:
                 if not self._changed(plans()) or once:
                     return
             except StoreRefused:
-                # What is read back is not what was asked for where somebody else has changed it in between.
+                # An option that another process changes meanwhile is not read back as it was set.
                 if tried == ROUNDS:
                     raise
-                # Longer each time: on a busy cluster a change takes seconds, and those of all would cross again.
+                # With backoff: on a busy cluster a change takes seconds, and concurrent ones would collide again.
                 clock.sleep(_BACKOFF.pause(tried))
-        raise StoreRefused(f"{self._name}: its families are changed by others all the time; alter it again")
+        raise StoreRefused(f"{self._name}: others keep changing its families; alter it again")
 
     def _changed(self, plans: Iterator[Plan]) -> bool:
-        """Have families changed as the *plans* say, and return whether there were any."""
+        """Change families according to *plans*, and return whether there were any."""
         found = list(plans)
         for steps in found:
             for change in steps.changes:
@@ -196,13 +196,13 @@ class Alteration:
         return bool(found)
 
     def _store_options(self, options: Mapping[str, OptionValue]) -> None:
-        """Store *options* beside the layout, each above what is stored of it."""
+        """Store *options* with the layout, each with a later timestamp than the stored one."""
         if not options:
             return
         columns = {option_column(name): option_json(value) for name, value in options.items()}
         (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted(list(columns)))
         newest = max((versions[0].timestamp for versions in row.cells.values()), default=0) if row else 0
-        # Above the last one also where another machine's clock is ahead of this one's.
+        # Later than the last one, even if the clock of another machine is ahead of this one's.
         timestamp = max(clock.milliseconds(), newest + 1)
         cells = [NewCell(column, timestamp, value) for column, value in columns.items()]
         (error,) = self._store.write(self._meta, [Put(LAYOUT_ROW, cells)])
@@ -211,14 +211,14 @@ class Alteration:
 
 
 def _is_less(value: OptionValue, before: OptionValue) -> bool:
-    """Whether less is kept with this *value* than with the one *before*; None keeps everything."""
+    """Whether this *value* keeps less than the one *before*; None keeps everything."""
     if isinstance(value, str) or isinstance(before, str) or value is None:
         return False
     return before is None or value < before
 
 
 def _decided(layout: Layout, family: str, only: Collection[str] | None) -> list[str]:
-    """Return the options of a *family* that its layout decides, of *only* those that are named; all where None is."""
+    """Return the options of a *family* that its layout determines; with *only*, those of them that are named there."""
     names = {option: f"{family}.{option}" for option in layout.options_of(family)}
     if family in PAGE_FAMILIES:
         names.update(versions="versions", ttl="ttl")
@@ -226,7 +226,7 @@ def _decided(layout: Layout, family: str, only: Collection[str] | None) -> list[
 
 
 def _as_decided(wanted: TableSchema, found: TableDescription, decided: Sequence[Sequence[str]]) -> TableSchema:
-    """Return *wanted* with all of each family that is not *decided* as it was *found*: others may have changed that."""
+    """Return *wanted* with options of families that are not *decided* as they were *found*: others may set them."""
     there = {family.name: family for family in found.schema.families}
 
     def combined(family: FamilySchema, options: Sequence[str]) -> FamilySchema:

@@ -1,4 +1,4 @@
-"""The tables of a store brought to their schemas, and the layout stored with one, which makes it a table of ours."""
+"""The creation of tables by their schemas, and the layout that is stored with one, which makes it a web table."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _CREATION_SECONDS = 5.0
 _AT_ONCE = 8
-"""As many as a store's pool has connections, and a web table has indexes and a queue."""
+"""The number of connections in a store's pool, and of the indexes and the queue of a web table."""
 
 
 def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> None:
-    """Create those of the tables that are not there yet, several at once: HBase takes a second for each.
+    """Create the missing tables, several at once, since HBase takes a second for each.
 
-    Where the gateway cannot split or encode them they are plain: they hold the same, in more space, from one region on.
+    If the gateway cannot split or encode them, they are created without: with one region, taking more space.
     """
-    from webtable._threads import Threads  # a table that is opened needs none
+    from webtable._threads import Threads  # opening a table does not need it
 
     def create(schema: TableSchema) -> None:
         try:
@@ -43,9 +43,9 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
 
 
 def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Plan:
-    """Bring the table to the schema, and return what was to be done.
+    """Create the table, or with *apply* change its families, to match the schema, and return the steps.
 
-    Raises `SchemaDrift`, with the *remedy*, for families that differ, unless they are to be changed (*apply*).
+    Without *apply*, raises `SchemaDrift` with the *remedy* for families that differ.
     """
     steps = plan_of(store, wanted)
     if steps.changes and not apply:
@@ -54,7 +54,7 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Pla
         try:
             store.create_table(wanted)
         except StoreRefused:
-            # Somebody else may have been faster, which is as good.
+            # Another process may have created it meanwhile.
             if not plan_of(store, wanted).is_empty:
                 raise
     for change in steps.changes:
@@ -63,13 +63,13 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Pla
 
 
 def plan_of(store: Store, wanted: TableSchema) -> Plan:
-    """Return what is to be done for the table to be as *wanted*."""
+    """Return the steps that make the table as *wanted*."""
     found = described(store, wanted.name)
     return plan(wanted, None) if found is None else plan(wanted, found.schema, found.unread)
 
 
 def described(store: Store, table: str) -> TableDescription | None:
-    """Return the table as it is, or None where there is none."""
+    """Return the description of the table, or None if it does not exist."""
     refused: list[StoreRefused] = []
     for _ in attempts(Deadline(_CREATION_SECONDS)):
         try:
@@ -77,13 +77,13 @@ def described(store: Store, table: str) -> TableDescription | None:
         except TableNotFound:
             return None
         except StoreRefused as error:
-            # HBase describes no table whose regions are not there yet: somebody else is creating it just now.
+            # HBase does not describe a table whose regions are missing, because another process is creating it.
             refused.append(error)
     raise refused[-1]
 
 
 def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:
-    """Return those of *tables* that are not there, by one call."""
+    """Return those of *tables* that do not exist, with one call."""
     there = {name.removeprefix("default:") for name in store.tables()}
     return [table for table in tables if table.name.removeprefix("default:") not in there]
 
@@ -105,13 +105,13 @@ def create_with_layout(
     apply: bool,
     remedy: str,
 ) -> Plan:
-    """Create the table, *make_others*, *prepare* it, store its *layout*, and return what was to be done with the table.
+    """Create the table, *make_others*, *prepare* it, store its *layout*, and return the steps for the table.
 
-    Where somebody else has stored a layout in the meantime, that one stays: read it back (`stored_layout`). A table
-    that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
-    changes them with *apply*.
+    If another process has stored a layout meanwhile, that one stays: read it with `stored_layout`. An existing table
+    without a layout is completed; if its families differ, raises `SchemaDrift` with the *remedy*, or changes them with
+    *apply*.
     """
-    from webtable._threads import Threads  # a table that is opened needs none
+    from webtable._threads import Threads  # opening a table does not need it
 
     steps = bring(store, wanted, apply=apply, remedy=remedy)
     meta = meta_table(wanted.name)
@@ -119,8 +119,8 @@ def create_with_layout(
     with closing(Threads(2, "webtable-create-meta")) as threads:
         threads.map(lambda make: make(), made)
     prepare()
-    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
-    # two that are written at once the earlier one stays, because it has the higher timestamp.
+    # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
+    # concurrent layouts the earlier one stays, because it gets the higher timestamp.
     timestamp = _LAST_TIMESTAMP - clock.milliseconds()
     (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
     if error is not None:
@@ -129,7 +129,7 @@ def create_with_layout(
 
 
 def stored_layout(store: Store, table: str) -> bytes | None:
-    """Return the layout that was stored with *table*, or None where there is none."""
+    """Return the layout that was stored with *table*, or None."""
     try:
         (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
     except TableNotFound:

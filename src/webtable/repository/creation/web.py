@@ -1,7 +1,7 @@
-"""A web table in its store: what is asked for, what is stored of it, and how it is made, as a whole or in part.
+"""A web table in its store: the options for a new one, what is stored of an existing one, and the creation.
 
-A web table is several tables: that of its pages, `{name}_meta` with its layout and the states of its indexes, one for
-the entries of each index, and the queue. It is there when its layout is, which is stored last.
+A web table consists of several tables: that of its pages, `{name}_meta` with its layout and the states of its indexes,
+one for the entries of each index, and the queue. It exists once its layout is stored, which happens last.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 
 class LayoutOptions(TypedDict, total=False):
-    """What a new table can be given; a table that is there must have been created with it.
+    """The options of a new table; an existing table must have been created with the same.
 
-    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies: by zstd, or none; `plain_columns`
-    stored as plain text too; the newest `versions` of the content are kept (None: all), for `ttl` seconds (None:
-    always). A file keeps all of them for ever by default, HBase 3 for 90 days. `indexes` are names of webtable's own
-    (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
+    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies, "zstd" or "none"; `plain_columns` that
+    are also stored as plain text; the newest `versions` of the content are kept (None: all), for `ttl` seconds (None:
+    for ever). By default a file keeps all versions for ever, HBase three versions for 90 days. `indexes` are names of
+    built-in indexes (by default all seven; `[]` for no indexes) and importable names (`package.module:attribute`).
     """
 
     salt: Salt
@@ -66,7 +66,7 @@ class LayoutOptions(TypedDict, total=False):
 
 
 class NewWebTable(NamedTuple):
-    """A web table as it is asked for: its layout, its split points, and the states of its indexes by their names."""
+    """A web table to be created: its layout, its split points, and the states of its indexes by name."""
 
     layout: Layout
     splits: list[bytes]
@@ -74,7 +74,7 @@ class NewWebTable(NamedTuple):
 
     @classmethod
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
-        """Return the table that *options* describe; raises `InvalidArgument` before anything is touched."""
+        """Return the table that *options* describe; raises `InvalidArgument` before anything is changed."""
         usual = adapter_of(url).capabilities
         given = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
         salt = given.pop("salt", Salt.host())
@@ -87,7 +87,7 @@ class NewWebTable(NamedTuple):
         return cls(layout, split_points(regions, layout.digits), indexes)
 
     def schema(self, table: str) -> TableSchema:
-        """Return the schema of the table of its pages, by this name."""
+        """Return the schema of the table of its pages, with this name."""
         return self.layout.table_schema(table, self.splits)
 
 
@@ -96,7 +96,7 @@ _REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
 
 @dataclass(frozen=True, slots=True)
 class StoredWebTable:
-    """What is stored of a web table that was created: its layout, and the states of its indexes by their names."""
+    """An existing web table: its layout, and the states of its indexes by name."""
 
     store: Store
     table: str
@@ -105,7 +105,7 @@ class StoredWebTable:
 
     @classmethod
     def read(cls, store: Store, table: str) -> Self | None:
-        """Return what is stored of *table*, by one call; None where there is no layout of it."""
+        """Return what is stored of *table*, with one call, or None if it has no layout."""
         try:
             rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
         except TableNotFound:
@@ -114,7 +114,7 @@ class StoredWebTable:
         if LAYOUT_COLUMN not in layout:
             return None
         name = f"{store.name}/{table}"
-        known = Layout.from_cells(name, layout)  # first, as it tells the format of the states too
+        known = Layout.from_cells(name, layout)  # first, as it also has the format of the states
         named = {index_of_column(column): state for column, state in states.items()}
         indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
         return cls(store, table, known, indexes)
@@ -125,7 +125,7 @@ class StoredWebTable:
         return f"{self.store.name}/{self.table}"
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise `LayoutMismatch` where *options*, as `webtable.open` takes them, name anything that is otherwise."""
+        """Raise `LayoutMismatch` if any of *options*, as `webtable.open` takes them, differs from the table."""
         given = dict(options)
         if "indexes" in given:
             self.check_indexes(defined(given.pop("indexes")))
@@ -137,7 +137,7 @@ class StoredWebTable:
         check_suffix_list(self.name, self.layout)
 
     def check_indexes(self, wanted: Mapping[str, IndexState]) -> None:
-        """Raise `LayoutMismatch`, showing both, where the table has other indexes than those that are *wanted*."""
+        """Raise `LayoutMismatch`, showing both, if the table has other indexes than those *wanted*."""
         found = {name: state for name, state in self.indexes.items() if state.phase != "dropped"}
         kept = {name: state.of for name, state in found.items() if state.phase != "retired"}
         if kept != {name: state.of for name, state in wanted.items()}:
@@ -146,12 +146,12 @@ class StoredWebTable:
                 for some in (found, wanted)
             )
             raise LayoutMismatch(
-                f"{self.name} has other indexes: the table has {has}, asked for are {asked}; change them with "
+                f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with "
                 "webtable index add and webtable index drop"
             )
 
     def drifted(self) -> list[Plan]:
-        """Return what is to be done for families of its tables to be as the layout has them; not for missing tables."""
+        """Return the steps that make families of its existing tables match the layout."""
         missing = missing_of(self.store, self._schemas())
         steps = (self._drift(schema) for schema in self._schemas() if schema not in missing)
         return [one for one in steps if one.changes]
@@ -160,12 +160,12 @@ class StoredWebTable:
         steps = plan_of(self.store, schema)
         if schema.name == self.table:
             return steps
-        # Where a gateway cannot encode the entries they are made plain, and hold the same.
+        # If a gateway cannot encode the entries, they are created without, on purpose.
         changes = (_without(one, "block_encoding") for one in steps.changes)
         return replace(steps, changes=tuple(one for one in changes if one.options or one.found is None))
 
     def missing(self) -> list[TableSchema]:
-        """Return the tables that belong to it and are not there."""
+        """Return the tables that belong to it and do not exist."""
         missing = self._missing()
         # An index may have been dropped since its state was read.
         again = self.read(self.store, self.table) if missing else None
@@ -175,17 +175,17 @@ class StoredWebTable:
         return missing_of(self.store, self._schemas())
 
     def _schemas(self) -> list[TableSchema]:
-        """Return its tables as the layout has them, that of the pages first."""
-        # The table of an index that is retired is about to be dropped.
+        """Return the schemas of its tables by the layout, that of the pages first."""
+        # The table of a retired index is about to be dropped.
         indexes = [name for name, state in self.indexes.items() if state.phase in ("ready", "building")]
         pages = self.layout.table_schema(self.table)
         entries = [self.layout.index_schema(self.table, name) for name in indexes]
         return [pages, *entries, self.layout.queue_schema(self.table)]
 
     def complete(self, missing: Sequence[TableSchema], splits: Sequence[bytes], *, apply: bool) -> Plan:
-        """Make the *missing* tables anew, empty, and return what was to be done with that of the pages.
+        """Create the *missing* tables again, empty, and return the steps for that of the pages.
 
-        An index whose table is made again is not complete until it is rebuilt. Raises `SchemaDrift` where the families
+        An index whose table is created again is not complete until it is rebuilt. Raises `SchemaDrift` if the families
         of the pages differ, or changes them with *apply*.
         """
         steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, remedy=_REMEDY)
@@ -204,10 +204,10 @@ def _without(change: FamilyChange, option: str) -> FamilyChange:
 
 
 def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:
-    """Create the web table, and return what was to be done with the table of its pages, and what is stored then.
+    """Create the web table, and return the steps for the table of its pages, and the stored table.
 
-    Where somebody else was faster, theirs stays; raises `LayoutMismatch` where that is not what is *wanted*, and
-    `TableNotFound` where it was dropped in the same moment. Raises `SchemaDrift` as `StoredWebTable.complete` does.
+    If another process has created it meanwhile, that table stays; raises `LayoutMismatch` if it is not as *wanted*, and
+    `TableNotFound` if it was dropped meanwhile. Raises `SchemaDrift` as `StoredWebTable.complete` does.
     """
 
     def make_others() -> None:
@@ -215,7 +215,7 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
 
     def prepare() -> None:
         known = Indexes(store, table)
-        # There is no layout yet, so what is there is of a creation that was cut short.
+        # There is no layout yet, so these states were left by an interrupted creation.
         for name in known.read().keys() - wanted.indexes.keys():
             known.set(name, IndexState("dropped"))
         for name, state in wanted.indexes.items():
