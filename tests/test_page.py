@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import aiohttp
 import httpx
+import pyarrow as pa
 import pytest
 import requests
 from scrapy.http import HtmlResponse
@@ -16,8 +18,10 @@ from scrapy.http import Response as ScrapyResponse
 
 import webtable
 from webtable import Bookkeeping, Page
+from webtable._page.json_lines import page_to_json
 from webtable._page.page import with_facts
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, UnknownColumn
+from webtable.formats import write
 
 BODY = "<title>Привет</title>".encode("koi8-r")
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
@@ -237,3 +241,34 @@ def test_what_the_store_notes_is_one_value(tmp_path):
     assert found.stored == Bookkeeping(content_at=fetched_at, only_self_links=True)
     assert given.with_stored(found.stored).stored == found.stored
     assert not hasattr(found, "content_at")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("status_code", "status"), ("content_at", "stored.content_at"), ("hints_at", "stored.hints_at")],
+)
+def test_an_attribute_by_its_former_name_is_answered_with_the_right_one(wrong, right):
+    page = Page(url="https://example.com/")
+
+    with pytest.raises(AttributeError, match=f"{wrong}.*did you mean '{right}'"):
+        getattr(page, wrong)
+    assert wrong not in dir(page)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("html", "body"), ("status_code", "status"), ("tilte", "title"), ("fetched", "fetched_at")]
+)
+def test_an_unknown_column_is_answered_with_the_right_one(wrong, right):
+    page = Page(url="https://example.com/", body=b"x")
+    columns = ["url", wrong]
+    with webtable.open("memory:names", create=True) as table, table.writer() as writer:
+        for ask in (
+            lambda: table.get(page.url, columns=columns),
+            lambda: write([page], io.BytesIO(), format="csv", columns=columns),
+            lambda: page_to_json(page, columns),
+            lambda: writer.put_many(pa.table({"url": ["https://example.com/"], wrong: ["x"]})),
+        ):
+            with pytest.raises(
+                UnknownColumn, match=f"columns='{wrong}'.*; did you mean '{right}'\\? (It has|There are)"
+            ):
+                ask()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._page.names import unknown_column
 from webtable._page.page import ATTRIBUTES, Page, values_of
 from webtable.errors import UnknownColumn
 
@@ -44,7 +45,7 @@ def checked_fields(fields: Iterable[str]) -> tuple[str, ...]:
     names = tuple(fields)
     for name in names:
         if name not in _FIELDS:
-            raise UnknownColumn(f"a page has no field {name!r}; it has {', '.join(_FIELDS)}")
+            raise UnknownColumn(unknown_column(name, "page", _FIELDS))
     return names
 
 

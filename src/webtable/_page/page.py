@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,6 +23,7 @@ from webtable._page.headers import (
     status_of,
     url_of,
 )
+from webtable._page.names import WrongName
 from webtable._page.parts import SAID, Bookkeeping, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 
@@ -117,6 +118,14 @@ class Page(
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
 
+    if not TYPE_CHECKING:  # a checker would take them for attributes
+        status_code = WrongName("status")
+        content_at = WrongName("stored.content_at")
+        only_self_links = WrongName("stored.only_self_links")
+        links_digest = WrongName("stored.links_digest")
+        inlinks_at = WrongName("stored.inlinks_at")
+        hints_at = WrongName("stored.hints_at")
+
     def __post_init__(self) -> None:
         headers = self.headers
         if headers and type(headers) is not Headers:
@@ -184,6 +193,9 @@ class Page(
         from webtable._page.extract import plain_text  # it imports parsers, which whoever reads no text does without
 
         return plain_text(self.body, charset_of(self), media_of(self))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if not isinstance(vars(Page).get(name), WrongName)]
 
     def _repr_html_(self) -> str:
         return self._shown().html()

@@ -18,6 +18,7 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
+from webtable._page.names import meant
 from webtable._page.page import ATTRIBUTES, Page
 from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
@@ -85,7 +86,8 @@ def checked_columns(names: Iterable[str]) -> dict[str, str]:
         if field in GIVEN:
             fields[name] = field
         elif field not in _MADE and not name.startswith(_INDEX):
-            raise UnknownColumn(f"columns={name!r} is no field of a page; leave it out. There are {', '.join(GIVEN)}")
+            close = meant(name, GIVEN) or "; leave it out."
+            raise UnknownColumn(f"columns={name!r} is no field of a page{close} There are {', '.join(GIVEN)}")
     if "url" not in fields.values():
         raise UnknownColumn("there is no column 'url'")
     return fields

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from webtable._page.names import unknown_column
 from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
 
@@ -134,7 +135,7 @@ class Columns:
         known = {column.name: column for column in self.all}
         for name in names or ():
             if name not in known:
-                raise UnknownColumn(f"columns={name!r} is no column of a {self.noun}; it has {', '.join(known)}")
+                raise UnknownColumn(unknown_column(name, self.noun, known))
         return tuple(known[name] for name in dict.fromkeys(self.usual if names is None else names))
 
     def in_json(self) -> tuple[Column, ...]:

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
 from webtable._page.memory import LINK_BYTES
+from webtable._page.names import unknown_column
 from webtable._page.page import ATTRIBUTES, Page
 from webtable._page.parts import LinkCounts
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
@@ -66,7 +67,7 @@ class PageCodec(ContentCodec):
         wanted = column_names(columns)
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:
-            raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
+            raise UnknownColumn(unknown_column(unknown[0], "page", PAGE_COLUMNS))
         extra = {"body": self.columns.body, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
