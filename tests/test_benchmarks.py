@@ -169,6 +169,17 @@ def test_every_row_of_the_main_table_is_one_figure_of_its_benchmark(tmp_path, ca
     assert main_table.read(results).keys() == {main_table.key(row) for row in embedded}
 
 
+def test_a_benchmark_that_fails_keeps_its_older_figures_and_the_others_are_measured(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("benchmarks.setting._with_hbase", lambda made, *_: replace(made, missing={"hbase": "none"}))
+    monkeypatch.setattr("benchmarks.embedded_scan.run", lambda _: 1 / 0)
+    results = tmp_path / "main.json"
+
+    assert main_table.main(["embedded_scan", "embedded_ingest", "--quick", "--results", str(results)]) == 1
+
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert [key.partition(",")[0] for key in main_table.read(results)] == ["Write pages"]
+
+
 def test_the_main_table_is_not_made_of_a_try(capsys):
     with pytest.raises(SystemExit):
         main_table.main(["--quick"])
