@@ -48,7 +48,7 @@ def test_a_check_that_failed_is_the_exit_code(run: Run, stored: str):
     assert done.code == 1
     (failed,) = [cells for cells in done.cells if cells[0] == "failed"]
     assert failed[1] == "tables"
-    assert "webtable -s webtable.db create makes it anew" in failed[3]
+    assert "webtable -s webtable.db create, and fill that of an index" in failed[3]
 
 
 def test_on_a_terminal_the_remedy_stands_below(run: Run, stored: str, on_terminal: None):

@@ -67,7 +67,7 @@ def test_a_damaged_body_is_found_by_the_digests_alone(url, site):
     diagnosis = webtable.doctor(url, full_scan=True)
 
     assert [one.check for one in diagnosis.failed] == ["digests"]
-    assert "4 pages are read: 1 damaged" in diagnosis.failed[0].found
+    assert "4 pages were read: 1 damaged" in diagnosis.failed[0].found
     assert found(url, "rows")[0].is_ok
 
 
@@ -127,7 +127,7 @@ def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
     (freshness,) = found(url, "freshness")
 
     assert freshness.state == "warning"
-    assert "1 were left by writers" in freshness.found
+    assert "1 of these were left by writers" in freshness.found
     assert "webtable links refresh" in freshness.remedy
 
 
@@ -180,4 +180,4 @@ def test_a_diagnosis_is_told_in_lines(url):
     told = str(webtable.doctor(url))
 
     assert "failed: tables: missing: " in told
-    assert "\n    bring back what is missing" in told
+    assert "\n    restore what is missing" in told

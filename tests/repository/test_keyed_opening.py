@@ -94,7 +94,7 @@ def test_a_web_table_is_no_table_of_records_and_the_other_way_round(new_url):
         KeyedTable.open(web, USER_APP, create=True)
     with pytest.raises(LayoutMismatch, match=r"not a web table.*CompositeKey.*KeyedTable\.open"):
         webtable.open(records, create=True)
-    with pytest.raises(LayoutMismatch, match="no web table"):
+    with pytest.raises(LayoutMismatch, match="not a web table"):
         webtable.create(records)
 
 
@@ -261,5 +261,5 @@ def test_split_keys_that_are_text_are_refused_before_anything_is_there(new_url):
 def test_the_regions_of_a_table_of_records_are_compared_with_what_the_caller_wanted(new_url):
     with KeyedTable.open(new_url(), USER_APP, create=True) as apps:
         assert regions_of(apps, wanted=[]).as_wanted
-        with pytest.raises(InvalidArgument, match="must be given"):
+        with pytest.raises(InvalidArgument, match="give the split points"):
             regions_of(apps)

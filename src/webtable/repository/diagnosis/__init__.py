@@ -1,1 +1,1 @@
-"""What is well with a table, what will be trouble and what is broken: looked at, and nothing changed."""
+"""Diagnosis: read-only checks of a store and a table, each with its result and a remedy."""

@@ -1,4 +1,4 @@
-"""The doctor: all checks of a store and a table, one after another, also where the table cannot be opened."""
+"""The doctor: all checks of a store and a table, one after another, even if the table cannot be opened."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis(ShowsItself):
-    """What the doctor has found of the store and the table that `url` names: checks in the order of looking."""
+    """The results of the doctor for the store and the table at `url`: checks in the order in which they were made."""
 
     url: str
     checks: tuple[Check, ...]
 
     @property
     def is_ok(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether all checks are ok."""
         return all(one.is_ok for one in self.checks)
 
     @property
     def warnings(self) -> tuple[Check, ...]:
-        """What works, and will be trouble."""
+        """The checks with warnings: things that work now, but will cause problems."""
         return tuple(one for one in self.checks if one.state == "warning")
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """What does not work, or is damaged."""
+        """The checks that failed: things that do not work, or are damaged."""
         return tuple(one for one in self.checks if one.state == "failed")
 
     def __iter__(self) -> Iterator[Check]:
@@ -67,7 +67,7 @@ class Diagnosis(ShowsItself):
     def __str__(self) -> str:
         """Return a line for each check, and one for each remedy."""
         lines = ((f"{one.state}: {one.check}: {one.found}", one.remedy) for one in self.checks)
-        return "\n".join(f"{told}\n    {remedy}" if remedy else told for told, remedy in lines)
+        return "\n".join(f"{line}\n    {remedy}" if remedy else line for line, remedy in lines)
 
     def _shown(self) -> Shown:
         columns = ("check", "state", "found", "remedy")
@@ -82,12 +82,12 @@ def doctor(
     timeout: float = SECONDS,
     on_progress: Progress | None = None,
 ) -> Diagnosis:
-    """Return what is well, and what is not, of the store and the table that *url* names; nothing is changed.
+    """Check the store and the table at *url*, without changing anything.
 
-    It works where the table cannot be opened: what that is due to is a check that has failed then. All of it ends
-    within *timeout* seconds; what there was no time for is told. With *deep* the bodies of a sample of 1,000 pages are
-    compared with their digests, with *full_scan* as well those of all pages, of which *on_progress* is told the number
-    so far. Raises `InvalidArgument` for a URL that is none.
+    If the table cannot be opened, a failed check says why. The checks end within *timeout* seconds; those that there
+    was no time for are warnings. With *deep* the bodies of a sample of 1,000 pages are compared with their digests,
+    with *full_scan* those of all pages; *on_progress* gets the number of pages so far. Raises `InvalidArgument` for an
+    invalid URL.
     """
     found = checks(url, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=on_progress)
     return Diagnosis(StoreURL.parse(url).text, tuple(found))
@@ -129,15 +129,15 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         with until(time):
             stored = StoredWebTable.read(store, table)
     except LayoutMismatch as exc:
-        told = str(exc)
-        yield from _made("layout", time, lambda: _of_rows(store, table, told))
+        mismatch = str(exc)
+        yield from _made("layout", time, lambda: _of_rows(store, table, mismatch))
         return
     except WebTableError as exc:
-        yield failed("layout", str(exc), "see what the other checks say of the store")
+        yield failed("layout", str(exc), "see the other checks of the store")
         return
     if stored is None:
         remedy = (
-            "correct the file or the table in the URL; bring back a table that is lost; or webtable create makes it"
+            "correct the file or the table in the URL; restore a table that is lost; or create it with webtable create"
         )
         yield failed("layout", str(not_there(store, table)), remedy)
         return
@@ -157,19 +157,19 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
 
 
 def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
-    """Yield what there is to see of a table with rows under a declared key, if it is one."""
+    """Yield the checks of a table with rows under a declared key, if it is one."""
     layout = KeyLayout.from_json(stored_layout(store, table) or b"")
     if layout is None:
-        yield failed("layout", mismatch, "use the version of webtable that has made the table, or a later one")
+        yield failed("layout", mismatch, "use the version of webtable that created the table, or a later one")
         return
     yield well("layout", f"rows under the key {layout.key}")
     yield from rows.placed(store, table)
 
 
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
-    """Return what *look* finds before the *time* is over; an error of it is a check that has failed."""
+    """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
     if not time.left():
-        return [warned(name, "not looked at, since the time was over", "give it more time (timeout=)")]
+        return [warned(name, "not checked, since the time was over", "give it more time (timeout=)")]
     found: list[Check] = []
     try:
         with until(time):
@@ -178,11 +178,11 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
         raise
     except TableNotFound as exc:
         found.append(
-            failed(name, str(exc), "bring the table back from a copy, or webtable create makes it anew, empty")
+            failed(name, str(exc), "restore the table from a backup, or create it again, empty, with webtable create")
         )
     except WebTableError as exc:
         is_over = isinstance(exc, StoreUnavailable) and not time.left()
-        remedy = "give it more time (timeout=)" if is_over else "try again; webtable --debug shows where it came from"
+        remedy = "give it more time (timeout=)" if is_over else "try again; webtable --debug shows the traceback"
         found.append((warned if is_over else failed)(name, str(exc), remedy))
     return found
 
@@ -190,14 +190,14 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
 def _opening_remedy(error: WebTableError) -> str:
     match error:
         case TableNotFound():
-            return "webtable create makes it, unless the path is wrong"
+            return "correct the path, or create the table with webtable create"
         case NewerFormat():
-            return "use the version of webtable that has made the file, or a later one"
+            return "use the version of webtable that created the file, or a later one"
         case OlderFormat():
-            return "export it with the version of webtable that has made it, and import that"
+            return "export it with the version of webtable that created it, and import the export"
         case NotAStore():
-            return "correct the path or the port; what is there was left as it is"
+            return "correct the path or the port; nothing was changed there"
         case StoreUnavailable():
-            return "see who else uses it, and try again"
+            return "check which other processes use it, and try again"
         case _:
-            return "see what the message says, and the rights of the file and its directory"
+            return "see the message, and check the permissions of the file and its directory"

@@ -1,4 +1,4 @@
-"""The rows of a table: whether a sample of them, or all, can be read and is what was stored, and their regions."""
+"""Checks of the rows of a table, a sample or all: whether they can be read and are intact; and of their regions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ DEEP_SAMPLE: Final = 1_000
 _AT_ONCE: Final = 16
 """How many rows are read at once with all their bodies."""
 _LEAST_LEFT: Final = 0.5
-"""Seconds: a row that is asked for later would not come in time."""
+"""With fewer seconds left no more rows are read: they would not come in time."""
 _AHEAD: Final = timedelta(minutes=1)
 _MENDED = "store newer captures of these pages, or delete them; webtable verify --full-scan finds all"
 
 
 @dataclass(frozen=True, slots=True)
 class Deepness:
-    """Whether bodies are compared with their digests, and whether those of all pages; who is told how far that is."""
+    """Whether bodies are compared with their digests, and whether those of all pages; and a function for progress."""
 
     is_wanted: bool
     is_full: bool
@@ -52,30 +52,30 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
     keys = _keys(checked, SAMPLE)
     found = list(checked.frame.pages.read_each(keys, ("fetched_at",)))
     damaged = [one for one in found if isinstance(one, DamagedRow)]
-    told = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
+    text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
     if damaged:
-        yield failed("rows", f"{told}: {damaged[0]}", _MENDED)
+        yield failed("rows", f"{text}: {damaged[0]}", _MENDED)
     else:
-        yield well("rows", told)
+        yield well("rows", text)
     newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
     if newest is not None and newest > clock.now() + _AHEAD:
-        told = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, which is to come"
-        yield warned("dates", told, "set the clocks of this machine and of those that write by NTP")
+        text = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, in the future"
+        yield warned("dates", text, "set the clocks of this machine and of those that write by NTP")
 
 
 def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
-    """Yield how many bodies are not those of their digests, in a sample of the pages or in all."""
+    """Yield how many bodies do not match their digests, in a sample of the pages or in all."""
     found = verified(checked.frame, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
-    told = f"{found.bodies:,} bodies of {found.pages:,} pages are read: {found.damaged:,} damaged, {found.lost:,} lost"
+    text = f"{found.bodies:,} bodies of {found.pages:,} pages were read: {found.damaged:,} damaged, {found.lost:,} lost"
     if found.examples:
-        yield failed("digests", f"{told}: {found.examples[0]}", _MENDED)
+        yield failed("digests", f"{text}: {found.examples[0]}", _MENDED)
     elif checked.time.left() < _LEAST_LEFT:
-        yield warned("digests", f"{told}, when the time was over", "give it more time (timeout=)")
+        yield warned("digests", f"{text}, when the time was over", "give it more time (timeout=)")
     else:
-        yield well("digests", told)
+        yield well("digests", text)
     if found.crossed:
-        told = f"the newest capture of {found.crossed:,} of these pages disagrees with their history"
-        yield failed("history", told, "run: webtable index repair --all --apply")
+        text = f"the newest capture of {found.crossed:,} of these pages disagrees with their history"
+        yield failed("history", text, "run: webtable index repair --all --apply")
 
 
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
@@ -100,13 +100,13 @@ def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
 
 
 MOST_PAGES: Final = 50_000
-"""Up to how many pages are counted, which takes a second or two; of more, their salts or first rows tell."""
+"""How many pages are counted at most, in a second or two; if there are more, salts or first rows are compared."""
 MOST_REGIONS: Final = 256
-"""Of how many regions it is looked then whether they are full."""
+"""How many regions are then checked for being full."""
 MOST_ROWS: Final = 200
-"""From how many rows on a region counts as full then."""
+"""How many rows a region needs to count as full."""
 _UNEVEN: Final = 4
-"""From how many times as many regions as another one a server has too many."""
+"""A server with this many times as many regions as another one has too many."""
 _SPLIT: Final = (
     "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
     "webtable keys splits names split points"
@@ -115,7 +115,7 @@ _COUNTS: Final = "webtable plot regions --full-scan counts the pages"
 
 
 def regions(checked: CheckedTable) -> Iterator[Check]:
-    """Yield what is wrong with the regions of the pages; nothing of a store that has none."""
+    """Yield the checks of the regions of the pages, if the store has regions."""
     found = checked.store.regions(checked.table)
     yield from placed(checked.store, checked.table, found)
     if not any(region.server for region in found):
@@ -136,7 +136,7 @@ def regions(checked: CheckedTable) -> Iterator[Check]:
 
 
 def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
-    """Return the pages and bytes of each region, None where there are more pages than are counted."""
+    """Return the pages and bytes of each region, or None if there are too many pages to count."""
     frame, by = checked.frame, grouping("region", starts=[region.keys.start for region in found])
     counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
     for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
@@ -149,30 +149,30 @@ def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] |
 
 
 def _judged(shares: RegionShares, basis: str = "") -> Check:
-    """Return what *shares* say, as the picture of the regions says it."""
+    """Return the check of *shares*, in the words of the picture of the regions."""
     return warned("splits", f"{shares}{basis}", _SPLIT) if shares.hot else well("splits", f"{shares}{basis}")
 
 
 def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
-    """Return in how few regions nearly all pages are, as far as their first rows tell."""
+    """Return in how few regions nearly all pages are, judged by their first rows."""
     some = found[:MOST_REGIONS]
     rows = checked.store.first_rows(checked.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
     full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
-    told = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
+    text = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
     # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
     if len(some) == len(found) and len(full) < len(found) / HOT:
-        return warned("splits", told, _SPLIT)
-    return well("splits", f"{told}; {_COUNTS}")
+        return warned("splits", text, _SPLIT)
+    return well("splits", f"{text}; {_COUNTS}")
 
 
 def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:
-    """Yield on which servers the regions are; nothing of a store that has none."""
+    """Yield the check of the servers of the regions, if the store has regions."""
     found = store.regions(table) if found is None else found
     if not any(region.server for region in found):
         return
     lost = [region for region in found if not region.server]
     servers = Counter(region.server for region in found if region.server)
-    told = f"{len(found):,} on {len(servers):,} servers"
+    text = f"{len(found):,} on {len(servers):,} servers"
     if lost:
         remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
         yield failed(
@@ -180,9 +180,9 @@ def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> I
         )
     elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
         (busiest, most), *_ = servers.most_common(1)
-        yield warned("regions", f"{told}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
+        yield warned("regions", f"{text}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
     else:
-        yield well("regions", told)
+        yield well("regions", text)
 
 
 def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:

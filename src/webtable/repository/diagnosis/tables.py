@@ -1,4 +1,4 @@
-"""The table that is looked at: whether it is whole, as its layout has it, and how fresh indexes and counts are."""
+"""Checks of the tables of a web table: whether all exist and match the layout; and of its indexes and counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A web table in its *store*, what is *stored* of it, and the *time* in which all is to be looked at."""
+    """A web table in its *store*, what is *stored* of it, and the *time* for all checks."""
 
     store: Store
     table: str
@@ -35,66 +35,66 @@ class CheckedTable:
 
     @cached_property
     def frame(self) -> Frame:
-        """What questions go by."""
+        """The frame of the table."""
         return Frame.of(self.store, self.table, self.stored.layout)
 
     @cached_property
     def web_table(self) -> WebTable:
-        """What callers hold; it is not closed, as that would close the store."""
+        """The table as an object of the API; it is not closed, since that would close the store."""
         return WebTable(self.store, self.table, self.stored.layout)
 
     @cached_property
     def missing(self) -> frozenset[str]:
-        """The names of the tables that belong to it and are not there."""
+        """The names of the tables that belong to it and are missing."""
         return frozenset(schema.name for schema in self.stored.missing())
 
 
 def layout(checked: CheckedTable) -> Iterator[Check]:
-    """Yield what the layout says; raises `LayoutMismatch` where its keys cannot be made here."""
+    """Yield a description of the layout; raises `LayoutMismatch` if its keys cannot be made here."""
     found = checked.stored.layout
     check_suffix_list(checked.stored.name, found)
-    told = f"salt {found.salt}, names {found.names}, compression {found.compression}"
-    yield well("layout", f"{told}; keeps {found.limits}")
+    text = f"salt {found.salt}, names {found.names}, compression {found.compression}"
+    yield well("layout", f"{text}; keeps {found.limits}")
 
 
 def missing(checked: CheckedTable) -> Iterator[Check]:
-    """Yield which tables are missing that belong to it."""
+    """Yield which of its tables are missing."""
     if not checked.missing:
-        yield well("tables", "all of them are there")
+        yield well("tables", "none is missing")
         return
     names = ", ".join(map(repr, sorted(checked.missing)))
-    remedy = "bring back what is missing from a copy; or webtable create makes it anew, empty"
+    remedy = "restore what is missing from a backup; or create it again, empty, with webtable create"
     if checked.table not in checked.missing:
-        remedy += ", and webtable index rebuild fills that of an index"
+        remedy += ", and fill that of an index with webtable index rebuild"
     yield failed("tables", f"missing: {names}, while the layout is still stored", remedy)
 
 
 def families(checked: CheckedTable) -> Iterator[Check]:
-    """Yield where families are otherwise than the layout has them: what is kept, and how it is stored."""
+    """Yield the families that differ from the layout, in what they keep or how they store it."""
     drifted = checked.stored.drifted()
     if not drifted:
-        yield well("families", "as the layout has them")
+        yield well("families", "they match the layout")
     for plan in drifted:
-        remedy = "webtable create --apply" if plan.wanted.name == checked.table else "by the HBase shell"
+        remedy = "webtable create --apply" if plan.wanted.name == checked.table else "in the HBase shell"
         yield warned("families", "; ".join(str(plan).splitlines()), f"{remedy}: {'; '.join(plan.shell().splitlines())}")
 
 
 LONG_WAIT: Final = timedelta(days=1)
-"""From when on counts are called old."""
+"""The age from which counts are reported as old."""
 
 
 def indexes(checked: CheckedTable) -> Iterator[Check]:
-    """Yield the phases of the indexes, and which of them nobody can keep here."""
+    """Yield the indexes that are not ready, or that cannot be used here."""
     found = checked.frame.indexes.read()
     unusual = False
     for name, index in found.items():
         if index.table in checked.missing:
             continue
         if index.state.phase == "building":
-            told = f"{name} is not complete: its questions cannot be asked yet"
-            yield warned("indexes", told, f"webtable index rebuild {name}, which goes on where it was")
+            text = f"{name} is not complete: questions cannot use it yet"
+            yield warned("indexes", text, f"webtable index rebuild {name}, which goes on where it was interrupted")
         elif index.state.phase == "retired":
-            yield warned("indexes", f"{name} was to be dropped, and is not gone", f"webtable index drop {name}")
+            yield warned("indexes", f"the drop of {name} was interrupted", f"webtable index drop {name}")
         else:
             try:
                 _ = index.index
@@ -103,23 +103,23 @@ def indexes(checked: CheckedTable) -> Iterator[Check]:
                 yield warned("indexes", str(exc), f"name it to every writer, or webtable index drop {name}")
         unusual = True
     if not unusual:
-        yield well("indexes", f"ready: {', '.join(sorted(found))}" if found else "the table has none")
+        yield well("indexes", f"ready: {', '.join(sorted(found))}" if found else "the table has no indexes")
 
 
 def freshness(checked: CheckedTable) -> Iterator[Check]:
-    """Yield how far links and hosts are counted, and whether writers have ended before their time."""
+    """Yield up to when links and hosts are counted, and whether writers have died."""
     queue = RecountQueue(checked.store, checked.table)
     if queue.table in checked.missing:
         return
     waiting, since = queue.extent()
     counted = checked.frame.refreshed.until()
-    told = "links were never counted" if counted is None else f"links are counted up to {counted:%Y-%m-%d %H:%M} UTC"
+    text = "links were never counted" if counted is None else f"links are counted up to {counted:%Y-%m-%d %H:%M} UTC"
     if since is not None:
-        told += f", {waiting:,} batches wait, since {moment_of(since):%Y-%m-%d %H:%M} UTC"
+        text += f", {waiting:,} batches have waited since {moment_of(since):%Y-%m-%d %H:%M} UTC"
     unfinished = queue.unfinished()
     if unfinished:
-        told += f"; of these {unfinished:,} were left by writers that did not come to their end"
+        text += f"; {unfinished:,} of these were left by writers that died"
     if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
-        yield warned("freshness", told, "webtable links refresh; from cron it keeps up")
+        yield warned("freshness", text, "run webtable links refresh, regularly from cron")
     else:
-        yield well("freshness", told)
+        yield well("freshness", text)

@@ -1,1 +1,1 @@
-"""Answers as pictures: functions of values that were counted already, by matplotlib, which only they import."""
+"""Pictures of answers, drawn by matplotlib from values that were counted before; only this package imports it."""

@@ -1,4 +1,4 @@
-"""What every picture is drawn on and with: its axes, colours that everybody can tell apart, and words that fit."""
+"""Axes, colours that everybody can distinguish, and labels that fit, for all pictures."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ VERMILION, PURPLE, GREY = "#D55E00", "#CC79A7", "#999999"
 STATUSES = {1: PURPLE, 2: GREEN, 3: BLUE, 4: ORANGE, 5: VERMILION}
 """Status codes by their first digit."""
 AMOUNTS = "cividis"
-"""The colour map of amounts, which reads the same without red or green, and in grey."""
+"""The colour map of amounts, which reads the same with colour blindness, and in grey."""
 Groups = Mapping[str, tuple[int, int | None]]
-"""The pages and the bytes of groups by their names."""
+"""The pages and the bytes of groups, by name."""
 LABEL = 40
 """How many characters of a name are shown."""
 
 
 @cache
 def matplotlib() -> Any:
-    """Return matplotlib with the modules of it that are used; raises `MissingExtra`."""
+    """Return matplotlib with the modules that are used; raises `MissingExtra`."""
     try:
         import matplotlib as found
         import matplotlib.colors
@@ -43,12 +43,12 @@ def matplotlib() -> Any:
 
 
 def missing(name: str, exc: ImportError) -> MissingExtra:
-    """Return the error for a package that pictures need and that is not there."""
+    """Return the error for a package that pictures need and that is not installed."""
     return MissingExtra(f"this needs {name}: pip install 'hbase-webtable[plot]' ({exc})")
 
 
 def axes_of(ax: Axes | None, width: float = 8, height: float = 4.5) -> Axes:
-    """Return *ax*, or those of a new figure of so many inches."""
+    """Return *ax*, or the axes of a new figure of *width* by *height* inches."""
     if ax is not None:
         return ax
     if _will_be_shown():
@@ -63,15 +63,15 @@ def axes_of(ax: Axes | None, width: float = 8, height: float = 4.5) -> Axes:
 
 
 def figure_of(ax: Axes) -> Figure | SubFigure:
-    """Return the figure that *ax* is in; raises `InvalidArgument` for one that was taken out of it."""
+    """Return the figure of *ax*; raises `InvalidArgument` if it was removed from its figure."""
     figure = ax.get_figure(root=False)
     if figure is None:
-        raise InvalidArgument(f"ax={ax!r} is in no figure")
+        raise InvalidArgument(f"ax={ax!r} is not in a figure")
     return figure
 
 
 def _will_be_shown() -> bool:
-    """Whether somebody looks at the figures of pyplot; it holds them until they are closed, which leaks elsewhere."""
+    """Whether figures of pyplot are shown; pyplot keeps them until they are closed, a leak if they are not shown."""
     if "matplotlib.pyplot" in sys.modules:
         return True
     ipython = sys.modules.get("IPython")
@@ -79,7 +79,7 @@ def _will_be_shown() -> bool:
 
 
 def say_empty(ax: Axes, what: str) -> Axes:
-    """Say in the picture that there is nothing to be drawn, and return *ax*."""
+    """Write into the picture that there is nothing to draw, and return *ax*."""
     ax.text(0.5, 0.5, what, transform=ax.transAxes, ha="center", va="center", color=GREY, fontsize="large")
     ax.set_axis_off()
     return ax
@@ -92,15 +92,15 @@ def titled(ax: Axes, title: str) -> Axes:
 
 
 def plain(*texts: Text) -> None:
-    """Let the texts stand as they are: a dollar sign in a URL begins no formula."""
+    """Draw the texts literally: a dollar sign in a URL does not begin a formula."""
     for text in texts:
         text.set_parse_math(False)
 
 
 def short(text: str, most: int = LABEL, *, from_end: bool = True) -> str:
-    r"""Return *text* on a line of at most *most* characters that every font has, without its middle if it is longer.
+    r"""Return *text* as a line of at most *most* characters that every font has; if it is longer, the middle is cut.
 
-    With *from_end* false its end is left out.
+    Without *from_end* the end is cut.
 
     >>> short("a-very-long-name.example.com", 15), short("site43.example", 9, from_end=False), short("naïve\n")
     ('a-very-…ple.com', 'site43.e…', 'na\\xefve ')
@@ -112,7 +112,7 @@ def short(text: str, most: int = LABEL, *, from_end: bool = True) -> str:
 
 
 def thousands(axis: Any) -> None:
-    """Let an axis count in whole numbers, with separators."""
+    """Label an axis with whole numbers, with separators."""
     ticker = matplotlib().ticker
     axis.set_major_locator(ticker.MaxNLocator(nbins=6, integer=True))
     axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_BARS = 20
-"""How many groups have a bar of their own; the others share one."""
+"""How many groups have their own bar; the others share one."""
 
 
 def draw_groups(by: str, groups: Groups, ax: Axes | None) -> Axes:
-    """Draw *groups*, which pages were counted *by*, as it suits them: as bars, a histogram or a calendar."""
+    """Draw *groups*, by which pages were counted, as bars, a histogram or a calendar, whichever suits them."""
     match by:
         case "region":
             return draw_regions(groups, ax)
@@ -68,7 +68,7 @@ def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
 
 
 def _shown(groups: Groups, *, ordered: bool) -> list[tuple[str, int, int | None]]:
-    """Return the groups that have a bar, the largest first or as they come, and a last one for what is left."""
+    """Return the groups that have a bar, the largest first or in their order, and a last one for the others."""
     largest = sorted(groups, key=lambda name: -groups[name][0])
     chosen, others = largest[:MOST_BARS], largest[MOST_BARS:]
     shown = [(name, *groups[name]) for name in (sorted(chosen, key=list(groups).index) if ordered else chosen)]
@@ -108,13 +108,13 @@ def draw_sizes(groups: Groups, ax: Axes | None) -> Axes:
 
 
 def _drawn_bounds(number: int) -> tuple[int, int]:
-    # The lowest class begins at 0, which no logarithm has.
+    # The lowest class begins at 0, which has no logarithm.
     low, high = class_bounds(number)
     return low or high // 2, high
 
 
 def _scale(ax: Axes, first: int, last: int) -> None:
-    """Name the bounds of the classes from *first* to *last*, or every few of them: labels are not to touch."""
+    """Label the bounds of the classes from *first* to *last*, or only some, so that labels do not touch."""
     step = next(step for step in (1, 3, 6, 12) if (last - first) // step <= 8)
     named = (number for number in range(first + step, last + 2) if number % step == 2 % step)
     bounds = [class_bounds(number)[0] for number in (first, *named)]
@@ -126,13 +126,13 @@ def _scale(ax: Axes, first: int, last: int) -> None:
 
 
 MOST_REGIONS = 40
-"""How many regions have bars of their own; of more, neighbours share them."""
+"""How many bars there are at most; if there are more regions, neighbours share one."""
 _HALF = 0.4
 _LINE = 100
 
 
 class _Bar(NamedTuple):
-    """A region, or of several neighbours the largest shares that one of them has."""
+    """A region, or several neighbours, with the largest shares of any of them."""
 
     first: str
     regions: int
@@ -141,7 +141,7 @@ class _Bar(NamedTuple):
 
 
 def draw_regions(groups: Groups, ax: Axes | None) -> Axes:
-    """Draw bars for the regions, which are named by their first keys, in key order; and return the axes."""
+    """Draw bars for the regions, labelled with their first keys, in key order; and return the axes."""
     shares = RegionShares.of(groups)
     bars = _bars(shares)
     ax = axes_of(ax, height=1.2 + 0.34 * max(len(bars), 2))
@@ -166,7 +166,7 @@ def draw_regions(groups: Groups, ax: Axes | None) -> Axes:
 
 
 def _bars(shares: RegionShares) -> list[_Bar]:
-    """Return the bars in key order, each of as many neighbours as leave MOST_REGIONS at most."""
+    """Return the bars in key order, each for enough neighbours to have at most MOST_REGIONS bars."""
     size = shares.bytes or dict.fromkeys(shares.pages, 0.0)
     each = [(first, share, size[first]) for first, share in shares.pages.items()]
     step = -(-len(each) // MOST_REGIONS) or 1
@@ -175,7 +175,7 @@ def _bars(shares: RegionShares) -> list[_Bar]:
 
 
 def _mark_hot(ax: Axes, bars: list[_Bar], fair: float) -> int:
-    """Write beside each hot region how many times its fair share it has, and return how many are hot."""
+    """Write next to each hot region how many times its fair share it has, and return how many are hot."""
     hot = 0
     for place, bar in enumerate(bars):
         share, what = max((bar.pages, "pages"), (bar.bytes, "bytes"))
@@ -208,7 +208,7 @@ _WEEKDAYS = {0: "Mon", 2: "Wed", 4: "Fri", 6: "Sun"}
 
 
 def draw_calendar(groups: Groups, ax: Axes | None) -> Axes:
-    """Draw the days, by how many pages were captured last on each; and return the axes."""
+    """Draw the days, by the number of pages that were last captured on each, and return the axes."""
     days = {date.fromisoformat(day): pages for day, (pages, _) in groups.items()}
     years = sorted({day.year for day in days})[-MOST_YEARS:]
     if years:
@@ -269,6 +269,6 @@ def _days(year: int) -> Iterator[date]:
 
 
 def _place(day: date) -> tuple[int, int]:
-    """Return the week of the year that *day* is in, which begins on Mondays, and its weekday."""
+    """Return the week of the year of *day*, beginning on Monday, and its weekday."""
     first = date(day.year, 1, 1).weekday()
     return (day.timetuple().tm_yday - 1 + first) // 7, day.weekday()

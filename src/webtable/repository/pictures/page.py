@@ -1,4 +1,4 @@
-"""A page as pictures: its versions over time, and the links from and to it."""
+"""Pictures of a page: its versions over time, and the links from and to it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
 
 _MARKS = {1: "v", 2: "o", 3: "D", 4: "X", 5: "P"}
-"""Statuses are told apart by form as well as by colour."""
+"""Markers by the first digit of the status, so that statuses differ by form as well as by colour."""
 MOST_NAMED = 12
-"""How many changes of the status are named, the last ones."""
+"""How many changes of the status are labelled, the last ones."""
 _KINDS = {
     "on the same host": (BLUE, "o", BLUE),
     "on another host": (ORANGE, "s", ORANGE),
     "answers with an error": (VERMILION, "X", VERMILION),
     "not stored": (GREY, "o", "white"),
 }
-"""What the page at the end of a link is: its colour, its mark, and what that is filled with."""
+"""The kinds of pages at the end of a link: the colour, the marker, and its fill."""
 _LEFT, _RIGHT, _LETTERS = -1.0, 1.0, 46
 
 
@@ -68,7 +68,7 @@ def _sizes(pages: Sequence[Page]) -> list[int]:
 
 
 def _name_statuses(ax: Axes, pages: Sequence[Page]) -> None:
-    """Draw a line where the status changed, with both of them."""
+    """Draw a line where the status changed, labelled with both."""
     changes = [(one, other) for one, other in pairwise(pages) if one.status != other.status]
     for time in _times([other for _, other in changes]):
         ax.axvline(time, color=VERMILION, linestyle=":", linewidth=1, zorder=0)
@@ -77,7 +77,7 @@ def _name_statuses(ax: Axes, pages: Sequence[Page]) -> None:
             f"{one.status} → {other.status}",
             (_times([other])[0], 1),
             xycoords=("data", "axes fraction"),
-            # Names that are close to each other stand on two lines.
+            # Labels that are close to each other are on two lines.
             xytext=(-3, -2 - 11 * (number % 2)),
             textcoords="offset points",
             ha="right",
@@ -111,7 +111,7 @@ def draw_neighbours(around: Any, ax: Axes | None) -> Axes:
     if not (around.linking or around.linked or around.more_linking or around.more_linked):
         return titled(say_empty(ax, "no links from or to this page"), title)
     host = split_url(around.url).host
-    # No whole number is told of the left side: counting those who link here takes as long as reading them.
+    # The left side has no total: counting the inlinks takes as long as reading them.
     more = "and others" if around.more_linking else ""
     _draw_side(ax, around.linking, _LEFT, host, more)
     _draw_side(ax, around.linked, _RIGHT, host, f"and {around.more_linked:,} others" if around.more_linked else "")
@@ -126,7 +126,7 @@ def draw_neighbours(around: Any, ax: Axes | None) -> Axes:
 
 
 def _draw_side(ax: Axes, pages: Sequence[Any], side: float, host: str, more: str) -> None:
-    """Draw the pages of one side from the top down, each with a line to or from the middle."""
+    """Draw the pages of one side from top to bottom, each with a line to or from the middle."""
     count = len(pages) + bool(more)
     for place, page in enumerate(pages):
         y = (count - 1) / 2 - place
@@ -154,7 +154,7 @@ def _kind(page: Any, host: str) -> str:
 
 
 def _name(url: str, host: str) -> str:
-    """Return what *url* is called beside a page of *host*: its path, or its host as well."""
+    """Return the label of *url* next to a page of *host*: its path, with another host if it has one."""
     rest = url.partition("://")[2]
     is_here = split_url(url).host == host
     return short(rest[rest.find("/") :] if is_here else rest, _LETTERS)

@@ -1,4 +1,4 @@
-"""Hosts as a tree map: a rectangle for each registered domain, and in it one for each of its hosts."""
+"""A tree map of hosts: a rectangle for each registered domain, and in it one for each of its hosts."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Amount = Literal["pages", "bytes"]
-"""What the area of a host stands for."""
+"""The amount that the area of a host shows."""
 MOST_DOMAINS = 40
 MOST_HOSTS = 25
-"""How many domains, and hosts of one, have rectangles of their own: the largest; the others share one."""
+"""How many domains, and hosts of a domain, have their own rectangles: the largest; the others share one."""
 _WIDTH, _HEIGHT = 100.0, 62.0
 _FONT = 8.0
 _FEWEST = 6
-"""With room for fewer letters a name is left out."""
+"""With room for fewer letters the name is omitted."""
 
 
 class Box(NamedTuple):
-    """A rectangle: what it is called, its pages and bytes, and what is in it; `is_rest` for what several share."""
+    """A rectangle: its name, its pages and bytes, and the boxes in it; `is_rest` if several hosts share it."""
 
     name: str
     pages: int
@@ -49,7 +49,7 @@ class Box(NamedTuple):
 
 
 def draw_hosts(hosts: Iterable[Any], by: Amount, ax: Axes | None) -> Axes:
-    """Draw *hosts*, which come in the order of their pages, and return the axes."""
+    """Draw *hosts*, which are in the order of their pages, and return the axes."""
     if by not in ("pages", "bytes"):
         raise InvalidArgument(f"by={by!r} must be pages or bytes")
     domains, uncounted = largest_domains(hosts, by)
@@ -71,7 +71,7 @@ def draw_hosts(hosts: Iterable[Any], by: Amount, ax: Axes | None) -> Axes:
 def largest_domains(hosts: Iterable[Any], by: Amount) -> tuple[list[Box], int]:
     """Return the largest registered domains with their largest hosts, and how many hosts have no counts.
 
-    The hosts of a domain are neighbours in the order of pages, so that no more than the largest are held at once.
+    The hosts of a domain are neighbours in the order of pages, so that only the largest are in memory.
     """
     uncounted = 0
 
@@ -97,7 +97,7 @@ def _domain(name: str, hosts: Iterable[Box], by: Amount) -> Box:
 
 
 def _largest(boxes: Iterable[Box], most: int, by: Amount, what: str) -> list[Box]:
-    """Return the *most* largest of *boxes*, the largest first, and a last one for all others."""
+    """Return the *most* largest of *boxes*, the largest first, and one for all others at the end."""
     kept: list[tuple[int, int, Box]] = []
     left = pages = size = 0
     for number, box in enumerate(boxes):
@@ -120,7 +120,7 @@ class _Rectangle(NamedTuple):
 
 
 def _tiled(boxes: Iterable[Box], by: Amount, x: float, y: float, width: float, height: float) -> list[_Rectangle]:
-    """Return a rectangle for each of *boxes* that has some of *by*, which fill the given one; the rest comes last."""
+    """Return a rectangle for each of *boxes* with an amount *by*, which fill the given one; the rest comes last."""
     shown = sorted((box for box in boxes if getattr(box, by)), key=lambda box: (box.is_rest, -getattr(box, by)))
     tiler = _squarify()
     areas = tiler.normalize_sizes([getattr(box, by) for box in shown], width, height)
@@ -129,12 +129,14 @@ def _tiled(boxes: Iterable[Box], by: Amount, x: float, y: float, width: float, h
 
 
 def _draw(ax: Axes, domains: list[Box], by: Amount) -> None:
-    figure_of(ax).get_figure(root=True).draw_without_rendering()  # it is laid out: how long names may be is known then
+    figure_of(ax).get_figure(
+        root=True
+    ).draw_without_rendering()  # for the layout, which determines how long names may be
     outer = _tiled(domains, by, 0, 0, _WIDTH, _HEIGHT)
     cells = [cell for domain in outer for cell in _cells(ax, domain, by)]
     most = max((getattr(one.box, by) for one in cells if not one.box.is_rest), default=1)
     for one in cells:
-        # The darkest colours of the map are hard to tell apart.
+        # The darkest colours of the map are hard to distinguish.
         shade = matplotlib().colormaps[AMOUNTS](0.15 + 0.85 * getattr(one.box, by) / most)
         red, green, blue = (0.85, 0.85, 0.85) if one.box.is_rest else shade[:3]
         ax.add_patch(_patch(one, facecolor=(red, green, blue), edgecolor="white", linewidth=0.5))
@@ -145,7 +147,7 @@ def _draw(ax: Axes, domains: list[Box], by: Amount) -> None:
 
 
 def _cells(ax: Axes, domain: _Rectangle, by: Amount) -> list[_Rectangle]:
-    """Return the rectangles of the hosts of *domain*; its own one where none of them has room for a name."""
+    """Return the rectangles of the hosts of *domain*, or its own if none of them has room for a name."""
     hosts = _tiled(domain.box.parts or (domain.box,), by, *domain[:4])
     return hosts if any(min(_room(ax, host)) for host in hosts) else [domain]
 
@@ -157,7 +159,7 @@ def _patch(one: _Rectangle, **style: Any) -> Any:
 
 
 def _write(ax: Axes, one: _Rectangle, by: Amount, colour: str) -> None:
-    """Write the name and the amount into a rectangle, as far as there is room for them."""
+    """Write the name and the amount into a rectangle, if there is room for them."""
     letters, lines = _room(ax, one)
     if not (letters and lines):
         return
@@ -170,7 +172,7 @@ def _write(ax: Axes, one: _Rectangle, by: Amount, colour: str) -> None:
 
 
 def _room(ax: Axes, one: _Rectangle) -> tuple[int, int]:
-    """Return how many letters fit into a rectangle, none where those are too few for a name; and how many lines."""
+    """Return how many letters fit into a rectangle, 0 if they are too few for a name, and how many lines."""
     place, points = ax.get_window_extent(), 72 / figure_of(ax).get_figure(root=True).dpi
     letters = int(one.width / _WIDTH * place.width * points / (0.62 * _FONT)) - 1
     lines = int(one.height / _HEIGHT * place.height * points / (1.35 * _FONT))

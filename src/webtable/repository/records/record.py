@@ -1,4 +1,4 @@
-"""Records: rows as they are read, in order, rows as callers give them to be put, and the clock of their cells."""
+"""Records: rows as they are read, the reader of them, checks of rows to be put, and the clock of their cells."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 class Record:
     """A row of a table: the newest value of each of its columns, which are named `family:qualifier`.
 
-    `values` are the fields of its `key`, as `RowKey.decode` gives them. A `HashedKey` leads back to nothing: they are
-    what a `get` has asked for, and empty in a scan. `timestamp` is that of the newest cell, in UTC. A qualifier that is
-    no UTF-8 has surrogates in the place of its bytes (`surrogateescape`), and is found by that name too.
+    `values` are the fields of its `key`, as `RowKey.decode` returns them. A `HashedKey` cannot be decoded: then they
+    are the arguments of a `get`, and empty in a scan. `timestamp` is that of the newest cell, in UTC. A qualifier that
+    is not UTF-8 has surrogates in place of its bytes (`surrogateescape`), and can be requested by that name.
     """
 
     values: dict[str, Any]
@@ -52,14 +52,14 @@ class Record:
 
 
 class RecordOutcome(NamedTuple):
-    """What became of a row that was put: the values of its key, and the error where it is not stored."""
+    """The outcome of a row that was put: the values of its key, and the error if it was not stored."""
 
     values: Mapping[str, Any]
     error: StoreError | None
 
 
 def not_stored(table: str, failures: Sequence[RecordOutcome]) -> WriteFailed:
-    """Return the error that names rows which were not stored in *table*."""
+    """Return the error that names the rows that were not stored in *table*."""
     reasons = "; ".join(f"{named(failure.values)}: {failure.error}" for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
     count = f"{len(failures):,} row{'s'[: len(failures) > 1]}"
@@ -83,7 +83,7 @@ def newest(row: Row) -> int:
 
 
 class Records(Iterator[Record]):
-    """The rows that a scan gives; `damaged` has those that it met and could not read, 100 of them at most."""
+    """The rows of a scan; `damaged` has the first 100 that could not be read."""
 
     def __init__(self, records: Iterator[Record], damaged: list[DamagedRow]) -> None:
         self._records = records
@@ -94,7 +94,7 @@ class Records(Iterator[Record]):
 
 
 class RecordReader:
-    """Reads the rows of one table; in *strict* reading the first that is damaged is raised, else they are left out."""
+    """Reads the rows of one table; damaged rows are skipped, or with *strict* the first one is raised."""
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
         self.strict = strict
@@ -105,13 +105,13 @@ class RecordReader:
         self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
-        """Return what is told of the damaged rows of one answer."""
+        """Return a new collection of damaged rows, for one answer."""
         return Damage(self.counts, rows, strict=self.strict)
 
     def record(self, row: Row, asked: Mapping[str, Any]) -> Record:
-        """Return *row* as a record, whose values are those *asked* for where a key leads back to none.
+        """Return *row* as a record; its values are those *asked* for if its key cannot be decoded.
 
-        Raises `DamagedRow` where it has no such key, or a date beyond the year 9999.
+        Raises `DamagedRow` if its key is invalid, or its date is after the year 9999.
         """
         try:
             values = dict(asked) if isinstance(self._key, HashedKey) else self._key.decode(row.key)
@@ -120,7 +120,7 @@ class RecordReader:
             raise DamagedRow(row.key, None, str(exc)) from exc
 
     def scan(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
-        """Yield the rows of *spec*, after the row key *after*; where it has a limit, so many that can be read."""
+        """Yield the rows of *spec* after the row key *after*; with a limit, that many readable ones."""
         left = spec.limit
         while left != 0:
             count = given = 0
@@ -132,11 +132,11 @@ class RecordReader:
                     yield record
             if left is None or count < left:
                 return
-            # Rows that cannot be read count for the store.
+            # The limit of the store counts unreadable rows as well.
             left, after = left - given, last
 
     def heads(self, ranges: Sequence[KeyRange], *, backwards: bool) -> Iterator[tuple[KeyRange, Row]]:
-        """Yield the first row of each range (the last, *backwards*) that can be read, and its range."""
+        """Yield the first readable row of each range (the last, *backwards*), with its range."""
         damage = self.damage([])
         last = (list(self._store.scan(self._table, [keys], limit=1, reverse=True)) for keys in ranges)
         found: Iterable[list[Row]] = last if backwards else self._store.first_rows(self._table, ranges, 1)
@@ -152,7 +152,7 @@ class RecordReader:
                     yield keys, readable
 
     def check_place(self, after: bytes) -> None:
-        """Raise `InvalidToken` where *after* cannot be the key of a row, and `InvalidArgument` where it is no bytes."""
+        """Raise `InvalidToken` if *after* cannot be the key of a row, and `InvalidArgument` if it is not bytes."""
         if not isinstance(after, bytes) or not after:
             raise InvalidArgument(f"after={after!r} must be the key of a record")
         if isinstance(self._key, HashedKey):
@@ -160,7 +160,7 @@ class RecordReader:
         try:
             self._key.decode(after)
         except UNREADABLE as exc:
-            raise InvalidToken(f"after={after[:200]!r} is no key of a row: {exc}") from exc
+            raise InvalidToken(f"after={after[:200]!r} is not the key of a row: {exc}") from exc
 
     def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
         unsalted, ranges = self._key.unsalted, spec.ranges
@@ -184,9 +184,9 @@ _CELL_OVERHEAD = 24
 
 
 def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema]) -> list[bytes]:
-    """Return *columns* as they are stored; `family:` is all columns of a family.
+    """Return *columns* as they are stored; `family:` stands for all columns of a family.
 
-    Raises `InvalidArgument` for what is no such name, `UnknownColumn` for a family that the table does not have.
+    Raises `InvalidArgument` for an invalid name, `UnknownColumn` for a family that the table does not have.
     """
     if isinstance(columns, str):
         raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
@@ -194,19 +194,19 @@ def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema])
 
 
 def families_of(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
-    """Return the families of a new table, some by name alone; raises `InvalidArgument` for what is no list."""
+    """Return the families of a new table, given as schemas or names; raises `InvalidArgument` if not in a list."""
     if isinstance(families, str | FamilySchema):
         raise InvalidArgument(f"families={families!r} must be a list, as in ['d']")
     return tuple(FamilySchema(family) if isinstance(family, str) else family for family in families)
 
 
 def checked_row(row: object) -> tuple[Mapping[str, Any], Mapping[str, bytes]]:
-    """Return the values of a row's key and its cells; raises `InvalidArgument` for what is no such pair."""
+    """Return the values of a row's key and its cells; raises `InvalidArgument` for anything but such a pair."""
     if not isinstance(row, tuple | list) or len(row) != 2:
         raise InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
     values, cells = row
     if not isinstance(values, Mapping):
-        raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
+        raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by name")
     return values, cells
 
 
@@ -215,17 +215,17 @@ def new_cells(
 ) -> list[NewCell]:
     """Return *cells* as they are to be written to *row*.
 
-    Raises `InvalidArgument` for no cells, a name that is not `family:qualifier` and a value that is not bytes;
+    Raises `InvalidArgument` for an empty mapping, a name that is not `family:qualifier` and a value that is not bytes;
     `UnknownColumn` for a family that the table does not have, `CellTooLarge`, and `ExpiredCapture` for a *timestamp*
-    at which the family keeps nothing any more.
+    that the family no longer keeps.
     """
     if not isinstance(cells, Mapping) or not cells:
-        raise InvalidArgument(f"cells={cells!r} must be one or more values by their columns, as in {{'d:value': b'1'}}")
+        raise InvalidArgument(f"cells={cells!r} must be one or more values by column, as in {{'d:value': b'1'}}")
     made = []
     for name, value in cells.items():
         column, family = _stored(name, families)
         if column.endswith(b":") and column.count(b":") == 1:
-            raise InvalidArgument(f"column={name!r} must have a qualifier behind its family, as in '{name}value'")
+            raise InvalidArgument(f"column={name!r} must have a qualifier after its family, as in '{name}value'")
         if not isinstance(value, bytes):
             raise InvalidArgument(f"cells[{name!r}] is {type(value).__name__}; it must be bytes")
         size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
@@ -253,14 +253,14 @@ def _stored(column: str, families: Mapping[str, FamilySchema]) -> tuple[bytes, F
 
 
 MOST_REMEMBERED = 10_000
-"""Of how many rows a clock remembers what it gave them."""
+"""For how many rows a clock remembers the last timestamp."""
 
 
 class Clock:
-    """Gives timestamps that grow with every put of a row, however many there are in a millisecond.
+    """Returns timestamps that grow with every put of a row, however many puts there are in a millisecond.
 
-    What it gave to the last `MOST_REMEMBERED` rows is in memory. A row that is forgotten gets more than any that was
-    forgotten had, so that its timestamps grow also where the clock of the machine was set back.
+    The timestamps of the last `MOST_REMEMBERED` rows are in memory. A row that was forgotten gets a later timestamp
+    than all forgotten rows had, so that its timestamps grow even if the clock of the machine was set back.
     """
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ class Clock:
         self._lock = threading.Lock()
 
     def now(self, row: bytes) -> int:
-        """Return this moment in epoch milliseconds, or one more than what *row* was given before."""
+        """Return the present moment in epoch milliseconds, or one more than the last timestamp of *row*."""
         with self._lock:
             if len(self._given) >= MOST_REMEMBERED:
                 self._forget()
@@ -283,7 +283,7 @@ class Clock:
             return given
 
     def _forget(self) -> None:
-        """Forget the half of the rows that were given the least."""
+        """Forget the half of the rows with the lowest timestamps."""
         in_order = sorted(self._given.items(), key=itemgetter(1))
         half = len(in_order) // 2
         self._forgotten = max(self._forgotten, in_order[half - 1][1])

@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 BATCH_ROWS = 500
 """How many rows are written at once."""
 BATCH_BYTES = 8 * 2**20
-"""How many bytes of values are written at once, but one row at least."""
+"""How many bytes of values are written at once; at least one row."""
 
 _REMEDY = "Change it in the HBase shell"
 _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
 
 
 class KeyedTable:
-    """A table whose rows are found by the fields of their key; `KeyedTable.open` makes one.
+    """A table whose rows are found by the fields of their key; opened by `KeyedTable.open`.
 
-    May be used by many threads at once. Over a table that other programs made, it is `KeyedTable(store, table, key)`,
-    and nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
+    Many threads may use it at once. A table that other programs created is opened as `KeyedTable(store, table, key)`,
+    without checking that its rows have such keys. Scans skip rows with other keys, or that cannot be read, and count
     them in `metrics.damaged`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
-    that is named as an option of `scan`.
+    that has the name of an option of `scan`.
     """
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool = False) -> None:
@@ -77,14 +77,14 @@ class KeyedTable:
         split_keys: Sequence[bytes] = (),
         strict: bool = False,
     ) -> Self:
-        """Return the table that *url* leads to, as `webtable.open` takes it, to be used in a `with` block.
+        """Return the table at *url*, as `webtable.open` takes it, to be used in a `with` block.
 
-        With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
-        *key* is stored beside it. *strict* is what it is for `KeyedTable` itself. Raises `LayoutMismatch`, showing
-        both, where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or
-        a local function, which could not be checked.
-        Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for a table that is there
-        with other families.
+        With *create* a missing table is created, with these *families* and *split_keys*, and the declaration of *key*
+        is stored with it. *strict* is that of `KeyedTable`. Raises `LayoutMismatch`, showing both, if it was created
+        with another key or is a web table, and `InvalidArgument` for a key with a lambda or a local function, which
+        could not be compared.
+        Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for an existing table with
+        other families.
         """
         _check_key(key)
         layout = KeyLayout.of(key)
@@ -114,19 +114,19 @@ class KeyedTable:
 
     @property
     def metrics(self) -> Metrics:
-        """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
+        """A snapshot of the metrics: the calls of the table, their errors, and the rows that scans have skipped."""
         return metrics_of(self.store, self._reader.counts.taken())
 
     def __repr__(self) -> str:
         return f"<KeyedTable {self.name} key={self.key.declaration}>"
 
     def put(self, values: Mapping[str, Any], cells: Mapping[str, bytes], *, timestamp: datetime | None = None) -> None:
-        """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is done.
+        """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is stored.
 
-        A cell that is there is replaced, unless its timestamp is a later one; *timestamp* is now where it is not given.
-        With a random salt the row may be there twice afterwards, and `get` finds the newer one (of two processes that
-        put it in the same millisecond, either). Raises, before anything is written, `InvalidArgument` for what the key
-        or a cell cannot hold (`FieldError`, `UnknownField`, `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`;
+        An existing cell is replaced, unless its timestamp is later; *timestamp* is by default the present moment. With
+        a random salt the row may exist twice afterwards, and `get` finds the newer one (if two processes put it in the
+        same millisecond, either). Raises, before anything is written, `InvalidArgument` for values that the key or a
+        cell cannot hold (`FieldError`, `UnknownField`, `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`; and
         `WriteFailed` for a row that could not be stored.
         """
         self.put_many([(values, cells)], timestamp=timestamp)
@@ -134,10 +134,10 @@ class KeyedTable:
     def put_many(
         self, rows: Iterable[tuple[Mapping[str, Any], Mapping[str, bytes]]], *, timestamp: datetime | None = None
     ) -> int:
-        """Store rows of values and cells, in batches, and return how many they were when all are stored.
+        """Store rows of values and cells, in batches, and return their number once all are stored.
 
-        The cells have the time *timestamp*, with a time zone, or that of the store. For a row that the table cannot
-        keep raises as `put` does, once all rows in front of it are stored. Raises `WriteFailed` for the rows of a batch
+        The cells get the *timestamp*, which needs a time zone, or that of the store. For a row that the table cannot
+        keep, raises what `put` does, once all rows before it are stored. Raises `WriteFailed` for the rows of a batch
         that could not be stored, each with its reason; the rows after that batch were not taken from *rows*.
         """
         at = None if timestamp is None else timestamp_of(timestamp)
@@ -160,19 +160,19 @@ class KeyedTable:
         return count + len(batch)
 
     def get(self, /, **fields: Any) -> Record | None:
-        """Return the row with these values of all fields, or None; of several below random salts the newest.
+        """Return the row with these values of all fields, or None; of several rows with random salts the newest.
 
-        Raises `FieldError` for a value that is missing or that a field cannot hold, `UnknownField`, and `DamagedRow`
-        for a row that cannot be read.
+        Raises `FieldError` for a missing or invalid value, `UnknownField`, and `DamagedRow` for a row that cannot be
+        read.
         """
         found = self._candidates(fields)
         return self._reader.record(max(found, key=newest), fields) if found else None
 
     def delete(self, /, **fields: Any) -> bool:
-        """Remove the row with these values of all fields, below all salts, and return whether there was one.
+        """Remove the row with these values of all fields, with any salt, and return whether there was one.
 
-        What is put later with a timestamp up to that of the removed row, or with that of one of its cells, stays hidden
-        until the store's next major compaction: a delete hides all older cells. Raises as `get` does.
+        Cells that are put later with a timestamp up to that of the removed row, or with that of one of its cells, stay
+        hidden until the store's next major compaction, because a delete hides all older cells. Raises what `get` does.
         """
         found = self._candidates(fields)
         if not found:
@@ -182,12 +182,12 @@ class KeyedTable:
             if error is not None:
                 raise error
         if max(delete.timestamp for delete in deletes) == now_in_milliseconds():
-            # A row that was put again in this very millisecond would be hidden by the delete.
+            # The delete would hide a row that is put again in the same millisecond.
             clock.sleep(0.001)
         return True
 
     def _hidden_until(self, row: Row) -> int:
-        """Remove the cells of *row* that are dated ahead of the clock, and return up to when a delete has to hide."""
+        """Remove the cells of *row* that are dated in the future, and return up to when a delete must hide the rest."""
         until = min(newest(row), now_in_milliseconds())
         if until < newest(row):
             _, until = later_removed(self.store, self.table, row, None, until)
@@ -204,21 +204,21 @@ class KeyedTable:
         full_scan: bool = False,
         **fields: Any,
     ) -> Records:
-        """Return the rows that have these values of the leading fields, and meet a condition on the next, lazily.
+        """Return the rows with these values of the leading fields, which meet a condition on the next, lazily.
 
-        They come in the order of their keys without the salts in front (`RowKey.unsalted`), backwards with *reverse*,
-        *limit* rows at most, and after the row with the key *after* in that direction: the `key` of the last record
-        of a scan goes on with it, in another process too. *columns* (`family:qualifier`, or `family:` for all of it)
-        names what is read; rows without any of them do not come. A field that keeps less than a value (a date of a
-        moment) is asked for what it keeps.
+        They come in the order of their keys without salts (`RowKey.unsalted`), in the opposite order with *reverse*, at
+        most *limit* rows, and only those after the row with the key *after* in that order: with the `key` of the last
+        record of a scan another one goes on, in another process too. *columns* (`family:qualifier`, or `family:` for
+        a whole family) are read; rows without any of them are skipped. If a field stores less than the given value (the
+        date of a moment), it is compared with what it stores.
 
-        A question without conditions takes *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the
-        order of its rows, salts included; an open condition on a field after the salts (`time=between()`) brings it in
-        the order without them. Rows that do not have such a key, or cannot be read, are left out: the first 100 of them
-        are in `damaged` of what is returned.
+        A scan without conditions needs *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the order
+        of its rows, salts included; with an open condition on a field after the salts (`time=between()`) it comes in
+        the order without them. Rows with other keys, or that cannot be read, are skipped: the first 100 of them are in
+        `damaged` of the result.
 
-        Raises `NoRange`, with the reason, for what the key cannot answer by ranges, `InvalidToken` where *after* cannot
-        be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`.
+        Raises `NoRange`, with the reason, for conditions that the key cannot answer with ranges, `InvalidToken` if
+        *after* cannot be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
@@ -236,14 +236,14 @@ class KeyedTable:
     def latest(self, /, **fields: Any) -> Record | None:
         """Return the newest row with these values of the leading fields, by the time after them in the key.
 
-        It takes one row of each range: no fields at all is a question too, where a time comes first. Raises `NoRange`
-        where no time stands after the values; `FieldError`, `UnknownField`. Leaves out the rows that `scan` does.
+        It reads one row of each range; if the key begins with a time, no fields are needed. Raises `NoRange` if the
+        next field is not a time; `FieldError`, `UnknownField`. Skips the same rows as `scan`.
         """
         ranges, backwards = self.key.latest(**fields)
         best: tuple[bytes, int, Row] | None = None
         for keys, row in self._reader.heads(ranges, backwards=backwards):
-            # All ranges are prefixes of one kind: what is after them begins with the time. Where it is the same (one
-            # row below two random salts) the newer cells decide.
+            # All ranges are prefixes of the same fields, and the rest begins with the time. If it is equal (the same
+            # row with two random salts) the newer cells decide.
             place = row.key[len(keys.start) :]
             if best is None or (newest(row) > best[1] if place == best[0] else (place > best[0]) == backwards):
                 best = (place, newest(row), row)
@@ -274,7 +274,7 @@ class KeyedTable:
             raise not_stored(self.name, failures)
 
     def _now(self, row: bytes) -> int:
-        # Below one salt the store itself tells which of two puts in a millisecond is the later one.
+        # With one salt the store itself knows which of two puts in a millisecond is the later one.
         return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now_in_milliseconds()
 
     def _candidates(self, fields: Mapping[str, Any]) -> list[Row]:

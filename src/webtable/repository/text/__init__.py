@@ -1,1 +1,1 @@
-"""Text: words that are looked for, rows matched by them, excerpts, and differences of two versions."""
+"""Text: the words of a query, matching rows, excerpts, and differences of two versions."""

@@ -1,4 +1,4 @@
-"""How a difference is shown: lines as a unified diff, changes side by side with the words marked that differ."""
+"""Views of a difference: a unified diff of lines, and changes side by side with differing words marked."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 SHOWN_CHANGES = 30
 """How many changes are shown."""
 MOST_WORDS = 100
-"""Words between the first and the last that differ are compared as long as they are no more; else all are marked."""
+"""Up to this many words between the first and the last that differ are compared; if there are more, all are marked."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 3
 _DEPTH = 8
-"""How often what is between lines in common is cut at such lines again."""
+"""How many times the lines between common lines are divided at such lines again."""
 
 
 class DifferenceRow(NamedTuple):
-    """One of the differences as a row of a table: the part of the page, what in it, and both values as text.
+    """One of the differences as a row of a table: the part of the page, a name in it, and both values as text.
 
-    `part` is title, status, header, link or text; `name` is that of the header, or where the link leads. A line of
-    text that is the same in both is left out.
+    `part` is title, status, header, link or text; `name` is that of the header, or the target of the link. Lines of
+    text that are the same in both are left out.
     """
 
     part: str
@@ -55,12 +55,12 @@ def side_by_side(title: str, changes: Iterable[DifferenceRow]) -> Shown:
 
 
 def paired(changes: Iterable[DifferenceRow]) -> Iterator[DifferenceRow]:
-    """Yield *changes*, with lines of text that were taken out beside those that came in their place."""
+    """Yield *changes*, with removed lines of text next to the lines that replaced them."""
     removed: list[str | None] = []
     added: list[str | None] = []
     for change in changes:
         is_line = change.part == "text"
-        # A line that goes, behind one that has come, begins another place of the text.
+        # A removed line after an added one begins another place in the text.
         if not is_line or (added and change.new is None):
             yield from _lines(removed, added)
             removed, added = [], []
@@ -78,7 +78,7 @@ def _lines(removed: list[str | None], added: list[str | None]) -> Iterator[Diffe
 
 
 def _marked(old: str | None, new: str | None) -> tuple[Marked | None, Marked | None]:
-    """Return both values with the words marked that the other one has not, as excerpts where they are long."""
+    """Return both values with the words marked that the other one does not have, as excerpts if they are long."""
     if old is None or new is None:
         return _excerpt(old, []), _excerpt(new, [])
     words, others = list(_WORD.finditer(old)), list(_WORD.finditer(new))
@@ -91,12 +91,12 @@ def _texts(words: list[re.Match[str]]) -> list[str]:
 
 
 def _span(words: list[re.Match[str]], first: int, last: int) -> Span | None:
-    """Return from where to where the *words* from *first* up to *last* stand, None where there are none."""
+    """Return the span of the *words* from *first* up to *last*, or None if there are none."""
     return (words[first].start(), words[last - 1].end()) if last > first else None
 
 
 def _steps(words: list[str], others: list[str]) -> list[tuple[int, int, int, int]]:
-    """Return which words differ: from where to where in both, as far as a comparison takes no long time."""
+    """Return the spans of differing words in both; one span if a comparison would take too long."""
     shortest = min(len(words), len(others))
     start = next((at for at in range(shortest) if words[at] != others[at]), shortest)
     same = next((at for at in range(shortest - start) if words[-1 - at] != others[-1 - at]), shortest - start)
@@ -129,17 +129,17 @@ def unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 def _range(start: int, stop: int) -> str:
-    """Return a range as unified diffs have it: an empty one begins at the line before it."""
+    """Return a range in the form of unified diffs: an empty one begins at the line before it."""
     length = stop - start
     return f"{start + 1}" if length == 1 else f"{start + 1 if length else start},{length}"
 
 
 class _Lines(SequenceMatcher[str]):
-    """Matches lines in time that hardly grows faster than their number.
+    """Matches lines in nearly linear time.
 
-    The matching of `difflib` is quadratic where every other line changed: 50,000 lines take it over a minute. Here the
-    lines that are the same at both ends are matched first, then those that are there just once in both versions
-    ("patience diff"), and so on with what is between them.
+    The matching of `difflib` is quadratic if every other line changed: 50,000 lines take over a minute. Here the equal
+    lines at both ends are matched first, then those that occur just once in both versions ("patience diff"), and so on
+    between them.
     """
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
@@ -158,7 +158,7 @@ class _Lines(SequenceMatcher[str]):
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> list[Span]:
-    """Return the places of lines that are in both versions in the same order."""
+    """Return the places of lines that both versions have in the same order."""
     pairs: list[Span] = []
     gaps = [(0, len(old), 0, len(new), 0)]
     while gaps:
@@ -181,7 +181,7 @@ def _common(old: Sequence[str], new: Sequence[str]) -> list[Span]:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[Span]:
-    """Return the places of lines that are there once in both, or else of the first with the first, and so on."""
+    """Return the places of lines that occur once in both; if there are none, of the first in each, and so on."""
     places, new_places = _single(old), _single(new)
     if places.keys().isdisjoint(new_places):
         places, new_places = _numbered(old), _numbered(new)
@@ -199,7 +199,7 @@ def _numbered(lines: Sequence[str]) -> dict[Hashable, int]:
 
 
 def _increasing(pairs: Sequence[Span]) -> list[Span]:
-    """Return as many of *pairs*, whose first numbers increase, as can be had with second numbers that increase too.
+    """Return the longest selection of *pairs*, whose first numbers increase, in which the second numbers increase too.
 
     >>> _increasing([(0, 5), (1, 1), (2, 2), (3, 0), (4, 3)])
     [(1, 1), (2, 2), (4, 3)]

@@ -1,4 +1,4 @@
-"""What two versions of a page differ in: title, status, headers, readable text and links. Pure: no I/O."""
+"""The differences of two versions of a page, in title, status, headers, readable text and links. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOCKS = ("date", "age")
 
 @dataclass(frozen=True)
 class Difference(Tabular[DifferenceRow]):
-    """What `difference` found; each part is None or empty where the versions are the same in it.
+    """The result of `difference`; each part is None or empty if it is the same in both versions.
 
     As a table it has a row for each `DifferenceRow`.
     """
@@ -37,19 +37,19 @@ class Difference(Tabular[DifferenceRow]):
     title: tuple[str | None, str | None] | None
     status: tuple[int, int] | None
     headers: dict[str, tuple[str | None, str | None]]
-    """The old and new value of each header that changed, None where it was absent."""
+    """The old and new value of each header that changed, None if it was absent."""
     text: tuple[str, ...]
-    """A unified diff of what can be read; one line of words where a body is no text or was not read."""
+    """A unified diff of the readable text; one line in words if a body is not text or was not read."""
     links_added: tuple[Link, ...]
-    """In document order, as the new version has them."""
+    """In document order, as in the new version."""
     links_removed: tuple[Link, ...]
-    """In document order, as the old version had them."""
+    """In document order, as in the old version."""
     links_changed: tuple[tuple[Link, Link], ...]
-    """The old and new form of the links that lead where they did, with another anchor or `rel`."""
+    """The old and new form of links to the same URL with another anchor or `rel`."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no difference, but of markup, order of links and clocks."""
+        """Whether there are no differences, except of markup, the order of links, and clocks."""
         return not (self.title or self.status or self.headers or self.text or self._links)
 
     @property
@@ -68,7 +68,7 @@ class Difference(Tabular[DifferenceRow]):
         yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
         yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
         yield from (DifferenceRow("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
-        for line in self.text[2:]:  # after the names of both sides
+        for line in self.text[2:]:  # after the names of both versions
             if line[0] in "-+":
                 yield DifferenceRow("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
 
@@ -97,12 +97,12 @@ class Difference(Tabular[DifferenceRow]):
 
 
 def difference(old: Page, new: Page) -> Difference:
-    """Return what differs between two versions of a page, as far as both were read.
+    """Return the differences between two versions of a page, in the parts that were read of both.
 
-    The headers `date` and `age`, which change with the clock, are left out; headers are not compared where a version
-    has none at all, nor links where those of a version were not read. A title and links that a page does not bring are
-    taken from its body. A line of the text is a block of HTML, or a line of other text; white space at the end of a
-    line and what ends it do not count.
+    The headers `date` and `age`, which change with the clock, are ignored; headers are not compared if a version has no
+    headers, nor links if those of a version were not read. If a page has no title or links, they are taken from its
+    body. A line of the text is a block of HTML, or a line of other text; white space at the end of a line, and the kind
+    of line end, are ignored.
 
     >>> from datetime import UTC, datetime
     >>> first = Page(url="https://example.com/", body=b"<p>Tea<p>2.50", fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -141,12 +141,12 @@ def _headers(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tupl
 
 
 def _was_read(page: Page) -> bool:
-    # A version from the history has no `has_body`, but its size.
+    # A version from the history has its size instead of `has_body`.
     return page.body is not None or not (page.has_body or page.size)
 
 
 def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
-    """Return the title of *page*, and its links by their URLs, None where they were not read."""
+    """Return the title of *page*, and its links by URL, or None if they were not read."""
     title, links = page.title, page.outlinks
     if page.body is None:
         unread = links is None and (page.outlink_count or not _was_read(page))
@@ -172,7 +172,7 @@ def _text(old: Page, new: Page) -> tuple[str, ...]:
 
 
 def _has_digest_of(old: Page, new: Page) -> bool:
-    """Whether both have the same digest; that of a body which is here is taken as the other one's was."""
+    """Whether both have the same digest; for a body that was read, by the algorithm of the other's digest."""
     for page, digest in ((old, new.digest), (new, old.digest)):
         if digest is not None and page.body is not None and not page.truncated:
             return digest_like(digest, page.body) == digest

@@ -1,4 +1,4 @@
-"""Which pages have the words of a query in their titles and bodies; and rows matched by a thread, read ahead."""
+"""Matching pages with the words of a query, in titles and bodies, with read-ahead in a thread."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 SearchIn = Literal["title", "body", "all"]
-"""What is searched."""
-# Reading text out of HTML keeps the GIL: 6,443 real pages took 4.8 s with one thread, 5.0 with two and 5.2 with four.
+"""The parts of a page that are searched."""
+# Extracting text from HTML holds the GIL: 6,443 real pages took 4.8 s with one thread, 5.0 with two and 5.2 with four.
 MATCHERS = 1
-"""How many threads match bodies, beside the caller's, which reads them."""
+"""How many threads match bodies, besides that of the caller, which reads them."""
 FEW_ROWS = 16
-"""How many bodies are matched at once by a thread at most, and how many before any thread is started."""
+"""How many bodies a thread matches at once at most, and how many are matched before any thread is started."""
 FEW_BYTES = 256 * 1024
-"""How many stored bytes of bodies are matched at once by a thread at most, but one body at least."""
+"""How many stored bytes of bodies a thread matches at once at most; at least one body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit(ShowsItself):
-    """A page that has all the words."""
+    """A page that has all words of a query."""
 
     page: Page
     title: Excerpt | None
-    """Its title, with the words marked where titles are searched; None where it has none."""
+    """Its title, with the words marked if titles are searched; None without a title."""
     excerpts: tuple[Excerpt, ...]
-    """Pieces of its body around the words; none where they are in the title only."""
+    """Pieces of its body around the words; empty if they are only in the title."""
     matches: int
-    """How many times the words occur in what was searched."""
+    """How many times the words occur in the searched parts."""
 
     def _shown(self) -> Shown:
-        """Return where the words are, marked."""
+        """Return the places of the words, marked."""
         places = [("title", self.title), *(("text", one) for one in self.excerpts)]
         rows = [(name, one.marked()) for name, one in places if one is not None]
         return Shown(self.page.url, ("in its", plural(self.matches, "match", "es")), rows)
@@ -79,10 +79,10 @@ HITS = declared(
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """Tells which pages have all of *words* in their title, their body, or the two together ("all").
+    """Finds pages that have all of *words* in their title, their body, or the two together ("all").
 
-    A body that is neither HTML nor text has no words, and neither has one that was not read. Raises `InvalidArgument`
-    where `in_` is none of the three.
+    A body that is neither HTML nor text, or that was not read, has no words. Raises `InvalidArgument` for any other
+    value of `in_`.
     """
 
     words: Words
@@ -93,7 +93,7 @@ class Matcher:
             raise InvalidArgument(f"in_={shown(self.in_)} must be one of {', '.join(map(repr, get_args(SearchIn)))}")
 
     def hit(self, page: Page) -> Hit | None:
-        """Return what was found in *page*, None where one of the words is missing.
+        """Return the hit in *page*, or None if one of the words is missing.
 
         >>> from webtable import Page
         >>> page = Page(url="https://example.com/", title="A table", body=b"<p>of the web", content_type="text/html")
@@ -112,7 +112,7 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class _MatchedRows:
-    """Some rows that a thread matches, and how many bytes they have."""
+    """Some rows that a thread matches, and their size in bytes."""
 
     rows: Sequence[Row]
     size: int
@@ -122,15 +122,15 @@ class _MatchedRows:
 def matched(
     rows: Iterator[Row], match: Callable[[Row], Hit | DamagedRow | None], body: bytes
 ) -> Generator[tuple[Row, Hit | DamagedRow]]:
-    """Yield the rows that *match* has a hit for, with it, in order.
+    """Yield the rows for which *match* returns a hit, with the hit, in order.
 
-    They are matched by threads, ahead of the caller: at most READ_AHEAD_BYTES of what is stored in the column *body*,
-    and no more rows than have been matched so far, so that a few hits do not cost the bodies behind them.
+    Threads match them ahead of the caller: at most READ_AHEAD_BYTES as stored in the column *body*, and no more rows
+    than have been matched so far, so that a few hits do not cost many bodies after them.
     """
     for row in islice(rows, FEW_ROWS):
         if (hit := match(row)) is not None:
             yield row, hit
-    # Threads are not started before there is work for them.
+    # Threads are started only when there is work for them.
     pool = Threads(MATCHERS, "webtable-search")
     ahead: deque[_MatchedRows] = deque()
     done = FEW_ROWS

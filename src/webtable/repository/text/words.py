@@ -1,4 +1,4 @@
-"""The words of a query, where they are in a text, and pieces of the text around them. Pure: no I/O."""
+"""The words of a query, their places in a text, and excerpts of the text around them. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Span = tuple[int, int]
-"""Where something is in a text: from its first character up to the one behind its last."""
+"""A range of characters in a text: the first, and the one after the last."""
 
 
 _QUERY = re.compile(r'"([^"]*)"|(\S+)')
 _LETTER = regex.compile(r"\w")
-"""A letter, a mark, a digit or an underscore, as Unicode has them."""
+"""A letter, a mark, a digit or an underscore, as Unicode defines them."""
 _FIRST = regex.compile(r"[^\W\p{M}]")
 _BOUNDARY = regex.compile(r"(?w)\b")
-"""A boundary of words by the default rules of UAX #29."""
+"""A word boundary by the default rules of UAX #29."""
 _PARTING = frozenset(".:")
-"""What parts letters too: the rules leave that to each program, and a full stop in front of a tag may have no space."""
-# JSON escapes a quote, a backslash and what is below the space; Java knows a sigma at the end of a word from others.
+"""Characters that also separate words: the rules leave them to each program, and a tag may follow without a space."""
+# JSON escapes quotes, backslashes and control characters; Java's lower case distinguishes a sigma at the end of a word.
 _WRITTEN_OTHERWISE = re.compile(r'["\\\x00-\x1fσ]+')
 
 
@@ -37,8 +37,8 @@ _WRITTEN_OTHERWISE = re.compile(r'["\\\x00-\x1fσ]+')
 class Words:
     """The words of a query, in lower case; a phrase is one of them, with single spaces.
 
-    All must occur, whatever the case, as Unicode's lower case has it: as whole words, or with *substring* anywhere in
-    the words of a text. What parts words are the default rules of Unicode (UAX #29), and a full stop or a colon.
+    All must occur, in upper or lower case as Unicode defines it: as whole words, or with *substring* anywhere in the
+    words of a text. Words are separated by the default rules of Unicode (UAX #29), and by full stops and colons.
     """
 
     words: tuple[str, ...]
@@ -46,11 +46,11 @@ class Words:
 
     @classmethod
     def of(cls, text: str, *, substring: bool = False) -> Self:
-        r"""Return the words of *text*, parted by white space; a phrase in double quotes is one word.
+        r"""Return the words of *text*, separated by white space; a phrase in double quotes is one word.
 
-        A `*` behind a letter or digit at the end of a word lets it go on as it likes. A quote inside of a word, or at
-        its end, stands for itself, and with *substring* so does a `*`. Raises `InvalidArgument` where there are no
-        words, for a quote in front of a word that is not closed, and for what no text can hold.
+        A `*` after a letter or digit at the end of a word matches any rest of a word. A quote inside a word, or at its
+        end, stands for itself, and so does a `*` with *substring*. Raises `InvalidArgument` if there are no words, for
+        a quote before a word that is not closed, and for surrogates.
 
         >>> Words.of('Row  "New\tYork" sal* row').words
         ('row', 'new york', 'sal*')
@@ -71,9 +71,9 @@ class Words:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        r"""What a filter in the store may look for, whatever the case, in a title, or in JSON that holds it.
+        r"""Texts for a filter in the store, which ignores the case, on titles, or on JSON that contains them.
 
-        All of it is in every title that has all the words, and in some others too. It may be empty.
+        Every title with all the words contains all of them, but so may other titles. May be empty.
 
         >>> Words.of('"new york" C:\\logs sal*').texts
         ('new', 'york', 'c:', 'logs', 'sal')
@@ -82,7 +82,7 @@ class Words:
         return tuple(dict.fromkeys(part for word in single for part in _WRITTEN_OTHERWISE.split(word) if part))
 
     def in_text(self, text: str) -> list[Span]:
-        """Return where the words are in *text*, in order, or an empty list where one of them is not.
+        """Return the spans of the words in *text*, in order, or an empty list if one of them is missing.
 
         >>> Words.of("the end").in_text("The end of the friend")
         [(0, 3), (4, 7), (11, 14)]
@@ -92,10 +92,10 @@ class Words:
         return self.in_texts(text)[0]
 
     def in_texts(self, *texts: str) -> list[list[Span]]:
-        """Return for each of *texts* where the words are in it; empty lists where one of them is in none of the texts.
+        """Return the spans of the words in each of *texts*; empty lists if one of the words is in none of the texts.
 
-        White space in a phrase is any white space in a text. What a word covers twice counts once; two words may share
-        characters.
+        A space in a phrase matches any white space in a text. Overlapping matches of one word count once; spans of two
+        words may overlap.
         """
         folded = [_folded(text) for text in texts]
         patterns = [_pattern(word, substring=self.substring) for word in self.words]
@@ -105,7 +105,7 @@ class Words:
 
 
 class _Pattern(NamedTuple):
-    """A word to be found in texts in lower case; where it has to begin or to end at the boundary of a word."""
+    """A word to be found in texts in lower case, and whether it must begin or end at a word boundary."""
 
     written: re.Pattern[str]
     begins: bool
@@ -116,7 +116,7 @@ class _Pattern(NamedTuple):
         return next(self.spans(text), None) is not None
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Yield where the word is in *text*."""
+        """Yield the spans of the word in *text*."""
         at = 0
         while (match := self.written.search(text, at)) is not None:
             start, stop = match.span()
@@ -129,7 +129,7 @@ class _Pattern(NamedTuple):
 
 def _is_boundary(text: str, at: int) -> bool:
     before, behind = text[at - 1 : at], text[at : at + 1]
-    # Most often it is plain: so the rules are asked in few cases.
+    # In most cases this is obvious, and the rules are not needed.
     if before.isascii() and behind.isascii():
         if before.isalnum() and behind.isalnum():
             return False
@@ -141,7 +141,7 @@ def _is_boundary(text: str, at: int) -> bool:
 
 
 def _text_of(word: str, *, substring: bool) -> tuple[str, bool]:
-    """Return what *word* of a query looks for, and whether the word of the text may go on behind it."""
+    """Return the text that *word* of a query matches, and whether the word in the page may continue after it."""
     is_prefix = not substring and word.endswith("*") and _LETTER.match(word[-2:-1]) is not None
     return (word[:-1], True) if is_prefix else (word, substring)
 
@@ -150,18 +150,18 @@ def _text_of(word: str, *, substring: bool) -> tuple[str, bool]:
 def _pattern(word: str, *, substring: bool) -> _Pattern:
     text, goes_on = _text_of(word, substring=substring)
     written = r"\s+".join(map(re.escape, text.split()))
-    # No boundary is asked for beside a character that is none of a word's, as in `100%`. A mark goes with the letter
-    # in front of it.
+    # No boundary is required next to a character that does not belong to a word, as in `100%`. A mark belongs to the
+    # letter before it.
     begins = not substring and _FIRST.match(text) is not None
     ends = not goes_on and _LETTER.match(text[-1]) is not None
     if ends and text[-1].isascii():
-        # A boundary is never there, and this is found faster.
+        # There is never a boundary here, and checking this is faster.
         written += "(?![0-9a-z_])"
     return _Pattern(re.compile(written), begins, ends)
 
 
 def _folded(text: str) -> str:
-    # Which sigma a letter becomes depends on its neighbours, so the same word would differ from place to place.
+    # The lower case of a sigma depends on its neighbours, so the same word would differ from place to place.
     return text.lower().replace("ς", "σ")
 
 
@@ -175,17 +175,17 @@ def _spans(patterns: Sequence[_Pattern], text: str, folded: str) -> list[Span]:
 
 
 _NEAR = 24
-"""How many characters a piece of text gives up to begin and end with whole words."""
+"""How many characters an excerpt may lose so that it begins and ends with whole words."""
 
 
 class Excerpt(NamedTuple):
-    """A piece of a text and where the words are in it; the marks may overlap."""
+    """A piece of a text, and the spans of the words in it, which may overlap."""
 
     text: str
     marks: tuple[Span, ...] = ()
 
     def highlighted(self, before: str = "[", after: str = "]") -> str:
-        """Return the text with *before* and *after* around its marks, of which those that overlap are one.
+        """Return the text with *before* and *after* around its marks; overlapping marks are merged.
 
         >>> Excerpt("web tables", ((0, 3), (4, 7), (5, 9))).highlighted()
         '[web] [table]s'
@@ -193,7 +193,7 @@ class Excerpt(NamedTuple):
         return self.marked().highlighted(before, after)
 
     def marked(self) -> Marked:
-        """Return the text with its marks, of which those that overlap are one."""
+        """Return the text with its marks; overlapping marks are merged."""
         return Marked.of(self.text, _merged(self.marks, gap=-1))
 
 
@@ -206,9 +206,9 @@ def joined(some: Sequence[Excerpt]) -> Marked:
 def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 3) -> tuple[Excerpt, ...]:
     """Return at most *most* pieces of *text* around the first of *spans*, each of about *width* characters.
 
-    They are cut between words where one ends nearby, with "…" where something was cut off; pieces that meet are one.
-    All spans in a piece are marked, one at its end as far as it is in. Raises `InvalidArgument` for a *width* below 1
-    or a *most* below 0.
+    They are cut between words if one ends nearby, with "…" at each cut; adjacent pieces are merged. All spans in a
+    piece are marked; one at its end only as far as it is included. Raises `InvalidArgument` for a *width* below 1 or a
+    *most* below 0.
 
     >>> excerpts("one two three four five six", [(8, 13)], width=15)
     (Excerpt(text='…two three four…', marks=((5, 10),)),)
@@ -222,7 +222,7 @@ def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 
 
 
 def _groups(spans: Sequence[Span], width: int) -> Iterator[Span]:
-    """Yield from where to where neighbouring spans reach that have room in one piece."""
+    """Yield the ranges of neighbouring spans that fit into one piece."""
     group: Span | None = None
     for start, stop in spans:
         if group is not None and max(stop, group[1]) - group[0] <= max(width, group[1] - group[0]):
@@ -243,7 +243,7 @@ def _window(length: int, group: Span, width: int) -> Span:
 
 
 def _whole_words(text: str, window: Span, groups: Sequence[Span]) -> Span:
-    """Return *window* from the start of a word to the end of one, with all *groups* that are in it."""
+    """Return *window* from the start of a word to the end of one, with all *groups* in it."""
     start, stop = window
     inside = [group for group in groups if start <= group[0] < stop]
     first, last = inside[0][0], max(end for _, end in inside)
@@ -255,7 +255,7 @@ def _whole_words(text: str, window: Span, groups: Sequence[Span]) -> Span:
 
 
 def _merged(spans: Sequence[Span], gap: int) -> list[Span]:
-    """Return *spans* in order, those as one that are at most *gap* characters apart."""
+    """Return *spans* in order, merging those that are at most *gap* characters apart."""
     merged: list[Span] = []
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1] + gap:
