@@ -60,6 +60,7 @@ class Buffer:
         if not self.pages:
             self._oldest = clock.monotonic()
         self.pages.append((row, page))
+        # Weak, so that a receipt that nobody keeps is gone when `put` returns.
         self.receipts.append(weakref.ref(receipt))
         self.rows.update(rows)
         self._last[row] = page.fetched_at
