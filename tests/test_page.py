@@ -272,3 +272,27 @@ def test_an_unknown_column_is_answered_with_the_right_one(wrong, right):
                 UnknownColumn, match=f"columns='{wrong}'.*; did you mean '{right}'\\? (It has|There are)"
             ):
                 ask()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ("html", "; did you mean 'body'?"),
+        ("status_code", "; did you mean 'status'?"),
+        ("tilte", "; did you mean 'title'?"),
+        ("content_at", "; give it by with_stored(Bookkeeping(content_at=…))"),
+        ("price", ""),
+    ],
+)
+def test_a_page_by_a_wrong_name_of_a_field_is_answered_with_the_right_one(wrong, remedy):
+    with pytest.raises(TypeError) as caught:
+        Page(**{"url": "https://example.com/", wrong: 1})
+
+    assert str(caught.value) == f"a Page has no {wrong!r}{remedy}"
+
+
+def test_other_errors_of_a_page_are_as_they_were():
+    with pytest.raises(TypeError, match="'url'"):
+        Page(body=b"x")
+    with pytest.raises(TypeError, match="positional"):
+        Page("https://example.com/")

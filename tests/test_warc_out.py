@@ -19,7 +19,7 @@ import webtable
 from nightly import examples
 from test_warc import record, response
 from webtable import Link, Page
-from webtable._page.page import values_of
+from webtable._page.fields import values_of
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.repository.stored.codec import PAGE_COLUMNS

@@ -17,7 +17,7 @@ from nightly import some
 from store_differences import with_thrift1
 from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
-from webtable._page.page import ATTRIBUTES, values_of
+from webtable._page.fields import ATTRIBUTES, values_of
 from webtable.repository.stored.values import pack
 from webtable.store import Delete
 

@@ -253,7 +253,7 @@ def test_orphans_need_a_domain_and_the_index_of_links(tmp_path, own):
     with pytest.raises(FullScanNeeded):
         own.orphans()
     with pytest.raises(UnknownColumn):
-        own.orphans("a.example", columns=["body"])
+        own.orphans("a.example", columns=["bodies"])
     with pytest.raises(InvalidArgument, match="order"):
         own.orphans("a.example", order="most")
     assert list(own.orphans(full_scan=True)) == []

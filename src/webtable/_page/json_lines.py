@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._page.fields import ATTRIBUTES, values_of
 from webtable._page.names import unknown_column
-from webtable._page.page import ATTRIBUTES, Page, values_of
+from webtable._page.page import Page
 from webtable.errors import UnknownColumn
 
 if TYPE_CHECKING:

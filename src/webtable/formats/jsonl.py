@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.page import ATTRIBUTES, Page, attributes, values_of
+from webtable._page.fields import ATTRIBUTES, page_with, values_of
+from webtable._page.page import Page
 from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annotation
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
@@ -121,7 +122,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     if len(values["outlinks"] or ()) > limits.links:
         values["outlinks"] = values["outlinks"][: limits.links]
         report.shortened["links"] += 1
-    return Page(**attributes(values))
+    return page_with(values)
 
 
 def _check_long(line: bytes, limits: ReadLimits) -> None:

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.page import ATTRIBUTES, Page, attributes, values_of
+from webtable._page.fields import ATTRIBUTES, page_with, values_of
+from webtable._page.page import Page
 from webtable.formats.base import Damaged
 from webtable.repository.stored.page_state import GIVEN
 
@@ -24,7 +25,7 @@ def as_given(page: Page) -> Page:
     Where that does not follow otherwise, its `content_at` says whether it is a separate version or repeats the content
     of a date: the two must not be confused, nor taken for a repeat of older content.
     """
-    given = Page(**attributes(values_of(page, GIVEN)))
+    given = page_with(values_of(page, GIVEN))
     if page.stored.content_at == page.fetched_at:
         return given
     if page.body is not None:

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import looks_like_html
+from webtable._page.fields import attributes
 from webtable._page.headers import Headers, media_type
-from webtable._page.page import Page, attributes
+from webtable._page.page import BLANK, Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
@@ -167,7 +168,8 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
         body = None
         if media is not None:
             check_type(types, media)
-    page = Page(
+    page = replace(
+        BLANK,
         url=url,
         body=body,
         status=status,

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._page.body import algorithm_of
 from webtable._page.completion import filled
+from webtable._page.fields import values_of
 from webtable._page.headers import media_type
-from webtable._page.page import Page, values_of
+from webtable._page.page import Page
 from webtable._page.parts import SAID
 from webtable.formats.base import Damaged, LeftOut
 from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, field_value

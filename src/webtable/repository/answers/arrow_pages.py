@@ -18,8 +18,9 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
+from webtable._page.fields import ATTRIBUTES
 from webtable._page.names import meant
-from webtable._page.page import ATTRIBUTES, Page
+from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of

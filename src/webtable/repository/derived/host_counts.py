@@ -22,10 +22,11 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import clock, moment_of, now_in_milliseconds
-from webtable._page.page import Page
+from webtable._page.page import BLANK
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.derived.host_changes import PART_ROWS, HostChange, HostChanges, Sized, SpanReader, is_cut
 from webtable.repository.frame import Frame
@@ -89,7 +90,7 @@ class HostCounter:
         hosts = filter(self._is_host, changes.of_hosts())
         total = 0
         while some := list(islice(hosts, HOSTS_AT_ONCE)):
-            entries = [HOST.entries(Page(url=f"https://{change.host}/"), b"")[0] for change in some]
+            entries = [HOST.entries(replace(BLANK, url=f"https://{change.host}/"), b"")[0] for change in some]
             stored = self._stored(entries)
             timestamp = _over(max(found.newest for found in stored))
             counting = [_Host(self.frame.key, change, found) for change, found in zip(some, stored, strict=True)]

@@ -15,8 +15,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from webtable._clock import clock, milliseconds, possible_moment
-from webtable._page.page import Page
+from webtable._page.page import BLANK
 from webtable._page.parts import LinkCounts
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.derived.inlinks import inlinks_of
@@ -116,7 +118,7 @@ class LinkCounter:
 
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     """Return the entries of the link index for *counts* of the row with the unsalted *key*."""
-    return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
+    return [] if counts is None else LINK.entries(replace(BLANK, link_counts=counts), key)
 
 
 class _SourceTally:

@@ -13,9 +13,10 @@ from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
+from webtable._page.fields import ATTRIBUTES
 from webtable._page.memory import LINK_BYTES
 from webtable._page.names import unknown_column
-from webtable._page.page import ATTRIBUTES, Page
+from webtable._page.page import BLANK, Page
 from webtable._page.parts import LinkCounts
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.stored.content import ContentCodec
@@ -233,7 +234,8 @@ class PageCodec(ContentCodec):
             url = self._key.url_of(row.key)
         except ValueError as exc:
             raise self.damaged(row.key, self.columns.capture, exc) from exc
-        return Page(
+        return replace(
+            BLANK,
             **{name: getattr(fields, name) for name in CAPTURED},
             url=url,
             # One of the same millisecond may have left a body or links that are not its own.

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import ATTRIBUTES, STORED_NAMES, Page
+from webtable._page.fields import ATTRIBUTES
+from webtable._page.page import STORED_NAMES, Page
 from webtable._page.parts import SAID, Size, Status
 from webtable.errors import DamagedRow
 

@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 from webtable._clock import clock
 from webtable._page.completion import filled
 from webtable._page.headers import Headers
-from webtable._page.page import Page
+from webtable._page.page import BLANK, Page
 from webtable._page.parts import Link
 from webtable.errors import (
     ExpiredCapture,
@@ -170,7 +170,7 @@ def _check_numbers(page: Page) -> None:
 
 def _check_is_known(page: Page) -> None:
     # With the default it would be stored with status 200, which no server has sent.
-    if page == Page(url=page.url, fetched_at=page.fetched_at):
+    if page == replace(BLANK, url=page.url, fetched_at=page.fetched_at):
         raise InvalidCapture(
             f"{page.url[:200]}: the page has only a URL: give its body (body=b'' for an empty one), its headers, "
             "a status other than 200, or another field that was fetched"
