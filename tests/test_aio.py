@@ -66,7 +66,7 @@ def test_what_is_not_lazy_is_awaited(ours, theirs):
     for name, method in methods(ours).items():
         returned = str(method.__annotations__["return"])
         is_lazy = (returned in lazy or returned.startswith(("Results[", "Iterator["))) and name != "indexed"
-        if name != "token_behind":
+        if name != "token_after":
             assert inspect.iscoroutinefunction(methods(theirs)[name]) is not is_lazy, name
 
 

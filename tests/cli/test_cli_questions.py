@@ -606,7 +606,7 @@ def test_a_token_of_another_question_is_refused(run: Run, site: None) -> None:
     [
         ("outdated", "outdated takes --not-fetched-since or --not-modified-since, one of the two"),
         ("pages example.com --limit -1", "--limit -1 must be a number of results, 0 or more"),
-        ("pages example.com --after x", "--after 'x' is no page token: give one back as it was given out"),
+        ("pages example.com --after x", "--after 'x' is not a page token: give the token of an answer unchanged"),
         ("largest --min-size 3 --max-size 1", "--min-size 3 and --max-size 1 leave no size in between"),
         ("with-status 99999", "STATUS 99999 must be a status code, from 0 to 999"),
     ],

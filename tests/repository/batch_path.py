@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import webtable
 from webtable import Page, WebTable
 from webtable.repository.derived.updates import BatchUpdate
-from webtable.repository.stored import captures
+from webtable.repository.stored import decisions
 from webtable.repository.stored.codec import PageCodec
 from webtable.store.sqlite.store import SQLiteStore
 
@@ -28,7 +28,7 @@ LANDMARKS = {
     function.__code__
     for function in (
         SQLiteStore.read,
-        captures.decide,
+        decisions.decide,
         PageCodec.metadata_cells,
         SQLiteStore.write,
         BatchUpdate.after_pages,

@@ -44,7 +44,7 @@ def test_pages_are_left_out_wherever_they_stand_among_the_urls(site, order):
     wanted = [site.url(path) for path in paths[:35] if path not in paths[1:30:3]]
     assert found == sorted(wanted, key=lambda url: PageRows(site.table._frame).place_of(url, order))
     for at, url in enumerate(found):
-        token = site.table.discovered(site.domain, order=order).token_behind(url)
+        token = site.table.discovered(site.domain, order=order).token_after(url)
         assert list(site.table.discovered(site.domain, order=order, after=token, limit=2)) == found[at + 1 : at + 3]
 
 

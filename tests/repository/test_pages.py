@@ -150,7 +150,7 @@ def test_the_last_batch_has_no_token(web):
 def test_a_listing_goes_on_behind_any_of_its_pages(web, order):
     pages = list(web.table.pages(web.domain, order=order))
 
-    token = web.table.pages(web.domain, order=order).token_behind(pages[12])
+    token = web.table.pages(web.domain, order=order).token_after(pages[12])
 
     assert urls(web.table.pages(web.domain, order=order, after=token)) == urls(pages[13:])
 

@@ -15,7 +15,7 @@ from nightly import examples
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
-from webtable.repository.stored.captures import decide
+from webtable.repository.stored.decisions import decide
 from webtable.repository.stored.page_state import Capture, Stored, Version
 from webtable.store import NewCell, Put, Wanted
 

@@ -63,9 +63,9 @@ class Results(Wrapped[sync.Results[T]], Generic[T]):
         """The rows that the last iteration met and could not read, 100 of them at most."""
         return self._core.damaged
 
-    def token_behind(self, result: T) -> str:
+    def token_after(self, result: T) -> str:
         """Return the token that goes on behind *result*, one of those that the question gave."""
-        return self._core.token_behind(result)
+        return self._core.token_after(result)
 
     async def to_arrow(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pa.Table:
         """Return all results as an Arrow table, read whole: a reader would read from the store in the loop.

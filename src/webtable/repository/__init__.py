@@ -7,7 +7,7 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable.repository.answers.arrow_pages import ArrowStream
     from webtable.repository.answers.columns import ColumnNames
-    from webtable.repository.answers.results import Batch, Explanation, Pages, Results, Several
+    from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
     from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
@@ -94,10 +94,10 @@ __all__ = [
     "RedirectChain",
     "RegionComparison",
     "Resolution",
+    "ResultList",
     "Results",
     "Sameness",
     "SearchIn",
-    "Several",
     "SizeClass",
     "Stats",
     "TitleProblem",
@@ -118,7 +118,7 @@ __all__ = [
 _HOMES = {
     "webtable.repository.answers.arrow_pages": ("ArrowStream",),
     "webtable.repository.answers.columns": ("ColumnNames",),
-    "webtable.repository.answers.results": ("Batch", "Explanation", "Pages", "Results", "Several"),
+    "webtable.repository.answers.results": ("Batch", "Explanation", "Pages", "Results", "ResultList"),
     "webtable.repository.arguments": ("Grouping", "Moment", "Progress"),
     "webtable.repository.copying.check": ("CopyCheck",),
     "webtable.repository.copying.counts": ("Copied",),

@@ -54,7 +54,7 @@ def _whole(number: int) -> list[bytes]:
 @functools.cache
 def _tokens(number: int) -> list[str]:
     answer = QUESTIONS[number](table(), None)
-    return [answer.token_behind(one) for one in answer]
+    return [answer.token_after(one) for one in answer]
 
 
 def seeds() -> list[bytes]:

@@ -200,7 +200,7 @@ class Limited(Generic[T]):
         for number, result in enumerate(self._results):
             if number == self._limit:
                 if last is not None:
-                    self.next_token = self._results.token_behind(last)
+                    self.next_token = self._results.token_after(last)
                 return
             yield result
             last = result

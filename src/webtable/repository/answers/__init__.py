@@ -1,1 +1,1 @@
-"""Answers: lazy results with tokens, their columns, and how they become tables."""
+"""Answers: lazy results with tokens, their columns, and their conversion to tables."""

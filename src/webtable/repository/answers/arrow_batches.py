@@ -1,4 +1,4 @@
-"""Record batches made of records, and Parquet files made of them; pyarrow is imported here and nowhere else."""
+"""Arrow record batches of records, and Parquet files of batches; only this module imports pyarrow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 BATCH_ROWS = 4_096
 """How many rows a batch has at most."""
 BATCH_BYTES = 8 * 2**20
-"""How many bytes of bodies and links a batch has at most, but for the last of its rows."""
+"""How many bytes of bodies and links a batch has at most, not counting its last row."""
 GROUP_ROWS = 50_000
-"""How many rows of one host, or of several small ones, are a row group at most."""
+"""How many rows a row group has at most, of one host or of several small ones."""
 GROUP_BYTES = 64 * 2**20
-"""How many bytes of memory a row group takes at most, but for the last of its batches."""
+"""How many bytes of memory a row group takes at most, not counting its last batch."""
 
 
 @cache
 def arrow() -> Any:
-    """Return pyarrow with the modules of it that are used; raises `MissingExtra`."""
+    """Return pyarrow with the modules that are used; raises `MissingExtra`."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -50,7 +50,7 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 @cache
 def type_of(kind: Type) -> pa.DataType:
-    """Return the Arrow type that columns of a *kind* have."""
+    """Return the Arrow type of columns of a *kind*."""
     pa = arrow()
     text, number, time = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
     counts = [(name, number) for name in ("inlinks", "internal", "external", "self_links")]
@@ -69,7 +69,7 @@ def type_of(kind: Type) -> pa.DataType:
 
 
 def batches_of(records: Iterable[Any], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """Yield *records* in batches of BATCH_ROWS, or of BATCH_BYTES where they have bodies."""
+    """Yield *records* in batches of BATCH_ROWS, or of BATCH_BYTES if they have bodies."""
     rest = iter(records)
     while some := _some(rest):
         yield batch_of(some, columns)
@@ -83,7 +83,7 @@ def batch_of(records: Sequence[Any], columns: Sequence[Column]) -> pa.RecordBatc
 
 
 def array_of(column: Column, values: Iterable[Any]) -> pa.Array:
-    """Return *values* as the array of a *column*; raises `FormatError` for one that it cannot hold."""
+    """Return *values* as the array of a *column*; raises `FormatError` for a value that it cannot hold."""
     pa = arrow()
     if column.type in _IN_PARTS:
         values = (None if value is None else _IN_PARTS[column.type](value) for value in values)
@@ -101,7 +101,7 @@ _IN_PARTS: dict[Type, Callable[[Any], Any]] = {
 
 
 def parts_of(column: Column, urls: pa.Array) -> pa.Array:
-    """Return the array of a *column* that is made of the URL alone."""
+    """Return the array of a *column* that is computed from the URL alone."""
     return array_of(column, (column.of(SimpleNamespace(url=url)) for url in urls.to_pylist()))
 
 
@@ -118,7 +118,7 @@ def _some(records: Iterator[Any]) -> list[Any]:
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the first *most* rows of *batches*, None all of them, without batches that are empty."""
+    """Yield the first *most* rows of *batches* (None: all of them), without empty batches."""
     left = most
     while left is None or left > 0:
         batch = next(batches, None)
@@ -132,10 +132,10 @@ def first_rows(batches: Iterator[pa.RecordBatch], most: int | None) -> Iterator[
 
 
 def write_parquet(reader: pa.RecordBatchReader, path: str | os.PathLike[str], host: str | None) -> int:
-    """Write what *reader* has to the file *path*, and return how many rows it was.
+    """Write the rows of *reader* to the file *path*, and return how many there were.
 
-    The file is there when it is whole: until then, and where something goes wrong, there is another one beside it that
-    is removed. *host* names the column of URLs by whose hosts rows are grouped, if there is one.
+    The file appears when it is complete: until then another file is written beside it, which is removed after an error.
+    *host* names the column of URLs by whose hosts rows are grouped, if there is one.
     """
     rows = 0
     with whole_file(Path(path)) as part, new_file(part, reader.schema) as writer:
@@ -146,15 +146,15 @@ def write_parquet(reader: pa.RecordBatchReader, path: str | os.PathLike[str], ho
 
 
 def new_file(target: Path | IO[bytes], schema: pa.Schema) -> Any:
-    """Return what writes a Parquet file of that *schema*."""
+    """Return a writer of a Parquet file with that *schema*."""
     pa = arrow()
-    # Statistics hold copies of the smallest and the largest value, and nobody asks for the smallest body.
+    # Statistics contain copies of the smallest and the largest value, which is useless for bodies.
     compared = [field.name for field in schema if not pa.types.is_binary(field.type)]
     return pa.parquet.ParquetWriter(target, schema, compression="zstd", write_statistics=compared)
 
 
 def _row_groups(reader: pa.RecordBatchReader, host: str | None) -> Iterator[pa.Table]:
-    """Yield the row groups: whole hosts together up to GROUP_ROWS, or what is over it of a larger one."""
+    """Yield the row groups: whole hosts together up to GROUP_ROWS, or parts of a host with more rows."""
     pa = arrow()
     waiting: list[Any] = []
     for batch in reader:
@@ -171,7 +171,7 @@ def _row_groups(reader: pa.RecordBatchReader, host: str | None) -> Iterator[pa.T
 
 
 def _last_host(urls: pa.ChunkedArray) -> int:
-    """Return the place of the first of the last rows that are of one host; 0 where all are."""
+    """Return the place of the first row of the last host; 0 if there is only one host."""
     pc = arrow().compute
     last = _host(urls[-1].as_py())
     same = pc.starts_with(urls, f"{last}/")

@@ -1,9 +1,9 @@
-"""Arrow tables of pages: data frames taken as pages, a row each, and stored rows made record batches.
+"""Arrow tables of pages: pages from the rows of data frames, and record batches from stored rows.
 
-The latter come straight from their cells: no page is made on the way. A row's metadata is one JSON object. The objects
-of many rows, each proven by its checksum, are lines of JSON together, and pyarrow reads those with a schema. Members
-that are left out have their defaults. Where the lines are not what they should be (a cell of another program may hold
-an end of line), the pages are made one by one.
+Record batches are made directly from cells, without pages in between. A row's metadata are one JSON object. The objects
+of many rows, each verified by its checksum, form lines of JSON, which pyarrow reads with a schema. Missing members get
+their defaults. If the lines are not valid (a cell of another program may contain an end of line), the pages are made
+one by one.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from webtable.repository.scanning.damage import Damage
 
 ROWS_AT_ONCE = 256
-"""How many rows of a table are Python objects at once."""
+"""How many rows of a table are converted to Python objects at once."""
 _MADE = set(PAGES.names).difference(GIVEN)
-"""Columns that answers have and that are made anew, or never stored: they are passed over."""
+"""Columns of answers that are computed when a page is stored, or never stored: they are ignored."""
 _INDEX = "__index_level_"
-"""What pandas calls the columns that it makes of its index."""
+"""The prefix of the columns that pandas makes of its index."""
 _STORED_AS = dict(zip(ATTRIBUTES, Page.__struct_encode_fields__, strict=True))
 _RENAMED = {theirs: ours for ours, theirs in PAGES.renaming("commoncrawl").items()}
 
 
 class ArrowStream(Protocol):
-    """A table, as the Arrow PyCapsule protocol has it."""
+    """A table, as defined by the Arrow PyCapsule protocol."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule with the stream."""
 
 
 def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
-    """Yield the pages of *rows*: pages as they are, or a table that speaks the Arrow PyCapsule protocol.
+    """Yield the pages of *rows*: an iterable of pages, or a table with the Arrow PyCapsule protocol.
 
-    Raises `UnknownColumn`, and at the row that is no page `InvalidArgument`, which names it.
+    Raises `UnknownColumn`, and at a row that is not a page `InvalidArgument`, which names the row.
     """
     if not hasattr(rows, "__arrow_c_stream__"):
         yield from rows
@@ -73,13 +73,13 @@ def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
                 try:
                     yield take(row)
                 except (msgspec.ValidationError, TypeError, ValueError) as exc:
-                    raise InvalidArgument(f"row {number:,} is no page: {exc}") from exc
+                    raise InvalidArgument(f"row {number:,} is not a page: {exc}") from exc
 
 
 def checked_columns(names: Iterable[str]) -> dict[str, str]:
-    """Return the field of a page that each of the columns *names* gives, without those that give none.
+    """Return the field of a page for each of the columns *names*, without columns that are ignored.
 
-    Raises `UnknownColumn` for one that answers do not have, and where there is no URL.
+    Raises `UnknownColumn` for a column that answers do not have, and if there is no URL.
     """
     fields: dict[str, str] = {}
     for name in names:
@@ -107,7 +107,7 @@ def page_of(values: Mapping[str, Any]) -> Page:
             given[name] = convert(given[name])
     for name, value in given.items():
         if isinstance(value, datetime) and value.tzinfo is None:
-            raise ValueError(f"its {name} {value.isoformat()} names no time zone")
+            raise ValueError(f"its {name} {value.isoformat()} has no time zone")
     return msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
 
 
@@ -131,9 +131,9 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
 FIRST_ROWS = 256
 """How many rows the first batch has: most answers have fewer."""
 TAKEN_AT_ONCE = 64
-"""How many rows are taken before their bytes are counted."""
+"""After how many rows their bytes are counted."""
 BATCH_CELLS = 4 * 2**20
-"""How many bytes of cells a batch is made of, but for the last of its rows."""
+"""How many bytes of cells a batch is made of at most, not counting its last row."""
 
 
 def in_batches(
@@ -144,11 +144,11 @@ def in_batches(
     damage: Damage,
     expected: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the pages of *rows*, without those that are none, reading the next ones while the caller works.
+    """Yield the pages of *rows* in batches, reading the next ones while the caller works; other rows are skipped.
 
-    The first batch comes when *expected* rows are there, if that is soon. Their stored column *metadata* has them. Each
-    of *columns* must be stored, or made of the URL. Where pages are made, *each* makes them (`PageReader.each`).
-    Damaged rows are told to *damage*.
+    The first batch comes after *expected* rows, if these are few. The stored column *metadata* has the pages. Each of
+    *columns* must be stored, or computed from the URL. If pages are needed, *each* makes them (`PageReader.each`).
+    Damaged rows are added to *damage*.
     """
     with closing(ahead(_pieces(rows, metadata, min(expected or FIRST_ROWS, FIRST_ROWS)))) as pieces:
         for piece in pieces:
@@ -158,9 +158,9 @@ def in_batches(
 
 @dataclass(slots=True)
 class _Piece:
-    """Rows that are pages: the key of each, and its metadata with its timestamp, as it is stored.
+    """Rows that are pages: the key of each, and its stored metadata with the timestamp.
 
-    Rows that are held for long are what the garbage collector looks at again and again; these tuples are not.
+    These are tuples, because the garbage collector would check row objects again and again.
     """
 
     found: list[tuple[bytes, int, bytes]] = field(default_factory=list)
@@ -175,13 +175,13 @@ class _Piece:
         columns: Sequence[Column],
         damage: Damage,
     ) -> pa.RecordBatch:
-        """Return the rows as a batch, by the page that is made of each."""
+        """Return the rows as a batch, after making a page of each."""
         rows = (Row(key, {metadata: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
         pages = damage.sift(map(each, rows))
         return batch_of([page for page in pages if page is not None], columns)
 
     def parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
-        """Return what pyarrow reads in the values, None where not each is proven and a line of JSON."""
+        """Return the batch that pyarrow reads from the values, or None unless each is verified and a line of JSON."""
         if not (self.is_proven and self.found):
             return None
         pa = arrow()
@@ -193,7 +193,7 @@ class _Piece:
         try:
             table = pa.json.read_json(
                 pa.BufferReader(lines),
-                # One block, so that a batch comes out.
+                # One block, so that pyarrow returns one batch.
                 pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
                 pa.json.ParseOptions(explicit_schema=schema_of(needed), unexpected_field_behavior="ignore"),
             )
@@ -233,7 +233,7 @@ def _piece(rows: Iterator[Row], column: bytes, most: int) -> _Piece:
             return piece
         count += len(some)
         found = [(row.key, *row.cells[column][0]) for row in some if column in row.cells]
-        # As `PageCodec.page` does it.
+        # In the same way as `PageCodec.page`.
         sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in found]
         piece.is_proven = piece.is_proven and sums.count(RIGHT) == len(sums)
         piece.found += found

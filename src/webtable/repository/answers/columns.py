@@ -1,7 +1,8 @@
-"""What a column of a record is; each kind of record declares its columns once, beside its class, by `declared`.
+"""Columns of records; each kind of record declares its columns once, next to its class, with `declared`.
 
-Frames, files, the terminal, notebooks and completion read that. Columns are stable: a name stays, and keeps its type;
-new ones come last. Times are UTC to the microsecond, of which webtable keeps milliseconds; sizes are bytes.
+Frames, files, the terminal, notebooks and completion use that. Columns are stable: a name stays, and keeps its type;
+new columns are added at the end. Times are in UTC with microseconds, of which webtable keeps milliseconds; sizes are in
+bytes.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
 
 Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
-"""Text, 64 bits with a sign, true or false, a moment in UTC, bytes, texts, and what is of several parts."""
+"""Text, a signed 64-bit integer, true or false, a moment in UTC, bytes, texts, and types with several parts."""
 Form = Literal[
     "text", "title", "url", "urls", "status", "count", "bytes", "digest", "bool", "time", "moment", "body", "headers",
     "links", "counts",
 ]  # fmt: skip
-"""What the values of a column are to people. A `moment` is shown whole, another time to the minute."""
+"""How the values of a column are shown. A `moment` is shown in full, other times to the minute."""
 ColumnNames = Literal["webtable", "commoncrawl"]
 
 
 class _Look(NamedTuple):
-    """The type of the values, and how wide their column is in a terminal: fixed, or a share of what others leave."""
+    """The type of the values, and the width of their column in a terminal: fixed, or a share of the remaining width."""
 
     type: Type
     width: int = 12
@@ -54,7 +55,7 @@ _LOOKS: dict[Form, _Look] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, what its values are, what gives the value of a record, and how a terminal shows it."""
+    """A column: its name, the form of its values, the function that gets the value of a record, and its looks."""
 
     name: str
     form: Form
@@ -62,17 +63,17 @@ class Column:
     heading: str
     width: int
     share: int
-    """Its part of the width that other columns leave; 0 where its own width is fixed."""
+    """Its share of the width that other columns leave; 0 if its width is fixed."""
     is_usual: bool = True
-    """Whether it comes where no columns are named."""
+    """Whether it is included by default, if no columns are named."""
     common_crawl: str | None = None
-    """What it is called in Common Crawl's index, where that has it."""
+    """Its name in Common Crawl's index, if that has it."""
     default: object = None
-    """What a stored page means that does not say it."""
+    """The value of a stored page that does not have it."""
     source: Literal["record", "stored", "url"] = "record"
-    """What it is made of: the whole record, its member in a page's stored metadata, or the page's URL alone."""
+    """Its source: the whole record, its member in a page's stored metadata, or the page's URL alone."""
     marked: Callable[[Any], Marked | None] | None = None
-    """What gives the value with marks in it, for people."""
+    """The function that gets the value with marks, for display."""
 
     @property
     def type(self) -> Type:
@@ -90,9 +91,9 @@ def column(
     share: int | None = None,
     **more: Any,
 ) -> Column:
-    """Return the column *name*: the attribute *of* of a record, or what that makes of it; by default that of its name.
+    """Return the column *name*; *of* is an attribute of records, by default of that name, or a function of a record.
 
-    Its looks are those of its *form*, as far as nothing else is said; *more* are the other fields of `Column`.
+    It looks like its *form* unless *more*, the other fields of `Column`, change that.
     """
     value = of if callable(of) else attrgetter(of or name)
     look = _LOOKS[form]
@@ -109,14 +110,14 @@ def column(
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a kind of record, which messages call by its *noun*."""
+    """The columns of a kind of record, which is called *noun* in messages."""
 
     noun: str
     all: tuple[Column, ...]
     listed: tuple[str, ...]
-    """Those that a terminal and a notebook show, unless others are named: enough to recognise a record by."""
+    """Those that a terminal and a notebook show by default: enough to recognise a record."""
     read_again: tuple[str, ...] = ()
-    """Those that a line of JSON has beside the usual ones, for records that are read from such lines again."""
+    """Those that a line of JSON has besides the usual ones, for records that are read back from such lines."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,11 +126,11 @@ class Columns:
 
     @property
     def usual(self) -> tuple[str, ...]:
-        """The names of those that come where none are named."""
+        """The names of those that are included by default."""
         return tuple(column.name for column in self.all if column.is_usual)
 
     def chosen(self, names: Sequence[str] | None = None) -> tuple[Column, ...]:
-        """Return the columns *names*, in that order, None the usual ones; raises `UnknownColumn`."""
+        """Return the columns *names*, in that order (None: the usual ones); raises `UnknownColumn`."""
         if isinstance(names, str):
             raise InvalidArgument(f"columns={names!r} must be a list of names, as in [{names!r}]")
         known = {column.name: column for column in self.all}
@@ -139,15 +140,15 @@ class Columns:
         return tuple(known[name] for name in dict.fromkeys(self.usual if names is None else names))
 
     def in_json(self) -> tuple[Column, ...]:
-        """Return the columns of a line of JSON where none are named."""
+        """Return the columns of a line of JSON, if none are named."""
         return self.chosen([*self.usual, *(name for name in self.read_again if name in self.names)])
 
     def listing(self, *names: str) -> Columns:
-        """Return the same columns, of which other ones are listed."""
+        """Return the same columns, with others listed by default."""
         return replace(self, listed=names)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
-        """Return what columns are called by *names*, as far as it is something else; raises `InvalidArgument`."""
+        """Return the names of columns that have other *names* there; raises `InvalidArgument`."""
         if names not in ("webtable", "commoncrawl"):
             raise InvalidArgument(f"names={names!r} must be webtable or commoncrawl")
         return {one.name: one.common_crawl for one in self.all if one.common_crawl and names == "commoncrawl"}
@@ -159,7 +160,7 @@ _DECLARED: dict[type, Columns] = {}
 def declared(
     kind: type, noun: str, *columns: Column, listed: Sequence[str] = (), read_again: Sequence[str] = ()
 ) -> Columns:
-    """Return the *columns* of records of a *kind*, called a *noun* in messages; all usual ones are listed by default.
+    """Declare and return the *columns* of records of a *kind*, called *noun* in messages; by default all are listed.
 
     `columns_of` finds them by the class of a record.
     """
@@ -170,9 +171,9 @@ def declared(
 
 
 def columns_of(record: object) -> Columns:
-    """Return the columns that the class of *record* has declared, or else one for each of its fields or attributes.
+    """Return the columns that were declared for the class of *record*, else one for each of its fields or attributes.
 
-    Raises `InvalidArgument` where there is no telling.
+    Raises `InvalidArgument` if it has neither.
     """
     kind = type(record)
     for one in kind.__mro__:
@@ -184,5 +185,5 @@ def columns_of(record: object) -> Columns:
     if names is None:
         names = tuple(getattr(record, "__dict__", ()))  # as of a DamagedRow
     if not names:
-        raise InvalidArgument(f"a {kind.__name__} does not tell its columns: give an answer, or what one has given")
+        raise InvalidArgument(f"the columns of a {kind.__name__} are unknown: give an answer, or results of one")
     return Columns(kind.__name__, tuple(map(column, names)), tuple(names))

@@ -1,4 +1,4 @@
-"""The columns of pages: what every listing reads, and what comes where it is named: parts of the URL, bodies, links."""
+"""The columns of pages: those of every listing, and those on request: parts of the URL, bodies, links, counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _counted(name: str, form: Form = "count", **more: Any) -> Column:
     return column(name, form, value, is_usual=False, **more)
 
 
-# Names in Common Crawl: those of https://github.com/commoncrawl/cc-index-table, its schema of the columnar index.
+# Names in Common Crawl are those of https://github.com/commoncrawl/cc-index-table, the schema of its columnar index.
 URL = _stored("url", "url")
 _COUNTS = (
     _counted("inlinks"),
@@ -44,7 +44,7 @@ _COUNTS = (
     _counted("counted_at", "time", heading="counted"),
 )
 COUNTED = tuple(one.name for one in _COUNTS)
-"""The columns of the counts of links."""
+"""The names of the columns with counts of links."""
 PAGES = declared(
     Page,
     "page",
@@ -89,13 +89,13 @@ PAGES = declared(
 )
 """Pages and versions."""
 _READ_FOR = {"body": ("body", "text"), "outlinks": ("outlinks",), "link_counts": ("link_counts", *COUNTED)}
-"""The columns that pages have where these were asked for."""
+"""The further columns that pages have if these page columns are read."""
 
 
 def pages_with(names: Iterable[str], like: Columns = PAGES, *, is_counted: bool = False) -> Columns:
-    """Return the columns of pages that were asked for with the page columns *names*: they are among the usual ones.
+    """Return the columns of pages that are read with the page columns *names*, which become usual ones.
 
-    So are the counts of links where *is_counted*; those that are listed are as in *like*.
+    With *is_counted* so do the counts of links; the listed ones are those of *like*.
     """
     return replace(like, all=_pages_with(frozenset(_READ_FOR.keys() & set(names)), is_counted))
 
@@ -110,13 +110,13 @@ def _pages_with(asked: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
 
 
 def read_for(names: Iterable[str]) -> tuple[str, ...]:
-    """Return what pages are to be asked for with, so that they have the columns *names*."""
+    """Return the page columns that must be read for the columns *names*."""
     given = {name: one for one, made in _READ_FOR.items() for name in made}
     return tuple(dict.fromkeys(given[name] for name in names if name in given))
 
 
 def page_in(page_of: Callable[[Any], Page | None], taken: Collection[str]) -> Iterable[Column]:
-    """Return the columns of the page that *page_of* finds in a record, to be named; without those that are *taken*."""
+    """Return the columns of the page that *page_of* gets from a record, for use by name; without names in *taken*."""
     for one in PAGES.all:
         if one.name not in taken:
             yield replace(one, of=_within(page_of, one.of), is_usual=False, source="record", common_crawl=None)

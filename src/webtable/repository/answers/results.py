@@ -1,4 +1,4 @@
-"""The answer to a question: lazy, iterable, cut into batches that can be taken up again."""
+"""The answer to a question: lazy and iterable, with batches and tokens with which it can be continued."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "It
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a question will be answered: its key ranges, the stored columns, and the calls of its first piece.
+    """The plan of an answer: its key ranges, the stored columns, and the calls of its first piece.
 
-    `index` is the index whose entries are read (the ranges are theirs then); `notes` say what else there is to know.
+    `index` is the index whose entries are read, if any; the ranges are then ranges of entries. `notes` are remarks.
     """
 
     question: str
@@ -72,8 +72,8 @@ class Explanation:
         )
 
 
-class Several(Tabular[T]):
-    """Some results in order, as a list has them; equal to a list or a tuple of the same results."""
+class ResultList(Tabular[T]):
+    """Results in order, like a list; equal to a list or a tuple of the same results."""
 
     def __init__(self, results: Iterable[T], columns: Columns) -> None:
         self._results = tuple(results)
@@ -87,7 +87,7 @@ class Several(Tabular[T]):
         return iter(self._results)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Several):
+        if isinstance(other, ResultList):
             return self._results == other._results
         return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
 
@@ -110,15 +110,15 @@ class Several(Tabular[T]):
         return repr(list(self._results))
 
 
-class Batch(Several[T]):
-    """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
+class Batch(ResultList[T]):
+    """Results in order, and the token for those after them (`next_token`, None at the end)."""
 
     def __init__(self, results: Sequence[T], next_token: str | None, columns: Columns) -> None:
         super().__init__(results, columns)
         self.next_token = next_token
 
     def _title(self) -> str:
-        return super()._title() + (", and more behind them: after=batch.next_token" if self.next_token else "")
+        return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
@@ -126,12 +126,12 @@ class Batch(Several[T]):
 
 @dataclass(frozen=True, slots=True)
 class Results(Tabular[T]):
-    """What answers a question, pages mostly. Iterating asks it anew every time; nothing is asked before.
+    """The answer to a question, mostly pages. Each iteration asks the question again; nothing is read before.
 
-    `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
-    given back as `after=`, goes on behind it: in another process too, and after inserts and deletes.
+    An iteration yields at most `limit` results. `page()` returns the first of them as a batch; with its `next_token` as
+    `after=` the same question returns those after it, in another process too, and after inserts and deletes.
 
-    Rows that cannot be read are left out; `damaged` has those that the last iteration met, 100 of them at most.
+    Rows that cannot be read are skipped; `damaged` has the first 100 of the last iteration.
     """
 
     question: str
@@ -139,13 +139,13 @@ class Results(Tabular[T]):
     limit: int | None
     after: bytes | None
     _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
-    """Gives the results behind a place, of which at least so many are expected, and tells of the damaged rows."""
+    """Takes a place, the expected number of results and the damage; yields the results after the place."""
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
     _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
     _columns: Columns = field(repr=False, compare=False)
     _cells: Cells | None = field(default=None, repr=False, compare=False)
-    """Gives the results as record batches without making pages: columns that are stored, or made of the URL."""
+    """Yields record batches without making pages, for columns that are stored or computed from the URL."""
     damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
@@ -171,26 +171,26 @@ class Results(Tabular[T]):
         return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
 
     def first(self) -> T | None:
-        """Return the first result, None where there is none; no more are read."""
+        """Return the first result, or None; no others are read."""
         return next(iter(self._head(1)), None)
 
     def page(self, size: int = 50) -> Batch[T]:
-        """Return the first results, *size* of them; raises `InvalidArgument` for a size below 1."""
+        """Return the first *size* results as a batch; raises `InvalidArgument` for a size below 1."""
         if not isinstance(size, int) or size < 1:
             raise InvalidArgument(f"size={size!r} must be at least 1")
         wanted = size if self.limit is None else min(size, self.limit)
-        # One more tells whether there is a next batch.
+        # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
-        token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
+        token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
         return Batch(found[:wanted], token, self._columns)
 
-    def token_behind(self, result: T) -> str:
-        """Return the token that goes on behind *result*, one of those that the question gave."""
+    def token_after(self, result: T) -> str:
+        """Return the token with which the answer continues after *result*, which must be one of its results."""
         return token_of(self.question, self.order, self._place(result))
 
     def explain(self) -> Explanation:
-        """Return how the question will be answered, without asking it."""
+        """Return how the question will be answered, without answering it."""
         return self._explain()
 
 
@@ -199,12 +199,12 @@ Pages = Results[Page]
 
 
 def _first(found: Iterator[T], limit: int) -> Iterator[T]:
-    # A generator, since a stream for asyncio closes what it has not read to its end, and an `islice` cannot be closed.
+    # A generator, since asyncio streams close iterators that are not exhausted, and an `islice` cannot be closed.
     yield from islice(found, limit)
 
 
 class Slice(NamedTuple):
-    """Which part of an answer is wanted: in which order, at most how many results, and behind which token."""
+    """The wanted part of an answer: its order, its limit, and the token after which it begins."""
 
     order: str
     limit: int | None = None
@@ -231,9 +231,9 @@ class Slice(NamedTuple):
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
-        behind = self.behind(question)
-        return Results(question, self.order, self.limit, behind, run, place, explain, damage, columns, cells)
+        after = self.starts_after(question)
+        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells)
 
-    def behind(self, question: str) -> bytes | None:
-        """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""
+    def starts_after(self, question: str) -> bytes | None:
+        """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""
         return place_in(self.after, question, self.order)

@@ -1,4 +1,4 @@
-"""What every answer can become: an Arrow stream, a data frame, a list of dicts, a Parquet file."""
+"""The conversions of every answer: to an Arrow stream, a data frame, a list of dicts, a Parquet file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOWN_ROWS = 10
-"""How many rows notebooks and terminals are shown."""
+"""How many rows notebooks and terminals show."""
 
 
 class Tabular(ShowsItself, Generic[T]):
-    """An answer as a table: a row for each result, and columns with names and types that stay.
+    """An answer as a table: a row for each result, and columns with stable names and types.
 
-    pyarrow, polars, duckdb and pandas take it as it is, by the Arrow PyCapsule protocol: `pl.DataFrame(answer)`,
-    `pa.table(answer)`, `duckdb.sql("select … from answer")`, `pd.DataFrame.from_arrow(answer)`. Each time the question
-    is asked anew. All but `to_dicts`, `first` and `count` need the extra `hbase-webtable[arrow]`, and raise
+    pyarrow, polars, duckdb and pandas accept it directly, through the Arrow PyCapsule protocol: `pl.DataFrame(answer)`,
+    `pa.table(answer)`, `duckdb.sql("select … from answer")`, `pd.DataFrame.from_arrow(answer)`. Each conversion asks
+    the question again. All but `to_dicts`, `first` and `count` need the extra `hbase-webtable[arrow]`, and raise
     `MissingExtra` without it.
     """
 
@@ -40,7 +40,7 @@ class Tabular(ShowsItself, Generic[T]):
     @property
     @abstractmethod
     def _columns(self) -> Columns:
-        """Which columns the results have."""
+        """The columns of the results."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[T]: ...
@@ -50,17 +50,17 @@ class Tabular(ShowsItself, Generic[T]):
         return batches_of(self._rows(), columns)
 
     def _rows(self) -> Iterator[Any]:
-        """Yield what has a value for each column: the results, where they are the rows."""
+        """Yield the rows of the table, by default the results."""
         return iter(self)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable"
     ) -> pa.RecordBatchReader:
-        """Return the results as a reader of Arrow record batches, which are read from the store as they are taken.
+        """Return the results as a reader of Arrow record batches, which are read from the store on demand.
 
-        *columns* are names of columns (docs/frames.md lists them), in that order; None are the usual ones. *names* may
-        be "commoncrawl", for the names that columns have in Common Crawl's index. Raises `UnknownColumn`,
-        `InvalidArgument`, `MissingExtra`; while it is read `FormatError` for a value that Arrow cannot hold, and what
+        *columns* are names of columns (docs/frames.md lists them), in that order; by default the usual ones. *names*
+        may be "commoncrawl", for the names of columns in Common Crawl's index. Raises `UnknownColumn`,
+        `InvalidArgument`, `MissingExtra`; while it is read, `FormatError` for a value that Arrow cannot hold, and what
         the question raises.
         """
         chosen, renamed = self._columns.chosen(columns), self._columns.renaming(names)
@@ -76,14 +76,14 @@ class Tabular(ShowsItself, Generic[T]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        """Refuse to become an array: numpy and `pandas.DataFrame` would make one column of objects."""
-        raise TypeError("an answer is no array: take .to_pandas(), or pandas.DataFrame(answer.to_dicts())")
+        """Refuse the conversion to an array: numpy and `pandas.DataFrame` would make one column of objects."""
+        raise TypeError("an answer is not an array: use .to_pandas(), or pandas.DataFrame(answer.to_dicts())")
 
     def to_pandas(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pd.DataFrame:
         """Return the results as a pandas data frame.
 
-        Numbers and truth values that may be missing have pandas' own types for that (Int64, boolean), so none becomes
-        a float. Raises as `to_arrow` does.
+        Numbers and truth values that may be missing have the nullable types of pandas (Int64, boolean), so they do not
+        become floats. Raises what `to_arrow` does.
         """
         reader = self.to_arrow(columns, names=names)
         pandas = _imported("pandas")
@@ -92,7 +92,7 @@ class Tabular(ShowsItself, Generic[T]):
         return reader.read_all().to_pandas(types_mapper=types.get)
 
     def to_polars(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pl.DataFrame:
-        """Return the results as a polars data frame. Raises as `to_arrow` does."""
+        """Return the results as a polars data frame. Raises what `to_arrow` does."""
         reader = self.to_arrow(columns, names=names)
         return _imported("polars").from_arrow(reader.read_all())  # type: ignore[no-any-return]
 
@@ -101,23 +101,23 @@ class Tabular(ShowsItself, Generic[T]):
     ) -> int:
         """Write the results to a Parquet file, and return how many there were.
 
-        The file is there when it is whole. Where results have a `url`, whole hosts are together in a row group, up to
-        50,000 rows. Raises as `to_arrow` does, and `OSError`.
+        The file appears when it is complete. If results have a `url`, whole hosts are together in a row group, up to
+        50,000 rows. Raises what `to_arrow` does, and `OSError`.
         """
         reader = self.to_arrow(columns, names=names)
         return write_parquet(reader, path, "url" if "url" in reader.schema.names else None)
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""
+        """Return the results as dicts, by names of *columns*; raises `UnknownColumn`, `InvalidArgument`."""
         chosen = self._columns.chosen(columns)
         return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
 
     def _shown(self) -> Shown:
-        """Return the first rows, which are read for it."""
+        """Return the first rows, after reading them."""
         columns = self._columns.chosen(self._columns.listed)
         head = self._head(SHOWN_ROWS + 1)
         rows = [[(column.marked or column.of)(row) for column in columns] for row in head[:SHOWN_ROWS]]
-        more = f"the first {SHOWN_ROWS}; iterate, or take .page(), .to_pandas(), .to_arrow() for all"
+        more = f"the first {SHOWN_ROWS}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
         return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
 
     def _head(self, count: int) -> list[Any]:
@@ -125,11 +125,11 @@ class Tabular(ShowsItself, Generic[T]):
         return list(islice(self._rows(), count))
 
     def _title(self) -> str:
-        """Return what the answer is called where it is shown."""
+        """Return the title of the answer, for display."""
         return type(self).__name__
 
     def first(self) -> T | None:
-        """Return the first result, None where there is none."""
+        """Return the first result, or None."""
         return next(islice(iter(self), 1), None)
 
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""Page tokens: where an answer goes on, as text with a checksum that belongs to one question in one order."""
+"""Page tokens: the place after which an answer continues, as text with a checksum, for one question in one order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 def token_of(question: str, order: str, place: bytes) -> str:
-    """Return the token with which the answer to *question* goes on after a *place*."""
+    """Return the token with which the answer to *question* continues after a *place*."""
     return _token(_Position(_fingerprint(question, order), place))
 
 
@@ -34,14 +34,14 @@ def place_in(token: str | None, question: str, order: str) -> bytes | None:
     if position is None:
         raise invalid_token(token)
     if position.question != _fingerprint(question, order):
-        raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
+        raise InvalidToken(f"after={token!r} belongs to another question than {question}, order={order!r}")
     return position.behind
 
 
 def number_of(place: bytes) -> int:
-    """Return the number that *place* is, as answers in the order of numbers have it; raises `InvalidToken` for another.
+    """Return the number that *place* contains, in answers ordered by number; raises `InvalidToken` if it does not.
 
-    A checksum shows that a token is whole, not that webtable made it.
+    A checksum shows that a token is intact, not that webtable made it.
     """
     if not _NUMBER.fullmatch(place):
         raise invalid_token(place)
@@ -49,18 +49,18 @@ def number_of(place: bytes) -> int:
 
 
 def invalid_token(token: object) -> InvalidToken:
-    """Return the error that tells that *token* is none."""
-    return InvalidToken(f"after={shown(token)} is no page token: give one back as it was given out")
+    """Return the error for an invalid *token*."""
+    return InvalidToken(f"after={shown(token)} is not a page token: give the token of an answer unchanged")
 
 
 def _token(position: _Position) -> str:
-    """Return *position* as text, with a checksum in front."""
+    """Return *position* as text, after a checksum."""
     packed = msgspec.msgpack.encode(position)
     return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
 
 
 def _position(token: str) -> _Position | None:
-    """Return the position that `_token` was given, None where *token* is not what it has returned."""
+    """Return the position in *token*, or None if `_token` did not return it."""
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
@@ -69,7 +69,7 @@ def _position(token: str) -> _Position | None:
         position = msgspec.msgpack.decode(packed, type=_Position)
     except (TypeError, ValueError, RecursionError, MemoryError):
         return None
-    # Some of the last bits of the last letter say nothing.
+    # Some of the last bits of the last letter are unused.
     return position if _token(position) == token else None
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import CapabilityError, DamagedRow
-from webtable.repository.stored.captures import mended
+from webtable.repository.stored.decisions import mended
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted

@@ -59,7 +59,7 @@ class Updater:
 
     def enter_removal(self, found: Row) -> Put | None:
         """Enter the recounts for a row that will be removed into the queue; returns None if there are no recounts."""
-        indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.what_is_left(found)
+        indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.page_and_links(found)
         rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
         pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
         if not rows and not pages:
@@ -71,7 +71,7 @@ class Updater:
     def remove(self, found: Row, until: int, entered: Put | None) -> None:
         """Remove the entries and inlinks of a row whose page was removed up to *until*, and mark *entered* as done."""
         indexes, derived = self.frame.indexes.read(), DerivedCells()
-        (page, links), url = self.frame.pages.what_is_left(found), self.frame.key.url_of(found.key)
+        (page, links), url = self.frame.pages.page_and_links(found), self.frame.key.url_of(found.key)
         for one in indexes.values():
             # If an index that the user has defined fails, readers drop its entries.
             with suppress(IndexFailed, LayoutMismatch):

@@ -112,8 +112,8 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     def place(found: Host) -> bytes:
         return PLAIN_KEY.host_ranges(found.name)[0].start
 
-    behind = part.behind(question)
-    return Hosts(question, part.order, part.limit, behind, run, place, explain, frame.damage, HOSTS)
+    after = part.starts_after(question)
+    return Hosts(question, part.order, part.limit, after, run, place, explain, frame.damage, HOSTS)
 
 
 class HostTotals(NamedTuple):

@@ -19,8 +19,8 @@ from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scanning.damage import MOST_KEPT, Damage
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.captures import mended
 from webtable.repository.stored.content import check_body
+from webtable.repository.stored.decisions import mended
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table

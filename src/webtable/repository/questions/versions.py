@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.answers.results import Several
+from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.page_state import brought
@@ -52,7 +52,7 @@ def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -
     return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
 
 
-class History(Several[Page]):
+class History(ResultList[Page]):
     """The stored versions of a page, newest first; equal to a list or a tuple of the same versions."""
 
     def plot(self, *, ax: Axes | None = None) -> Axes:

@@ -85,7 +85,7 @@ class Deletion:
             self._write([mark])
             return
         until = milliseconds(deleted.until)
-        page, _ = self._frame.pages.what_is_left(found)
+        page, _ = self._frame.pages.page_and_links(found)
         is_gone = page is None or deleted.hides(page.fetched_at)
         later = [
             Delete(row, milliseconds(one), [column], exact=True)

@@ -1,1 +1,1 @@
-"""Pages as cells and back: the codec, what is stored of a page, and rows that are damaged."""
+"""Pages as cells and back: the codec, the stored state of a page, the reader, and the layout of a table."""

@@ -1,4 +1,4 @@
-"""The cells of rows: how many are read at once, bodies in so many bytes, and how single ones are removed."""
+"""The cells of rows: limits of what is read at once, and the removal of single cells."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NARROW = 100
-"""How many cells of a row are read together with those of others; the rest is read by itself."""
+"""How many cells of a row are read together with those of others; the rest is read separately."""
 PIECE = 10_000
 """How many cells of one row are in memory at once."""
 ROWS_AT_ONCE = 500
 
 BODY_ROWS = 64
-"""How many rows are read at once at most where bodies are added to rows that were merged without them."""
+"""How many rows are read at once at most to add bodies to rows that were merged without them."""
 BODY_BYTES = 8 * 2**20
-"""How many bytes are read at once where bodies are, but one row at least."""
+"""How many bytes are read at once if bodies are read; at least one row."""
 
 
 def together(weighed: Iterable[tuple[T, int]], most: int = BODY_ROWS) -> Iterator[list[T]]:
-    """Yield what is *weighed*, each with its bytes, in lists of `BODY_BYTES` and of *most* items at most.
+    """Yield the *weighed* items, given with their bytes, in lists of at most `BODY_BYTES` and at most *most* items.
 
     >>> list(together([("a", 5 * 2**20), ("b", 5 * 2**20), ("c", 1)]))
     [['a'], ['b', 'c']]
@@ -51,9 +51,9 @@ def together(weighed: Iterable[tuple[T, int]], most: int = BODY_ROWS) -> Iterato
 def cells_of(
     store: Store, table: str, family: bytes, rows: Sequence[bytes], columns: KeyRange, *, keys_only: bool = False
 ) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
-    """Yield the cells of a *family* of each of *rows*, in pieces: those of the qualifiers in *columns*.
+    """Yield the cells of a *family* with qualifiers in *columns*, of each of *rows*, in pieces.
 
-    A row has one piece at least, which is empty where it has none of these cells; its pieces follow one another.
+    A row has at least one piece, which is empty if it has no such cells; its pieces follow one another.
     """
     for at in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[at : at + ROWS_AT_ONCE]
@@ -68,10 +68,10 @@ def cells_of(
 
 
 def removals(row: bytes, column: bytes, until: int, dates: Iterable[datetime | None], now: int) -> list[Delete]:
-    """Return the deletes of the cells of a column that were written up to *until*, under *dates* among others.
+    """Return the deletes of the cells of a column that were written up to *until*, with *dates* among others.
 
-    No delete goes beyond *now*. Of a page that is dated ahead of the clock, and deleted, what is fetched next has an
-    earlier date, and would be hidden. Cells that are dated later are removed one by one.
+    No delete goes beyond *now*: if a page dated in the future is deleted, its next capture has an earlier date, and
+    would be hidden. Cells with later dates are removed one by one.
     """
     stamps = {milliseconds(date) for date in dates if date is not None}
     later = [Delete(row, stamp, [column], exact=True) for stamp in sorted(stamps) if now < stamp <= until]
@@ -87,15 +87,15 @@ def later_removed(
     *,
     on_dates: Callable[[Sequence[int]], None] | None = None,
 ) -> tuple[Sequence[int], int]:
-    """Remove the cells of a row that are dated later than *now*; return their dates, and what a delete has to hide.
+    """Remove the cells of a row with dates after *now*; return these dates, and up to when a delete must hide the rest.
 
-    *found* is the row with its newest cells in *columns* (None: all). A delete has to hide what is up to *now*: if it
-    went up to the newest cell it would hide what is put until then as well. Where a store cannot remove single cells
-    none are, and the delete has to go that far.
+    *found* is the row with its newest cells in *columns* (None: all). A delete must hide cells up to *now*; if it went
+    up to the newest cell, it would also hide cells that are put until then. If a store cannot remove single cells, no
+    cells are removed, and the delete must go up to the newest one.
     """
     newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
     dates: set[int] = set()
-    # Again as long as there are any: after a cell that is removed HBase may show the one that it had replaced.
+    # Repeated while there are any: after a cell is removed HBase may show the one that it had replaced.
     while newest > now and (cells := _later_cells(store, table, found.key, columns, now)):
         dates.update(timestamp for _, timestamp in cells)
         if on_dates is not None:
@@ -115,7 +115,7 @@ def _later_cells(
 
 
 def written(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None:
-    """Write *mutations*; raises the first error of any."""
+    """Write *mutations*; raises the first error."""
     for error in store.write(table, mutations) if mutations else ():
         if error is not None:
             raise error

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from webtable.store import Cell
 
 EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
-"""The columns of a page that are cells of their own, and so are read only where they are asked for."""
+"""The columns of a page that are separate cells, and are read only on request."""
 PAGE_COLUMNS = tuple(name for name in ATTRIBUTES if name != "same_as")
-"""Everything that a page has, as `columns=` takes it."""
+"""All columns of a page, for `columns=`."""
 
 _BESIDE_VALUE = 65_536
-"""How many bytes of a cell are not for its value: the store's limit counts the row key and the names in."""
+"""How many bytes of a cell are reserved besides its value: the store's limit includes the row key and the names."""
 
 
 class _Extent(msgspec.Struct):
@@ -53,7 +53,7 @@ _decode_extent = msgspec.json.Decoder(_Extent).decode
 
 
 class PageCodec(ContentCodec):
-    """Turns pages into the cells of a layout, and rows of it into pages; a row that is damaged raises `DamagedRow`."""
+    """Converts pages to the cells of a layout, and rows to pages; raises `DamagedRow` for a damaged row."""
 
     def __init__(self, layout: Layout, max_cell: int) -> None:
         super().__init__(layout, max_cell)
@@ -61,7 +61,7 @@ class PageCodec(ContentCodec):
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 
     def select(self, columns: Sequence[str] | None) -> list[bytes]:
-        """Return the stored columns that the page columns *columns* need (None: only the metadata).
+        """Return the stored columns for the page columns *columns* (None: only the metadata).
 
         Raises `UnknownColumn` for a name that a page does not have.
         """
@@ -76,9 +76,9 @@ class PageCodec(ContentCodec):
     def cells(
         self, row: bytes, page: Page, before: Page | None, content: Packed | None, *, with_metadata: bool = True
     ) -> list[NewCell]:
-        """Return the cells of *page*, and of its *content* where that is to be written; *before* is what is stored.
+        """Return the cells of *page*, and of its *content* if that is to be written; *before* is the stored page.
 
-        Raises `CellTooLarge` where one of them is.
+        Raises `CellTooLarge` if one of them is too large.
         """
         timestamp = milliseconds(page.fetched_at)
         cells = self.metadata_cells(row, timestamp, page, before) if with_metadata else []
@@ -92,13 +92,13 @@ class PageCodec(ContentCodec):
         cells = [NewCell(self.columns.page, timestamp, checked_json(bare(page), row, timestamp))]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
-            # An empty value takes the place of one that no longer holds; where there was none, none is written.
+            # An empty value replaces an outdated one; if there was no value, none is written.
             if text or (before is not None and getattr(before, name) is not None):
                 cells.append(NewCell(column, timestamp, text))
         return cells
 
     def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
-        """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit, or too long unpacked."""
+        """Raise `CellTooLarge` if one of the cells of *page* is over the store's limit, or too long uncompressed."""
         most, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
         for cell in cells:
             if len(cell.value) > most:
@@ -111,17 +111,17 @@ class PageCodec(ContentCodec):
         return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
 
     def page(self, row: Row) -> Page | None:
-        """Return the page of a row, None where the row is no page (somebody just links to it).
+        """Return the page of a row, or None if the row is not a page (it may only have inlinks).
 
-        Its body and links are left out where the newest stored ones are not its own: see `is_stale`.
+        Its body and links are omitted if the newest stored ones are not those of the page: see `is_stale`.
         """
         cells = row.cells.get(self._page)
         if not cells:
             return None
         timestamp, value = cells[0]
         try:
-            # What proves the bytes, where they are and when they are from, proves the URL and the date that they hold.
-            # It stands here as it is (see `webtable._checksums`) because a listing does it for every row.
+            # The checksum covers the bytes, their row and their timestamp, and so the URL and the date in them. It is
+            # inlined here (see `webtable._checksums`) because a listing does it for every row.
             if crc32(value, crc32(row.key, timestamp ^ timestamp >> 32)) == RIGHT:
                 page = _decode_page(value)
             else:
@@ -131,7 +131,7 @@ class PageCodec(ContentCodec):
         return page if len(row.cells) == 1 else self.fill(page, row)
 
     def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
-        """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
+        """Return a function that estimates, from a row's metadata, its bytes in the stored *columns*."""
         with_html = self.columns.body in columns or self.family in columns
         with_links = self.columns.urls in columns
 
@@ -142,14 +142,14 @@ class PageCodec(ContentCodec):
             try:
                 extent = _decode_extent(stored)
             except UNREADABLE:
-                return 0  # who reads the page will say so
+                return 0  # the error is raised where the page is read
             body = (extent.size or 0) if with_html else 0
             return body + (LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
 
         return weight
 
     def fill(self, page: Page, row: Row) -> Page:
-        """Give *page*, which nobody else may hold yet, what *row* has of its own cells beside the metadata."""
+        """Set the fields of *page* that *row* has in separate cells; no other code may hold *page* yet."""
         cells, names = row.cells, self.columns
         if names.links in cells:
             force_setattr(page, "link_counts", self.counts(row))
@@ -166,14 +166,14 @@ class PageCodec(ContentCodec):
         return page
 
     def counts(self, row: Row) -> LinkCounts | None:
-        """Return how many pages link to *row*, None where nobody has counted; also where the row is no page."""
+        """Return the counts of links to *row*, or None if they were not counted; *row* need not be a page."""
         cells = row.cells.get(self.columns.links)
         return None if not cells else self.read(_COUNTS, row, self.columns.links, cells[0])
 
     def is_stale(self, page: Page, row: Row) -> bool:
-        """Whether *row* has a body or links, and not those of *page*, which was filled from it.
+        """Whether *row* has a body or links that are not those of *page*, which was filled from it.
 
-        So it is after a late capture, one that was fetched before *page* and after its content was stored.
+        That is so after a late capture, one that was fetched before *page* and after its content was stored.
         """
         return (page.has_body and page.body is None and self.columns.body in row.cells) or (
             page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells
@@ -185,10 +185,10 @@ class PageCodec(ContentCodec):
         return names.body in columns or self.family in columns, names.urls in columns
 
     def lacks(self, page: Page, columns: Collection[bytes]) -> bool:
-        """Whether *page*, which was read with the stored *columns*, has none of the content there that it should have.
+        """Whether *page*, which was read with the stored *columns*, lacks content that it should have there.
 
-        Links are only asked for of a page with a body, or with their digest: a count of links may have been given
-        without them.
+        Links are expected only of a page with a body, or with their digest: a crawler may have given a count of links
+        without the links.
         """
         return (page.has_body and page.body is None and self.wanted(columns)[0]) or (
             page.outlinks is None
@@ -198,12 +198,12 @@ class PageCodec(ContentCodec):
         )
 
     def lacking(self, page: Page, columns: Collection[bytes]) -> list[bytes]:
-        """Return which of `body_and_links` it is that *page* lacks, as `lacks` has it."""
+        """Return which of `body_and_links` the *page* lacks, in the sense of `lacks`."""
         named = zip(self.body_and_links, self.wanted(columns), strict=True)
         return [column for column, is_wanted in named if is_wanted and self.lacks(page, [column])]
 
     def stored(self, row: Row) -> Stored:
-        """Return what a row with its capture column, and that of its deletes, holds of a page."""
+        """Return the state of a page from its row, read with the columns of captures and of deletes."""
         deleted = self.deleted(row)
         try:
             page = self.page(row)
@@ -213,7 +213,7 @@ class PageCodec(ContentCodec):
         return Stored(deleted=deleted) if page is None else Stored(page, self.versions(row), deleted)
 
     def deleted(self, row: Row) -> Deleted | None:
-        """Return what a delete has hidden of *row*, None where there was none."""
+        """Return what a delete hides in *row*, or None if there was no delete."""
         cells = row.cells.get(self.columns.deleted)
         if not cells:
             return None
@@ -223,12 +223,12 @@ class PageCodec(ContentCodec):
             return Deleted(possible_moment(cells[0].timestamp))
 
     def deleted_cell(self, row: bytes, deleted: Deleted) -> NewCell:
-        """Return the cell that a delete leaves behind in *row*."""
+        """Return the cell that marks a delete in *row*."""
         timestamp = milliseconds(deleted.until)
         return NewCell(self.columns.deleted, timestamp, checked_json(deleted, row, timestamp))
 
     def version(self, row: Row, capture: Cell, body: Cell | None, links: Cell | None = None) -> Page:
-        """Return a version of a page as its history has it."""
+        """Return a version of a page, for its history."""
         fetched_at, fields = self.capture(row, capture)
         try:
             url = self._key.url_of(row.key)
@@ -238,7 +238,7 @@ class PageCodec(ContentCodec):
             BLANK,
             **{name: getattr(fields, name) for name in CAPTURED},
             url=url,
-            # One of the same millisecond may have left a body or links that are not its own.
+            # Another capture of the same millisecond may have left its body or links.
             body=None if body is None or fields.digest is None else self.body(row, body),
             fetched_at=fetched_at,
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
@@ -247,7 +247,7 @@ class PageCodec(ContentCodec):
 
 
 def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return page columns as a tuple; a single name may stand for itself. Raises `UnknownColumn` for what is no list.
+    """Return page columns as a tuple; a single name is allowed. Raises `UnknownColumn` for anything but names.
 
     >>> column_names("body"), column_names(["body", "outlinks"]), column_names(None)
     (('body',), ('body', 'outlinks'), ())
@@ -258,12 +258,12 @@ def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def bare(page: Page) -> Page:
-    """Return *page* as its metadata cell has it: what an index knows of it."""
+    """Return *page* with the fields of its metadata cell, which are those that an index gets."""
     return replace(page, body=None, outlinks=None, link_counts=None, same_as=None)
 
 
 def as_stored(page: Page) -> Page:
-    """Return *page* as it will be read back from its metadata cell."""
+    """Return *page* as it will be read from its metadata cell."""
     return _decode_page(json_of(bare(page)))
 
 

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from webtable.store import Cell, Row
 
 Packed = tuple[bytes | None, bytes | None]
-"""A body and links as they are stored, None for what a page does not have."""
+"""A body and links as they are stored; None for one that the page does not have."""
 S = TypeVar("S", bound=msgspec.Struct)
 
 _CAPTURES = JSONValue(Capture)
-# In one step: to name each of them takes as long as to make the capture.
+# In one step: getting each of them by name takes as long as making the capture.
 _captured = attrgetter(*CAPTURED)
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
 
 
 class PackedVersion(NamedTuple):
-    """A version of a page's content as it is stored: its date, its capture, and its packed body and links."""
+    """A version of a page's content as it is stored: its date, its capture, and its compressed body and links."""
 
     timestamp: int
     capture: Capture
@@ -47,10 +47,10 @@ class PackedVersion(NamedTuple):
 
 
 class ContentCodec:
-    """Turns the content of pages into the cells of a layout, and back.
+    """Converts the content of pages to the cells of a layout, and back.
 
-    Whatever reads a cell raises `DamagedRow` where it cannot be read, or is not what its checksum says. Where bodies
-    are compressed those of bodies and links are in their frames, else in the capture of the same date.
+    All methods that read a cell raise `DamagedRow` if it cannot be read, or does not match its checksum. The checksums
+    of compressed bodies and links are in their frames, those of uncompressed ones in the capture of the same date.
     """
 
     def __init__(self, layout: Layout, max_cell: int) -> None:
@@ -64,22 +64,22 @@ class ContentCodec:
         self.body_and_links: Final = self.columns.body, self.columns.urls
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
-        """Return those of the stored *columns* that are content."""
+        """Return those of the stored *columns* that have content."""
         names = self.columns
         return [column for column in columns if column in (names.body, names.urls, names.capture, self.family)]
 
     def with_checksums(self, columns: list[bytes]) -> list[bytes]:
-        """Return the stored *columns* and, where the checksums of any are in the capture, that too."""
+        """Return the stored *columns*, with that of captures if it has the checksums of any."""
         names = self.columns
         if self._compress or not (names.body in columns or names.urls in columns):
             return columns
         if names.body in columns:
-            # Both are all that the family has, and a family is read faster than two columns.
+            # The family has only these two columns, and reading a family is faster than reading two columns.
             return [self.family if column == names.body else column for column in columns]
         return [*columns, names.capture]
 
     def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
-        """Return the body and the links of each of *pages* as they are stored; *threads* as `pack` takes them."""
+        """Return the body and the links of each of *pages* as they are stored; *threads* is that of `pack`."""
         values = [value for page in pages for value in (page.body, _links_json(page)) if value is not None]
         packed = iter(pack(values, compress=self._compress, threads=threads))
         return [
@@ -88,7 +88,7 @@ class ContentCodec:
         ]
 
     def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
-        """Return the cells of the content of *page*: its capture, and its body and its links, which are *packed*."""
+        """Return the cells of the content of *page*: its capture, and its *packed* body and links."""
         body, links = packed
         beside: dict[str, Any] = {
             "body_crc32": self._checksum(body),
@@ -99,7 +99,7 @@ class ContentCodec:
         return self._version_cells(row, timestamp, capture, body, links)
 
     def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
-        """Return the cells in *row* of a *version* that was stored elsewhere, packed as this layout has it."""
+        """Return the cells in *row* of a *version* from another table, packed according to this layout."""
         body, links = version.body, version.links
         capture = replace(version.capture, body_crc32=self._checksum(body), links_crc32=self._checksum(links))
         return self._version_cells(row, version.timestamp, capture, body, links)
@@ -118,7 +118,7 @@ class ContentCodec:
         return None if self._compress or value is None else f"{crc32(value):08x}"
 
     def versions(self, row: Row) -> list[Version]:
-        """Return the versions of the page of *row*, newest first; those that are damaged hold `DAMAGED_CAPTURE`."""
+        """Return the versions of the page of *row*, newest first; damaged ones have `DAMAGED_CAPTURE`."""
         found: list[Version] = []
         for cell in row.cells.get(self.columns.capture, ()):
             try:
@@ -129,14 +129,14 @@ class ContentCodec:
         return found
 
     def capture(self, row: Row, cell: Cell) -> Version:
-        """Return the capture that a cell of *row* holds, and its date."""
+        """Return the capture in a cell of *row*, and its date."""
         try:
             return Version(moment_of(cell.timestamp), self.read(_CAPTURES, row, self.columns.capture, cell))
         except OverflowError as exc:
             raise self.damaged(row.key, self.columns.capture, exc) from exc
 
     def body(self, row: Row, cell: Cell) -> bytes:
-        """Return the body that a cell of *row* holds."""
+        """Return the body in a cell of *row*."""
         try:
             self._check(row, cell, b'"body_crc32":"')
             return self.unpacked(cell.value)
@@ -144,11 +144,11 @@ class ContentCodec:
             raise self.damaged(row.key, self.columns.body, exc) from exc
 
     def unpacked(self, stored: bytes) -> bytes:
-        """Return a body, or links as JSON, from what is stored; raises `ValueError` for a frame that is damaged."""
+        """Return a stored body, or stored links, uncompressed; raises `ValueError` for a damaged frame."""
         return unpack(stored, self.max_cell)
 
     def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
-        """Return the links that a cell of *row* holds."""
+        """Return the links in a cell of *row*."""
         try:
             self._check(row, cell, b'"links_crc32":"')
             return _decode_links(self.unpacked(cell.value))
@@ -156,7 +156,7 @@ class ContentCodec:
             raise self.damaged(row.key, self.columns.urls, exc) from exc
 
     def link_cells(self, row: Row, cell: Cell, links: Sequence[Link]) -> list[NewCell]:
-        """Return the cells that put *links* in the place of those that a cell of *row* holds, under its date."""
+        """Return the cells that replace the links in a cell of *row* by *links*, with its date."""
         (packed,) = pack([json_of(links)], compress=self._compress)
         cells = [NewCell(self.columns.urls, cell.timestamp, packed)]
         for capture in () if self._compress else row.cells.get(self.columns.capture, ()):
@@ -167,29 +167,29 @@ class ContentCodec:
         return cells
 
     def _check(self, row: Row, cell: Cell, name: bytes) -> None:
-        """Raise `ValueError` where *cell* has no checksum, or the capture of its date has another one under *name*."""
+        """Raise `ValueError` if *cell* has no checksum, or not the one in the capture of its date under *name*."""
         if self._compress:
             if not cell.value.startswith(MAGIC):
-                raise ValueError(f"{len(cell.value):,} bytes that are no zstd frame")
+                raise ValueError(f"{len(cell.value):,} bytes that are not a zstd frame")
             return
         for capture in row.cells.get(self.columns.capture, ()):
             if capture.timestamp == cell.timestamp:
-                # Found without reading the rest: if that is damaged, this does not fit either, or is not there.
+                # Extracted without decoding the rest: if that is damaged, this does not match either, or is missing.
                 at = capture.value.rfind(name)
                 if at < 0:
                     self.capture(row, capture)
                 elif capture.value[at + len(name) : at + len(name) + 8] != b"%08x" % crc32(cell.value):
-                    raise ValueError("it is not what its checksum says")
+                    raise ValueError("it does not match its checksum")
 
     def read(self, kind: JSONValue[S], row: Row, column: bytes, cell: Cell) -> S:
-        """Return the struct of that *kind* that *cell*, in a *column* of *row*, holds."""
+        """Return the struct of that *kind* in *cell*, in a *column* of *row*."""
         try:
             return kind.read(cell.value, row.key, cell.timestamp)
         except UNREADABLE as exc:
             raise self.damaged(row.key, column, exc) from exc
 
     def damaged(self, row: bytes, column: bytes, reason: object) -> DamagedRow:
-        """Return the error that tells that *column* of *row* cannot be read, and why."""
+        """Return the error for a *column* of *row* that cannot be read, with the *reason*."""
         return DamagedRow(row, self._url_of(row), f"{column.decode(errors='replace')}: {str(reason)[:300]}")
 
     def _url_of(self, row: bytes) -> str | None:
@@ -199,11 +199,11 @@ class ContentCodec:
 
 
 def check_body(body: bytes, of: Page | Capture) -> None:
-    """Raise `ValueError` where *body* is not the one whose digest and size a page or a capture has."""
+    """Raise `ValueError` if *body* does not match the digest and size of a page or a capture."""
     if of.truncated and of.size is not None and len(body) < of.size:
-        return  # they are those of the whole body
+        return  # the digest and size are those of the whole body
     if of.size is not None and len(body) != of.size:
-        raise ValueError(f"a body of {len(body):,} bytes, where it had {of.size:,}")
+        raise ValueError(f"the body has {len(body):,} bytes, but had {of.size:,}")
     if of.digest is None:
         return
     digest = digest_like(of.digest, body)

@@ -1,4 +1,4 @@
-"""What is stored beside a web table: its layout, its limits, and up to when links are counted."""
+"""The layout of a web table, its limits, and the moment up to which links are counted, as stored with the table."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from webtable.store import Row, Store
 
 FRESH_SECONDS = 2.0
-"""How long ago what a table goes by may have been read."""
+"""How old the layout and the states of indexes may be that readers use."""
 
 
 class Layouts:
-    """The layout of one web table. May be used by many threads.
+    """The layout of one web table. Thread-safe.
 
-    It is read together with the states of the indexes, as by every batch that is written; so that costs no call.
+    It is read together with the states of the indexes, which every batch reads before it is written, so it needs no
+    extra call.
     """
 
     def __init__(self, store: Store, table: str, known: Layout) -> None:
@@ -43,14 +44,14 @@ class Layouts:
         self._recent: Fresh[Layout] = Fresh(FRESH_SECONDS)
         self._recent.learn(known, clock.monotonic())
         self.known: Layout = known
-        """The layout as it was when it was read last."""
+        """The layout as it was last read."""
 
     def recent(self) -> Layout:
         """Return the layout as it was at most `FRESH_SECONDS` ago."""
         return self._recent.recent(self.read)
 
     def read(self) -> Layout:
-        """Return the layout as it is now; raises `LayoutMismatch` where this version cannot read it."""
+        """Return the layout as it is now; raises `LayoutMismatch` if this version cannot read it."""
         began = clock.monotonic()
         try:
             (row,) = self._store.read(meta_table(self._table).name, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
@@ -60,44 +61,44 @@ class Layouts:
         return self.known
 
     def altered_at(self, option: str) -> int | None:
-        """Return when *option* was altered last, in epoch milliseconds; None where it is as the table was created."""
+        """Return when *option* was last altered, in epoch milliseconds, or None if it never was."""
         if self._altered is None:
             self.read()
         self.recent()
         return (self._altered or {}).get(option_column(option))
 
     def learn(self, row: Row | None, read_at: float) -> None:
-        """Take the layout from its *row*, which was read at that moment; raises `LayoutMismatch`.
+        """Take the layout from its *row*, which was read at the moment *read_at*; raises `LayoutMismatch`.
 
-        Where there is none the table is being dropped, and who uses it will hear of that from the table itself.
+        If there is no row, the table is being dropped, and calls to the table itself will raise the error.
         """
         cells = cells_of(row)
         if cells and cells != self._cells:
             name = f"{self._store.name}/{self._table}"
             found = Layout.from_cells(name, cells)
             if _created(found) != _created(self.known):
-                raise LayoutMismatch(f"{name} was dropped and created anew, with another layout: open it again")
+                raise LayoutMismatch(f"{name} was dropped and created again, with another layout: open it again")
             self.known, self._cells = found, cells
         self._altered = {column: versions[0].timestamp for column, versions in row.cells.items()} if row else {}
         self._recent.learn(self.known, read_at)
 
 
 def cells_of(row: Row | None) -> dict[bytes, bytes]:
-    """Return the newest values of the *row* of a layout by their columns."""
+    """Return the newest values of the *row* of a layout, by column."""
     return {column: versions[0].value for column, versions in row.cells.items()} if row else {}
 
 
 def _created(layout: Layout) -> Layout:
-    """Return *layout* as far as it cannot be altered."""
+    """Return *layout* without the options that can be altered."""
     return replace(layout, ttl=None, versions=1, family_options={})
 
 
 _CLOCKS: Final = timedelta(minutes=1)
-"""How far the clock that a TTL goes by may be ahead of this one."""
+"""How far the clock of the store, which applies the TTL, may be ahead of this one."""
 
 
 class Limits:
-    """The limits of one web table: how long content is kept, and in how many versions. May be used by many threads."""
+    """The limits of one web table: how long content is kept, and in how many versions. Thread-safe."""
 
     def __init__(self, store: Store, table: str, codec: PageCodec, layouts: Layouts) -> None:
         self._store = store
@@ -112,9 +113,9 @@ class Limits:
         return self._layouts.recent().versions
 
     def may_have_expired(self, at: datetime) -> bool:
-        """Whether a TTL may have removed content of the moment *at*: that of the table, or one before it was altered.
+        """Whether a TTL may have removed content of the moment *at*: the present one, or one before an alteration.
 
-        Nobody knows how long content was kept before.
+        It is not known how long content was kept before an alteration.
         """
         altered = self._layouts.altered_at("ttl")
         if altered is not None and milliseconds(at) < altered:
@@ -122,9 +123,9 @@ class Limits:
         return _is_over(at, self._layouts.known.ttl)
 
     def explain(self, column: bytes, at: datetime, stored: Stored) -> bool:
-        """Whether the cell of *column* of the moment *at* may be missing rightly from the page that is *stored*.
+        """Whether limits explain that a *stored* page has no cell of *column* from the moment *at*.
 
-        A capture and its body are cells of one family and date, so no limit takes one without the other.
+        A capture and its body are cells of the same family and date, so no limit removes only one of them.
         """
         if stored.deleted is not None and stored.deleted.hides(at):
             return True
@@ -135,21 +136,21 @@ class Limits:
         return own is None and (self._drops(names.content, at, newer) or self._dropped(at, newer))
 
     def _explain_links(self, at: datetime, newer: int, own: Capture | None, stored: Stored) -> bool:
-        """Whether the links of the moment *at* may be missing for another reason than that the content is."""
-        # Of a copy whose source has dropped the links of a page without a body nothing but the capture tells.
+        """Whether limits explain that the links of the moment *at* are missing, while the content is not."""
+        # If the source of a copy has dropped the links of a page without a body, only the capture shows it.
         had_some = own.has_links if own is not None else stored.page is not None and stored.page.has_body
         return not had_some or self._drops(self._names.outlinks, at, newer)
 
     def _drops(self, family: str, at: datetime, newer: int) -> bool:
-        """Whether *family* drops a cell of the moment *at* where there are so many *newer* ones.
+        """Whether *family* drops a cell of the moment *at* if there are this many *newer* ones.
 
-        It goes by the family itself, which somebody may have altered in HBase.
+        The options are read from the family itself, which may have been altered in HBase.
         """
         found = self._families.recent(self._described).get(family)
         return found is not None and (newer >= found.versions or _is_over(at, found.ttl))
 
     def _dropped(self, at: datetime, newer: int) -> bool:
-        """Whether a number of versions from before it was altered may have dropped a cell."""
+        """Whether a limit of versions before an alteration may have dropped a cell."""
         altered = self._layouts.altered_at("versions")
         return newer > 0 and altered is not None and milliseconds(at) < altered
 
@@ -158,7 +159,7 @@ class Limits:
 
 
 def _is_over(at: datetime, ttl: int | None) -> bool:
-    # A cell that is about to expire may have done so since it was read.
+    # A cell that was about to expire may have expired since it was read.
     return ttl is not None and clock.now() - at > timedelta(seconds=ttl * 0.99) - _CLOCKS
 
 
@@ -174,13 +175,13 @@ _MARKS = JSONValue(_Mark)
 
 
 class Refreshed:
-    """Up to when all links of one web table were counted. May be used by many threads.
+    """The moment up to which all links of one web table were counted, the mark. Thread-safe.
 
         {name}_meta   row links, column layout:counted   {"until": …}
 
-    A page of before then that has no count was linked to by nobody: a count is written only where there is one, or was,
-    so a table of pages that nobody links to costs a run nothing. Counts are made of URLs, whether they are pages yet or
-    not. So what the mark says of a URL without a count holds also where its page was stored later than its date.
+    A page from before the mark that has no count has no inlinks: a count is written only if there are inlinks, or were,
+    so that pages without inlinks cost a run nothing. URLs are counted whether they are pages yet or not, so this also
+    holds for a page that was stored after the mark, but fetched before it.
     """
 
     def __init__(self, store: Store, table: str) -> None:
@@ -189,7 +190,7 @@ class Refreshed:
         self._known: Fresh[datetime | None] = Fresh(FRESH_SECONDS)
 
     def until(self) -> datetime | None:
-        """Return up to when all links were counted, as of a moment ago; None where they never were."""
+        """Return up to when all links were counted, as of a moment ago, or None if they never were."""
         return self._known.recent(self._read)
 
     def _read(self) -> datetime | None:
@@ -197,7 +198,7 @@ class Refreshed:
         return None if row is None else _mark(row)
 
     def advance(self, until: int) -> None:
-        """Store that all links were counted up to *until*, in epoch milliseconds; a later mark that is there stays."""
+        """Store that all links were counted up to *until*, in epoch milliseconds; a later stored mark stays."""
         value = checked_json(_Mark(moment_of(until)), _COUNTED_ROW, until)
         (error,) = self._store.write(self._meta, [Put(_COUNTED_ROW, [NewCell(_COUNTED_COLUMN, until, value)])])
         self._known.forget()
@@ -205,7 +206,7 @@ class Refreshed:
             raise error
 
     def counted(self, page: Page, columns: Sequence[str]) -> Page:
-        """Return *page*; where *columns* name its counts, it has none and it is of before the mark, with one of 0."""
+        """Return *page*; with counts of 0 if *columns* name counts and it has none, but is from before the mark."""
         if "link_counts" not in columns or page.link_counts is not None:
             return page
         if (until := self.until()) is None or page.fetched_at >= until:
@@ -218,4 +219,4 @@ def _mark(row: Row) -> datetime | None:
     try:
         return _MARKS.read(cell.value, _COUNTED_ROW, cell.timestamp).until
     except UNREADABLE:
-        return None  # then nobody has counted, as far as anyone can tell, and the next run makes it again
+        return None  # as if links were never counted; the next run writes the mark again

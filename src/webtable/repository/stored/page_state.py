@@ -1,4 +1,4 @@
-"""What is stored of a page (its newest capture, its versions, its last delete), and what is to be written of it."""
+"""The stored state of a page (its newest capture, its versions, its last delete), and the writes that change it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webtable.errors import DamagedRow
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAMES):
-    """What a history needs to know of a version without its body: the value of the capture column."""
+    """A version without its body, for histories: the value of the capture column."""
 
     digest: str | None = None
     size: Size | None = None
@@ -36,17 +36,17 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     h1: str | None = None
     language: str | None = None
     body_crc32: str | None = None
-    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
+    """The CRC-32, in hex, of the body with the same date, if bodies are stored uncompressed."""
     links_crc32: str | None = None
     """The same of the links."""
     has_links: bool = True
-    """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
+    """Whether links stored with its date are its own: another capture of the same millisecond may have left some."""
 
 
 CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
 """The fields of a page that a capture keeps: its own first ones."""
-TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
-"""The fields that a response tells, or leaves as they were where it repeats what is stored."""
+RESPONSE_FIELDS = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+"""The fields that come from a response; if it repeats stored content without them, the stored ones are kept."""
 KEPT = (
     "first_seen",
     "changed_at",
@@ -59,24 +59,24 @@ KEPT = (
     "hints_at",
     "link_counts",
 )
-"""The fields that are made when a page is stored, of what is stored already."""
+"""The fields that are computed when a page is stored, from the stored state."""
 GIVEN = tuple(name for name in ATTRIBUTES if name not in KEPT)
-"""The fields by which a page is stored; digest and size count where the body was cut or is not given."""
+"""The fields that a crawler gives; digest and size are used if the body was truncated or is not given."""
 DAMAGED_CAPTURE = Capture(status=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
 
 
 class Version(NamedTuple):
-    """A version of a page's content: the capture that brought it, and when."""
+    """A version of a page's content: its date, and the capture that had it first."""
 
     at: datetime
     capture: Capture
 
 
 class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a delete has hidden of a page: all captures up to a moment, and those of some later moments.
+    """The captures of a page that a delete hides: all up to a moment, and those of some later moments.
 
-    It is the value of the column that a delete leaves behind.
+    It is the value of the column that marks deletes.
     """
 
     until: datetime
@@ -94,54 +94,54 @@ class Unreadable(NamedTuple):
     error: DamagedRow
 
     def hides(self, page: Page) -> bool:
-        """Whether the capture *page* would not take its place."""
+        """Whether the capture *page* is older, and so would not replace it."""
         return milliseconds(page.fetched_at) < self.timestamp
 
 
 class Stored(NamedTuple):
-    """What is stored of a page: its newest capture, the versions of its content, newest first, and its last delete."""
+    """The stored state of a page: its newest capture, the versions of its content (newest first), its last delete."""
 
     page: Page | None = None
     versions: Sequence[Version] = ()
     deleted: Deleted | None = None
     unreadable: Unreadable | None = None
-    """In place of the page, where its newest metadata cannot be read."""
+    """Set in place of the page if its newest metadata cannot be read."""
 
 
 NEWEST = 8
-"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
+"""How many versions of a page are read at first: enough unless a capture is late or its page is an error."""
 NOTHING = Stored()
-"""What is stored of a page that is not there."""
+"""The state of a page that is not stored."""
 
 
 class PageWrite(NamedTuple):
-    """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
+    """A page to be written: its metadata (except for a late capture), and its content if that is new."""
 
     page: Page
     with_content: bool = True
     with_metadata: bool = True
     content_of: Page | None = None
-    """The stored page whose body and links are to be written again, where `page` does not bring its own."""
-    with_hints: bool = True
-    """Whether metadata comes with its entries and inlinks; where these stay as they are it does not."""
+    """The stored page whose body and links are written again, if `page` does not have its own."""
+    with_derived: bool = True
+    """Whether entries and inlinks are written with the metadata; not if they do not change."""
 
     @property
     def changes_derived(self) -> bool:
-        """Whether the entries and inlinks of the page may be others when it is written."""
-        return self.with_metadata and self.with_hints
+        """Whether the entries and inlinks of the page may change."""
+        return self.with_metadata and self.with_derived
 
     def dated(self, before: Page | None, seen: datetime | None, ttl: int | None) -> PageWrite:
-        """Return the write with the dates that follow from the page *before*, which it replaces.
+        """Return the write with the dates that depend on the page *before*, which it replaces.
 
-        They are the date of its first capture (*seen*), that under which its links were last written to where they
-        lead, and that of its entries and inlinks, which is later than that of those of *before*.
+        These are the date of its first capture (*seen*), the date when its inlinks were last written, and the date of
+        its entries and inlinks, which must be later than the one of *before*.
         """
         page, stored = self.page, self.page.stored
         dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
         if dates == (page.first_seen, stored.inlinks_at, stored.hints_at):
             return self
         page = replace(page, first_seen=dates[0], _inlinks_at=dates[1], _hints_at=dates[2])
-        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_hints)
+        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_derived)
 
     def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
         since = None if before is None else before.stored.inlinks_at or before.stored.content_at
@@ -151,10 +151,11 @@ class PageWrite(NamedTuple):
 
 
 def hints_at(page: Page) -> datetime:
-    """Return the date under which the entries and inlinks of *page* are written.
+    """Return the date with which the entries and inlinks of *page* are written.
 
-    It is that of the capture. Where another capture was stored under that date before, it is a millisecond after the
-    date of the hints of that one: so those can be removed, and a delete up to their date hides none of these.
+    It is that of the capture. If another capture was stored with that date before, it is a millisecond later than the
+    date of the entries and inlinks of that capture, so that these can be removed by a delete that does not hide the new
+    ones.
     """
     return page.stored.hints_at or page.fetched_at
 
@@ -167,16 +168,16 @@ def _hints_after(before: Page | None, page: Page) -> datetime | None:
 
 
 def is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
-    """Whether half of the time to live *ttl* (seconds) that began with *since* is over *now*."""
+    """Whether half of the time to live *ttl* (seconds), beginning at *since*, is over *now*."""
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
 def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
-    """Return what makes the content of a capture another one than that of the capture before it."""
+    """Return the values by which the contents of two captures are compared: digest, status and redirect."""
     return one.digest, one.status, one.redirect_to
 
 
 def content_date(page: Page) -> datetime | None:
-    """Return the date under which the content is that *page* repeats, None where it does not say it."""
+    """Return the date of the content that *page* repeats, or None if it does not name one."""
     at = page.stored.content_at
     return at if at is not None and at < page.fetched_at else None

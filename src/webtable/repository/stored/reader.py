@@ -1,4 +1,4 @@
-"""Rows read as pages, each with the content that is its own."""
+"""The reader of rows as pages, each with its own content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PageReader:
-    """Reads pages from one table; those that have no counts of links get what the mark of *refreshed* tells of them."""
+    """Reads pages from one table; those without counts of links get counts of 0 according to the mark *refreshed*."""
 
     def __init__(
         self, store: Store, table: str, codec: PageCodec, limits: Limits, refreshed: Refreshed | None = None
@@ -39,9 +39,9 @@ class PageReader:
         self._refreshed = refreshed
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
-        """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them.
+        """Return the page of each of *rows*, or None; *columns* are those of `PageCodec.select`.
 
-        Raises `DamagedRow` for the first that cannot be read.
+        Raises `DamagedRow` for the first row that cannot be read.
         """
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
@@ -56,10 +56,10 @@ class PageReader:
         weights: Sequence[int] | None = None,
         verify: bool = False,
     ) -> Iterator[Page | DamagedRow | None]:
-        """Yield what `read` returns, with the error in the place of each page that cannot be read.
+        """Yield the same as `read`, with an error in place of each page that cannot be read.
 
-        Bodies and links are read for as many rows at once as take 8 MiB; *weights* are how many bytes each has, where
-        that is known. With *verify* bodies that are not those of their digests are errors too.
+        Bodies and links are read for as many rows at once as take 8 MiB; *weights* are their sizes in bytes, if known.
+        With *verify* bodies that do not match their digests are errors too.
         """
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
@@ -92,31 +92,31 @@ class PageReader:
                 yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
 
     def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
-        """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
+        """Return about how many bytes each of *rows* has in the page columns *columns*; 0 if it is not a page."""
         weight = self._codec.weight(self._codec.select(columns))
         found = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
         return [0 if row is None else weight(row) for row in found]
 
     def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
-        """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
+        """Return the state of the page of each of *rows*: its newest capture and its versions, without bodies."""
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
         return [NOTHING if row is None else self._codec.stored(row) for row in found]
 
     def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
-        """Return the newest version of the page of *row* that is not later than *moment*, none where there is none."""
+        """Return the newest version of the page of *row* up to *moment*, in a list that is empty if there is none."""
         times = TimeRange(0, milliseconds(moment) + 1)
         (found,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
         return [] if found is None else self._codec.versions(found)
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
-        """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
+        """Return the stored links of each of *pages*, given with their rows; an empty list if they cannot be read."""
         return [links for links, _ in self.links_and_older(pages)]
 
     def links_since(self, rows: Sequence[tuple[bytes, int]], versions: int) -> list[Sequence[Link]]:
-        """Return all links of the newest *versions* of each of *rows* that were stored since a timestamp.
+        """Return all links of the newest *versions* of each of *rows*, given with the timestamp since when.
 
-        There are none of those that cannot be read.
+        Links that cannot be read are skipped.
         """
         urls = self._codec.columns.urls
         wanted = Wanted(self._codec.with_checksums([urls]), versions=versions)
@@ -132,9 +132,9 @@ class PageReader:
         ]
 
     def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
-        """Return the stored links of each of *pages*, each with its row, and those of the content before it.
+        """Return the stored links of each of *pages*, given with their rows, and those of the content before it.
 
-        There are none where they cannot be read.
+        Links that cannot be read are empty lists.
         """
         urls = self._codec.columns.urls
         columns = self._codec.with_checksums([urls])
@@ -149,7 +149,7 @@ class PageReader:
         return both
 
     def links(self, row: Row, cell: Cell) -> Sequence[Link]:
-        """Return the links that a cell of *row* holds, none where it cannot be read."""
+        """Return the links in a cell of *row*, an empty list if it cannot be read."""
         try:
             return self._codec.links(row, cell)
         except DamagedRow:
@@ -166,9 +166,10 @@ class PageReader:
             return []
 
     def page(self, row: Row, columns: Collection[bytes] = ()) -> Page | None:
-        """Return the page of *row*, None where it is none; raises `DamagedRow`.
+        """Return the page of *row*, or None if it is not a page; raises `DamagedRow`.
 
-        *columns* are those of content that were read: what the page should have there, and is lost, is damage too.
+        *columns* are the columns of content that were read; if content is lost that the page should have there, that is
+        damage too.
         """
         page = self._codec.page(row)
         if page is None:
@@ -178,7 +179,7 @@ class PageReader:
         return self._complete(row.key, page, columns) if columns and self._codec.lacks(page, columns) else page
 
     def each(self, row: Row, columns: Collection[bytes] = (), *, verify: bool = False) -> Page | DamagedRow | None:
-        """Return what `page` does, or the error that it raises; with *verify* that of `check` too."""
+        """Return the result of `page`, or its error; with *verify* also that of `check`."""
         try:
             page = self.page(row, columns)
             if verify and page is not None:
@@ -188,9 +189,9 @@ class PageReader:
         return page
 
     def lost(self, row: bytes, page: Page, columns: Collection[bytes]) -> DamagedRow | None:
-        """Return the error where *page* lacks content that it should have in the stored *columns*.
+        """Return an error if *page* lacks content that it should have in the stored *columns*.
 
-        None where it has it, where limits or a delete explain that, and where the page has other content by now.
+        None if it has the content, if limits or a delete explain its absence, or if the page has other content now.
         """
         try:
             if self._codec.lacks(page, columns):
@@ -200,21 +201,23 @@ class PageReader:
         return None
 
     def _complete(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page | None:
-        """Return *page* with the content that it lacks of *columns*; raises `DamagedRow` where that is lost.
+        """Return *page* with the content that it lacks in *columns*; raises `DamagedRow` if that is lost.
 
-        The page may have been deleted since it was read (None), or have other content by now.
+        The page may have been deleted since it was read (None), or have other content now.
         """
         while (at := page.stored.content_at) is not None and not self._limits.may_have_expired(at):
             page = self._with_own(row, page, columns)
             if not self._codec.lacks(page, columns):
                 break
-            # Read last: what is the same now was so when its content was not found.
+            # Read last: if the page is unchanged now, it was the same when its content was not found.
             (stored,) = self.stored([row], self._limits.versions)
             if stored.unreadable is not None:
                 raise stored.unreadable.error
             if stored.page is None:
                 if stored.deleted is None or not stored.deleted.hides(page.fetched_at):
-                    raise self._codec.damaged(row, self._codec.columns.page, "it was found, and not by its row key")
+                    raise self._codec.damaged(
+                        row, self._codec.columns.page, "it was found by a scan, but not by its row key"
+                    )
                 return None
             if (stored.page.stored.content_at, stored.page.has_body) == (at, page.has_body):
                 self._check_there(row, page, columns, stored)
@@ -223,22 +226,22 @@ class PageReader:
         return page
 
     def _check_there(self, row: bytes, page: Page, columns: Collection[bytes], stored: Stored) -> None:
-        """Raise `DamagedRow` where content that *page* lacks of *columns* is not missing for a reason."""
+        """Raise `DamagedRow` if nothing explains that *page* lacks content in *columns*."""
         at = page.stored.content_at
         for column in self._codec.lacking(page, columns):
             if at is not None and not self._limits.explain(column, at, stored):
                 raise self._codec.damaged(row, column, f"it is lost: the page has one of {at:%Y-%m-%d %H:%M:%S} UTC")
 
     def _with_own(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page:
-        """Return *page* with what it has of *columns* under its `content_at`, and with nothing else."""
+        """Return *page* with the content of *columns* from its `content_at`, and no other."""
         with_body, with_links = self._codec.wanted(columns)
         own = self.content_of(row, page, with_body=with_body)
         return replace(page, body=own.body, outlinks=own.outlinks if with_links else None)
 
-    def what_is_left(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
-        """Return the page of *row*, None where there is none or its metadata cannot be read, and its links.
+    def page_and_links(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
+        """Return the page of *row* (None if there is none or its metadata cannot be read), and its links.
 
-        Where there is no page they are those of its newest content, and none where they cannot be read.
+        Without a page they are the links of its newest content; an empty list if they cannot be read.
         """
         page = self.each(row)
         if isinstance(page, DamagedRow):
@@ -252,9 +255,9 @@ class PageReader:
         return None, self.links(row, stored[0]) if stored else ()
 
     def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
-        """Return each of *pages*, each with its row, with the body and the links under its `content_at`.
+        """Return each of *pages*, given with their rows, with the body and the links from its `content_at`.
 
-        Their bodies are those of their digests; what cannot be read or is another one is a `DamagedRow`.
+        Bodies are compared with their digests; a page whose content cannot be read or differs is a `DamagedRow`.
         """
         columns = self._codec.with_checksums([*self._codec.body_and_links])
         filled: list[Page | DamagedRow] = []
@@ -271,11 +274,11 @@ class PageReader:
             self.check(row, filled)
         except DamagedRow as exc:
             return exc
-        # What is asked for may be that of an older version, of which nobody knows whether it has a body.
+        # This may be the content of an older version, which may have no body.
         return self.lost(row, filled, self._codec.body_and_links) or filled
 
     def check(self, row: bytes, page: Page) -> None:
-        """Raise `DamagedRow` where the body of *page*, as far as it is here, is not that of its digest and size."""
+        """Raise `DamagedRow` if the body of *page*, if it was read, does not match its digest and size."""
         try:
             if page.body is not None:
                 check_body(page.body, page)
@@ -283,7 +286,7 @@ class PageReader:
             raise self._codec.damaged(row, self._codec.columns.body, exc) from exc
 
     def content_of(self, row: bytes, page: Page, *, with_body: bool = True) -> Page:
-        """Return *page* with the body and the links that were stored under its `content_at`; raises `DamagedRow`."""
+        """Return *page* with the body and the links that were stored with its `content_at`; raises `DamagedRow`."""
         content_at = page.stored.content_at
         if content_at is None:
             return page

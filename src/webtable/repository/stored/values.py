@@ -1,4 +1,4 @@
-"""The values of cells, with their checksums: JSON objects, and zstd frames (RFC 8878) of bodies and links."""
+"""The values of cells, with checksums: JSON objects, and zstd frames (RFC 8878) of bodies and links."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _encoder = msgspec.json.Encoder()
 
 
 def json_of(value: object) -> bytes:
-    """Return *value* as JSON; half a surrogate pair, which UTF-8 cannot write, becomes a question mark."""
+    """Return *value* as JSON; half a surrogate pair, which UTF-8 cannot encode, becomes a question mark."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        # A wrongly decoded title, header or anchor may hold one.
+        # A wrongly decoded title, header or anchor may contain one.
         return _encoder.encode(_with_whole_characters(msgspec.to_builtins(value)))
 
 
 def checked_json(value: object, row: bytes, timestamp: int) -> bytes:
-    """Return *value* as a cell in *row* under *timestamp* holds it: as JSON, with its checksum."""
+    """Return the value of a cell in *row* with *timestamp*: *value* as JSON, with a checksum."""
     return with_checksum(json_of(value), place(row, timestamp))
 
 
 class JSONValue(Generic[S]):
-    """Values that are a struct as JSON, as `checked_json` makes them."""
+    """Reads values that `checked_json` has made of structs of one class."""
 
     def __init__(self, kind: type[S]) -> None:
         self.decode: Final = msgspec.json.Decoder(kind).decode
-        """Reads a value whose checksum is right."""
+        """Decodes a value whose checksum was verified."""
 
     def read(self, value: bytes, row: bytes, timestamp: int) -> S:
-        """Return the struct that a cell in *row* under *timestamp* holds; raises one of `UNREADABLE`."""
+        """Return the struct in a cell in *row* with *timestamp*; raises one of `UNREADABLE`."""
         if not is_intact(value, place(row, timestamp)):
-            raise ValueError("it is not what its checksum says" if has_checksum(value) else "it has no checksum")
+            raise ValueError("it does not match its checksum" if has_checksum(value) else "it has no checksum")
         return self.decode(value)
 
 
@@ -58,32 +58,32 @@ def _with_whole_characters(value: object) -> object:
             return value
 
 
-# Level 1 packs real pages 4.3 times, in four fifths of the time in which level 3 packs them 4.5 times.
+# Level 1 compresses real pages 4.3 times, in four fifths of the time of level 3, which compresses them 4.5 times.
 LEVEL = 1
 MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_RATIO = 2**15
-"""How many times longer than a frame its content can be: a block of 128 KiB takes four bytes at least (RFC 8878)."""
+"""How many times longer than a frame its content can be: a block of 128 KiB takes at least four bytes (RFC 8878)."""
 _EMPTY = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(b"")
 _HAS_CHECKSUM = 4
 """A bit of the byte after the magic number."""
 MOST_UNPACKED = 2**28
-"""How many bytes any frame may hold: else one of 10 MB could take 300 GB of memory."""
+"""How many bytes any frame may contain: without a limit one of 10 MB could take 300 GB of memory."""
 MOST_TIMES = 2**8
-"""How many times its own size a frame may hold that holds more."""
+"""How many times its own size a frame may contain if that is more."""
 _SMALL_WINDOW = zstandard.ZstdCompressionParameters.from_level(LEVEL, window_log=10, write_checksum=True)
-"""With these no frame holds more: a block has the bytes of the window, 1 KiB, and takes four at least (RFC 8878)."""
+"""With these no frame contains more: a block has at most the window, 1 KiB, and at least four bytes (RFC 8878)."""
 _local = threading.local()
 
 
 def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -> list[bytes]:
-    """Return *bodies* as they are stored: as zstd frames with checksums, or as they are where that is not wanted.
+    """Return *bodies* as they are stored: as zstd frames with checksums, or unchanged without *compress*.
 
-    They are compressed in one call, by so many *threads* (-1: as many as there are processors) and outside the GIL:
-    handed over one by one, every body would have to wait for the GIL twice.
+    They are compressed in one call, by *threads* threads (-1: as many as there are processors) and outside the GIL: if
+    they were compressed one by one, every body would have to wait for the GIL twice.
     """
-    # A body that looks like a frame becomes one all the same, or reading it back would unpack it.
+    # A body that looks like a frame is compressed anyway, else reading it would decompress it.
     chosen = [at for at, body in enumerate(bodies) if (compress and body) or body.startswith(MAGIC)]
-    # Many empty bodies in one call are an error of the library's.
+    # Many empty bodies in one call are an error in the library.
     packed = [_EMPTY if compress and not body else body for body in bodies]
     if chosen:
         compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
@@ -96,7 +96,7 @@ def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -
 
 
 def most_unpacked(length: int, largest: int | None = None) -> int:
-    """Return how many bytes a frame of that *length* may hold, in a store that takes cells of *largest* bytes.
+    """Return how many bytes a frame of that *length* may contain, in a store for cells of up to *largest* bytes.
 
     >>> most_unpacked(30_000), most_unpacked(4_000_000, 10**9), most_unpacked(4_000_000, 10 * 2**20)
     (268435456, 1000000000, 268435456)
@@ -106,16 +106,16 @@ def most_unpacked(length: int, largest: int | None = None) -> int:
 
 
 def unpacked_size(stored: bytes) -> int:
-    """Return how many bytes `unpack` returns for what `pack` has made."""
+    """Return how many bytes `unpack` returns for a result of `pack`."""
     return zstandard.frame_content_size(stored) if stored.startswith(MAGIC) else len(stored)
 
 
 def unpack(stored: bytes, largest: int | None = None) -> bytes:
-    """Return the body that `pack` was given; raises `ValueError` for a frame that is damaged or too long.
+    """Return the body from a result of `pack`; raises `ValueError` for a frame that is damaged or too long.
 
-    A frame may hold as much as `most_unpacked` says of it and of *largest*.
+    `most_unpacked`, with *largest*, limits the size.
     """
-    # One by one: many in one call take a tenth more time, as each has to be copied out of the buffer of all.
+    # One by one: many in one call take a tenth more time, since each must be copied out of a shared buffer.
     if not stored.startswith(MAGIC):
         return stored
     try:
@@ -135,16 +135,16 @@ def unpack(stored: bytes, largest: int | None = None) -> bytes:
 
 
 def _emptied(stored: bytes) -> bytes:
-    # Asked for no bytes, `decompress` looks at none.
+    # For zero bytes `decompress` does not check the frame.
     reader = _decompressor().decompressobj()
     body = reader.decompress(stored)
     if body or not reader.eof or reader.unused_data:
-        raise ValueError(f"a zstd frame of {len(stored):,} bytes that is not empty, as it claims")
+        raise ValueError(f"a zstd frame of {len(stored):,} bytes that claims to be empty, and is not")
     return body
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    # It must not be used by two threads at once, and costs too much to make for every body.
+    # Two threads must not use it at once, and making one for every body is too expensive.
     try:
         decompressor: zstandard.ZstdDecompressor = _local.decompressor
     except AttributeError:

@@ -20,7 +20,7 @@ from webtable._clock import EPOCH, milliseconds
 from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
 from webtable.repository.derived.cells import PageChange
-from webtable.repository.stored.captures import mended
+from webtable.repository.stored.decisions import mended
 from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 

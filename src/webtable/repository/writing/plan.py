@@ -15,7 +15,7 @@ from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
-from webtable.repository.stored.captures import decide
+from webtable.repository.stored.decisions import decide
 from webtable.repository.stored.page_state import NEWEST, Capture, PageWrite, Stored, Version, brought, content_date
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of

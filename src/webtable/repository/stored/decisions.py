@@ -1,4 +1,4 @@
-"""What a capture becomes beside what is stored already: new content, the same again, or a late one."""
+"""Decisions about captures, given the stored state of their page: new content, repeated content, or a late capture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webtable._page.headers import Headers
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
-    TOLD,
+    RESPONSE_FIELDS,
     Capture,
     PageWrite,
     Stored,
@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
-    """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
+    """Return the writes for the `checked` *page*, given the *stored* state.
 
-    Of a 304 that repeats a URL which is not stored there is nothing but its metadata, and so it is of a repeat that
-    says under which date its content is (`content_at`) until that content is stored.
-    Nothing where the very same capture is there already, but for what mends the page (see `mended`). A page that
-    repeats what is stored (the same digest, status and redirect, or `same_as` its own URL) keeps its content, which is
-    written again once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
-    are written again to the pages that they lead to (`inlinks_at` is None) in half of their time: they live twice as
-    long.
+    For a 304 of a URL that is not stored, only metadata are written, and so they are for a repeat that names the date
+    of its content (`content_at`) until that content is stored. If the same capture is stored already, nothing is
+    written, except to mend the page (see `mended`). A page that repeats stored content (the same digest, status and
+    redirect, or `same_as` its own URL) keeps that content, which is written again once half of its *ttl* (seconds) is
+    over, so that it cannot expire while the page exists. Its inlinks are written again (`inlinks_at` is None) after
+    half of their time to live, which is twice as long.
     """
     before = stored.page
     if before is None:
@@ -48,28 +47,28 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
 
 
 def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
-    """Return what mends a page whose newest capture disagrees with its versions; None where it does not.
+    """Return the write that mends a page whose newest capture disagrees with its versions, or None if they agree.
 
-    Two writers leave it so that have stored captures of it without knowing of each other: the newest capture has
-    content that is older than another version, or is a 304 without the content that it did not modify; or the page was
-    first seen after a version of it, or after one of the *dates* of its captures.
+    They disagree if two writers have stored captures without knowing of each other: the newest capture has content that
+    is older than another version, or is a 304 without the content that was not modified; or the page was first seen
+    after one of its versions, or after one of the *dates* of its captures.
     """
     page, versions = stored.page, stored.versions
     if page is None:
         return None
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
     if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
-        # The other writer has removed the inlinks under older dates than its own: all of them are written again.
+        # The other writer has removed inlinks with older dates than its own, so all of them are written again.
         return write.dated(replace(page, _content_at=write.page.stored.content_at, _inlinks_at=None), seen, None)
     if seen == page.first_seen:
         return None
-    return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
+    return PageWrite(replace(page, first_seen=seen), with_content=False, with_derived=False)
 
 
 def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
-    """Whether *page* is a 304 of content that another writer has stored meanwhile.
+    """Whether *page* is a 304 whose content another writer has stored meanwhile.
 
-    One that is a version of its own is so where it came after an error, and otherwise because it was put as one.
+    A 304 that is itself a version counts only if it came after an error; otherwise it was put as a version.
     """
     before = next((version for version in versions if version.at < page.fetched_at), None)
     came_after_error = before is not None and before.capture.status >= 400
@@ -95,7 +94,7 @@ def _founded(page: Page, versions: Sequence[Version]) -> PageWrite | None:
 
 
 def _first_seen(dates: Iterable[datetime], before: Page) -> datetime | None:
-    """Return the date of the first capture that was ever stored, with those of *dates*."""
+    """Return the date of the first capture ever stored, those of *dates* included."""
     return before.first_seen and min([before.first_seen, *dates])
 
 
@@ -123,7 +122,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     if page.fetched_at < before.fetched_at:
         return _late(page, before, versions)
     is_version, notes = page.stored.content_at == page.fetched_at, before.stored
-    # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
+    # Its content may have expired, or been deleted meanwhile; then it cannot be kept.
     is_lost = before.has_body and all(version.at != notes.content_at for version in versions)
     if is_lost:
         before = replace(before, has_body=False)
@@ -169,7 +168,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
 def _same(page: Page, before: Page) -> bool:
     has_content = page.digest is not None or (page.body is None and not before.has_body)
     one, other = ((p.digest, p.status, p.redirect_to) for p in (page, before))
-    # Without a body the links are the content; a capture that brings none says nothing of them.
+    # Without a body the links are the content; a capture without links does not change them.
     same_links = (
         page.digest is not None or page.outlinks is None or page.stored.links_digest == before.stored.links_digest
     )
@@ -184,7 +183,7 @@ def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
 
 
 def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
-    """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
+    """Return the writes for a capture older than the newest; never its metadata, which would not be read."""
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
@@ -197,14 +196,14 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
         return []
     if content_at is None and page.status >= 400:
         return [late, PageWrite(_changed(before, before.change_count + 1))]
-    # After an error only a page that is none comes back.
+    # After an error only a page that is not an error is restored.
     if _is_unfounded(before) and (page.status < 300 or content_at is None):
-        # With a body and links of its own, so that its inlinks are written under its date as those of any content.
+        # With its own body and links, so that its inlinks are written with its date, like those of any content.
         founded = replace(_with_content_of(before, page), body=page.body)
         return [late, PageWrite(replace(_changed(founded, before.change_count), changed_at=page.fetched_at))]
     if content_at is None or page.fetched_at < content_at:
         return [late]
-    # The page had other content in between, so what it has now is a version of its own, with its own date.
+    # The page had other content in between, so its present content becomes a separate version, with its own date.
     return [late, PageWrite(_moved(before), content_of=before)]
 
 
@@ -214,9 +213,9 @@ def _moved(page: Page) -> Page:
 
 
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
-    """Return a 304 that comes after an error page: the content before the error is there again."""
+    """Return the write for a 304 after an error page: it restores the content before the error."""
     count = before.change_count + 1
-    # A late capture that crossed a delete may have left a version above the page's own.
+    # A late capture stored concurrently with a delete may have left a version after the page's own.
     known = (version for version in versions if version.at <= page.fetched_at)
     good = next((version for version in known if version.capture.status < 300), None)
     if good is None:
@@ -225,17 +224,17 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
 
 
 def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datetime) -> PageWrite:
-    """Return a repeat of the content of that *date*, which is not what the page had *before*."""
+    """Return the write for a repeat of the content of that *date*, which is not the content *before*."""
     known = next((version for version in versions if version.at == date), None)
     return _awaiting(page, before.change_count + 1) if known is None else _again(page, before, known)
 
 
 def _again(page: Page, before: Page, version: Version) -> PageWrite:
-    """Return *page*, which repeats an older *version*, as a version with the content of that one."""
+    """Return the write of *page*, which repeats an older *version*, as a new version with that content."""
     capture = version.capture
     again = replace(
         page,
-        **_told(page, capture),
+        **_response_fields(page, capture),
         status=capture.status if page.status == 304 else page.status,
         digest=capture.digest,
         size=capture.size,
@@ -254,7 +253,7 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
 
 
 def _with_content_of(before: Page, page: Page) -> Page:
-    """Return the repeat *before* with what the late *page* tells, which is the capture that brought its content."""
+    """Return the repeat *before* with the fields of the late *page*, the capture that had its content."""
     return replace(
         _repeated(before, page),
         truncated=page.truncated,
@@ -266,11 +265,11 @@ def _with_content_of(before: Page, page: Page) -> Page:
 
 
 def _repeated(page: Page, before: Page) -> Page:
-    """Return a capture without a body as the capture of the stored content that it stands for."""
+    """Return a capture without a body with the fields of the stored content that it repeats."""
     return replace(
         page,
         same_as=None,
-        **_told(page, before),
+        **_response_fields(page, before),
         status=before.status if page.status == 304 else page.status,
         digest=before.digest,
         size=before.size,
@@ -278,15 +277,15 @@ def _repeated(page: Page, before: Page) -> Page:
     )
 
 
-def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
-    """Return what the response of *page* told, or what that *before* it did where it is silent.
+def _response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
+    """Return the fields of the response of *page*; fields that it does not have are taken from *before*.
 
-    A repeat that names the date of its content has all that it was.
+    A repeat that names the date of its content is complete already.
     """
     if content_date(page) is not None:
         return {}
-    told = {name: getattr(page, name) or getattr(before, name) for name in TOLD}
-    return {**told, "headers": Headers(before.headers) | page.headers}
+    fields = {name: getattr(page, name) or getattr(before, name) for name in RESPONSE_FIELDS}
+    return {**fields, "headers": Headers(before.headers) | page.headers}
 
 
 def _changed(page: Page, count: int) -> Page:
