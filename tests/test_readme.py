@@ -42,3 +42,9 @@ def test_every_page_of_the_docs_is_in_its_table():
     pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - {"docs/index.md"}
 
     assert pages - set(LINKS) == set()
+
+
+def test_the_changelog_begins_with_the_version_of_the_package():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert headings[0] == PROJECT["project"]["version"]
