@@ -148,6 +148,7 @@ class Crew:
         self._most = most
         self._boss = boss
         self._context = multiprocessing.get_context("spawn")
+        # A pipe for each: the queue that all share has a lock, which a killed worker may hold forever.
         self._workers: dict[Connection, _Worker] = {}
         self._again: deque[Given] = deque()
         self._deaths: Counter[int] = Counter()
