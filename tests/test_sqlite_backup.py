@@ -104,7 +104,7 @@ def test_a_backup_overwrites_nothing(store, tmp_path, name):
 def test_a_link_that_leads_nowhere_is_not_followed_or_replaced(store, tmp_path):
     (tmp_path / "b.db").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(InvalidArgument, match="there already"):
+    with pytest.raises(InvalidArgument, match="exists already"):
         store.backup(tmp_path / "b.db")
 
     assert (tmp_path / "b.db").is_symlink()
@@ -132,7 +132,7 @@ def test_a_backup_that_is_ended_leaves_nothing(store, tmp_path, monkeypatch, err
 
 
 def test_what_was_put_there_meanwhile_stays(store, tmp_path):
-    with pytest.raises(InvalidArgument, match="there already"):
+    with pytest.raises(InvalidArgument, match="exists already"):
         store.backup(tmp_path / "b.db", lambda _: (tmp_path / "b.db").write_text("mine"))
 
     assert (tmp_path / "b.db").read_text() == "mine"

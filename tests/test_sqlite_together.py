@@ -249,7 +249,7 @@ def test_a_store_that_is_closed_in_a_block_stores_nothing_of_it(store, path):
 def test_to_compact_is_no_part_of_a_block(store):
     with store.together():
         store.write("t", [put(b"a")])
-        with pytest.raises(StoreRefused, match="together"):
+        with pytest.raises(StoreRefused, match="part of a transaction"):
             store.compact([])
 
     assert keys(store) == [b"a"]
