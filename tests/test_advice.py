@@ -122,7 +122,7 @@ def test_designs_that_take_other_values_are_compared_on_the_same_rows():
     advice = advise(rows, {"both": USER_APP_KEY, "user": by_user}, questions=["app_id"])
 
     lacking = {cost.question: cost.reason for cost in advice["user"].questions}["app_id"]
-    assert "'app_id' is no field of the key" in lacking
+    assert "'app_id' is not a field of the key" in lacking
 
 
 def test_a_key_without_a_salt_is_split_by_its_own_keys_and_the_advice_says_so_and_counts_it():
@@ -195,7 +195,7 @@ def test_many_windows_share_the_columns_of_a_heat_map():
 
 
 def test_a_window_of_too_few_sampled_keys_is_refused():
-    with pytest.raises(InvalidArgument, match="window=160 must be at least 800: one of 8 keys is looked at"):
+    with pytest.raises(InvalidArgument, match="window=160 must be at least 800: one of 8 keys is measured"):
         advise(({"id": number} for number in range(10_000)), {"packed": LONG_KEY}, window=160, most=2_000)
 
 

@@ -72,7 +72,7 @@ def test_every_tag_is_closed_and_every_design_question_and_reason_is_there(advic
         assert all(cost.question in tags.text and cost.reason in tags.text for cost in design.questions)
     assert tags.text.count("calls, HappyBase alone") == len(advice.designs) + 1  # and what it says
     assert "3,000" in tags.text
-    assert "'nonsense' is no URL" in tags.text
+    assert "'nonsense' is not a URL" in tags.text
 
 
 @pytest.mark.parametrize("made", [page, fragment])

@@ -154,11 +154,11 @@ def test_what_a_design_cannot_answer_has_a_line_each_with_the_reason_and_what_he
         "latest of channel",
     ]
     assert lines[0] == (
-        "cannot answer channel: 'channel' stands behind 'sent', for which nothing is given; give a value of 'sent' "
-        "too, or put 'channel' in front of it, or add an index by channel; without that it reads all rows"
+        "cannot answer channel: 'channel' comes after 'sent', for which nothing is given; give a value of 'sent' "
+        "too, or put 'channel' before it, or add an index by channel; without that it reads all rows"
     )
     assert lines[1].startswith(
-        "cannot answer sender: 'sender' is no field of the key; it has sent, channel, id; put it "
+        "cannot answer sender: 'sender' is not a field of the key; it has sent, channel, id; put it "
     )
     assert "or add an index by channel, sent; without that it reads " in lines[2]
     assert lines[2].endswith(" rows for each one wanted (sent between)")
@@ -311,7 +311,7 @@ def test_other_values_of_a_url_can_be_asked_for():
 
     assert [one.ranges for one in asked["host"].questions[:3]] == [256, 1, None]
     assert asked["none"].questions[0].ranges == 1
-    assert "'scheme' is no field of the key; it has host, rest" in asked["host"].questions[2].reason
+    assert "'scheme' is not a field of the key; it has host, rest" in asked["host"].questions[2].reason
 
 
 def test_a_range_of_a_value_that_a_web_key_does_not_have_is_no_range():
@@ -407,7 +407,7 @@ def test_a_question_is_read_from_text_and_written_the_same(text, question):
         ([Question()], "a question must have"),
         (["latest of channel, sent between"], "the latest row is one of given values"),
         (["channel, channel"], "names 'channel' twice"),
-        (["channel; sender"], "one question each"),
+        (["channel; sender"], "must be one question"),
         ([7], "questions=7 must be a question as text"),
         ("channel", "must be a list"),
     ],
@@ -418,7 +418,7 @@ def test_a_question_that_cannot_be_asked_is_refused_with_what_is_wrong(asked, re
 
 
 def test_a_question_of_urls_is_no_value_among_others():
-    with pytest.raises(InvalidArgument, match="'subtree' is a question of its own; separate questions by ';'"):
+    with pytest.raises(InvalidArgument, match="'subtree' is a separate question; separate questions by ';'"):
         advise(["https://example.com/"], ["host"], questions=["host, subtree"])
 
 
@@ -466,9 +466,9 @@ def test_json_has_the_reason_what_helps_and_what_is_read_instead(chat):
 
     (found,) = [one for one in by_time["questions"] if one["question"] == "channel, sent between"]
     assert found["ranges"] is None
-    assert found["reason"] == "'channel' stands behind 'sent', for which there is a range and not one value"
+    assert found["reason"] == "'channel' comes after 'sent', for which there is a range and not a single value"
     assert found["remedy"] == (
-        "ask for one value of 'sent', or put 'channel' in front of it, or add an index by channel, sent"
+        "ask for one value of 'sent', or put 'channel' before it, or add an index by channel, sent"
     )
     assert found["instead"] == "sent between"
 

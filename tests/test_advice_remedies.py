@@ -26,7 +26,7 @@ from webtable.rowkey.examples import LATEST_KEY, LONG_KEY, MESSAGE_KEY, METRIC_K
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 NUL = b"\0"
-BY_SALT = "put a salt or a hash in front of it"
+BY_SALT = "put a salt or a hash before it"
 
 
 def readings(sensors: int, count: int = 6_000) -> list[dict[str, object]]:
@@ -39,7 +39,7 @@ def readings(sensors: int, count: int = 6_000) -> list[dict[str, object]]:
     [
         (
             CompositeKey(Timestamp("time"), Text("key")),
-            f"goes to the last region: {BY_SALT}, or lead with key; to turn",
+            f"goes to the last region: {BY_SALT}, or lead with key; reversing",
         ),
         (
             CompositeKey(ReverseTimestamp("time"), Text("key")),
@@ -47,11 +47,14 @@ def readings(sensors: int, count: int = 6_000) -> list[dict[str, object]]:
         ),
         (CompositeKey(Descending(Timestamp("time")), Text("key")), f"goes to the first region: {BY_SALT}"),
         (CompositeKey(Date("time"), Text("key")), f"goes to the last region: {BY_SALT}, or lead with key"),
-        (CompositeKey(Timestamp("time")), f"goes to the last region: {BY_SALT}; to turn the time round"),
-        (LONG_KEY, "a hash or a salt of id in front parts them: one id stays one range, several become one for each"),
-        (LONG_KEY, "Reversed(UInt('id', …)) parts them too, and leaves no ranges of id"),
-        (USER_APP_KEY, "a hash or a salt of user_id in front parts them"),
-        (LATEST_KEY, "a hash or a salt of key in front parts them"),
+        (CompositeKey(Timestamp("time")), f"goes to the last region: {BY_SALT}; reversing the time"),
+        (
+            LONG_KEY,
+            "a hash or a salt of id at the beginning distributes them: one id stays one range, several become",
+        ),
+        (LONG_KEY, "Reversed(UInt('id', …)) distributes them too, but leaves no ranges of id"),
+        (USER_APP_KEY, "a hash or a salt of user_id at the beginning distributes them"),
+        (LATEST_KEY, "a hash or a salt of key at the beginning distributes them"),
         (
             CompositeKey(HashSalt("day", 16), Text("day", terminator=NUL), Text("id")),
             "a salt of day and id in its place",
@@ -67,11 +70,15 @@ def test_keys_that_come_in_their_order_have_the_remedy_of_what_they_begin_with(k
 @pytest.mark.parametrize(
     ("key", "owners", "said"),
     [
-        (LATEST_KEY, ("key",), "a hash of key alone would keep them together: a salt of key and time in front spreads"),
-        (LATEST_KEY, ("key",), "the order of time behind it has no part in this, newest first or last"),
-        (CompositeKey(Text("key", terminator=NUL), Timestamp("time")), ("key",), "the order of time behind it has no"),
-        (METRIC_KEY, ("metric",), "a salt of metric and tags in front spreads them, and reads one metric by a range"),
-        (CompositeKey(Reversed(UInt("id")), Text("app")), ("id",), "a salt of id and app in front"),
+        (LATEST_KEY, ("key",), "a hash of key alone would keep them together: a salt of key and time at the beginning"),
+        (LATEST_KEY, ("key",), "the order of time after it does not matter, newest first or last"),
+        (CompositeKey(Text("key", terminator=NUL), Timestamp("time")), ("key",), "the order of time after it does not"),
+        (
+            METRIC_KEY,
+            ("metric",),
+            "a salt of metric and tags at the beginning distributes them, and reads one metric by a range",
+        ),
+        (CompositeKey(Reversed(UInt("id")), Text("app")), ("id",), "a salt of id and app at the beginning"),
         (
             CompositeKey(HashSalt("key", 16), *LATEST_KEY.declared),
             ("key",),
@@ -84,8 +91,8 @@ def test_keys_that_come_in_their_order_have_the_remedy_of_what_they_begin_with(k
         ),
         (MESSAGE_KEY, ("message_id",), "a salt of message_id and sent in its place"),
         (CompositeKey(RandomSalt(4), Text("id")), ("id",), "more than its 4 buckets"),
-        (LONG_KEY, ("id",), "the same rows again and again"),
-        (HashedKey(USER_APP_KEY), ("user_id", "app_id"), "the same rows again and again"),
+        (LONG_KEY, ("id",), "repeated writes of the same rows"),
+        (HashedKey(USER_APP_KEY), ("user_id", "app_id"), "repeated writes of the same rows"),
         (CompositeKey(ReverseTimestamp("time"), Text("key")), ("key",), "goes to the first region"),
     ],
 )
@@ -111,7 +118,7 @@ def test_a_reverse_timestamp_in_front_is_hot_in_the_reverse_order_and_is_not_to_
     assert advice.writes.hottest_at_once > 0.9
     assert advice.writes.descending > 0.9
     (told,) = [reason for reason in advice.why if reason.startswith("the keys come in the reverse of the order")]
-    assert "put a salt or a hash in front of it, or lead with key" in told
+    assert "put a salt or a hash before it, or lead with key" in told
     assert "would only make it the last region" in told
 
 

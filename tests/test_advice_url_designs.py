@@ -119,11 +119,11 @@ def test_made_up_hosts_have_times_too():
 @pytest.mark.parametrize(
     ("key", "reason"),
     [
-        (LONG_KEY, "'mine' is made of id, and a URL gives no id; it gives url, host, domain, rest, scheme, port, path"),
-        (CompositeKey(HashSalt("user", 4), Text("url")), "a URL gives no user"),
-        (CompositeKey(HashSalt("seen", 4), Text("url")), "a URL gives no seen"),
-        (7, "'mine' must be a declared key, and is of the type int"),
-        (None, "'mine' must be a declared key, and is of the type NoneType"),
+        (LONG_KEY, "'mine' is made of id, and a URL has no id; it has url, host, domain, rest, scheme, port, path"),
+        (CompositeKey(HashSalt("user", 4), Text("url")), "a URL has no user"),
+        (CompositeKey(HashSalt("seen", 4), Text("url")), "a URL has no seen"),
+        (7, "'mine' must be a declared key, but is of the type int"),
+        (None, "'mine' must be a declared key, but is of the type NoneType"),
     ],
 )
 def test_a_key_of_other_values_is_refused_with_those_that_there_are(key, reason):

@@ -439,7 +439,7 @@ def test_a_field_may_have_any_name_that_an_argument_can_have(name):
     assert key.decode(key.encode(**values)) == values
     assert key.candidates(**values) == [key.encode(**values)]
     assert inside(key.ranges(**{name: 7}), key.encode(**values))
-    with pytest.raises(FieldError, match=f"{name}=-1 must be a whole number"):
+    with pytest.raises(FieldError, match=f"{name}=-1 must be an integer"):
         key.encode(**{name: -1, "tail": "x"})
     with pytest.raises(FieldError, match="makes a row key of"):
         key.encode(**{name: 7, "tail": "x" * MAX_KEY})
@@ -491,39 +491,39 @@ def test_a_value_that_is_missing_is_named(name):
         (
             CompositeKey(UInt("a"), UInt("b")),
             {"b": 1},
-            "'b' stands behind 'a', for which nothing is given",
-            "give a value of 'a' too, or put 'b' in front of it",
+            "'b' comes after 'a', for which nothing is given",
+            "give a value of 'a' too, or put 'b' before it",
         ),
         (
             CompositeKey(UInt("a"), UInt("b")),
             {"a": between(1, 2), "b": 1},
-            "'b' stands behind 'a', for which there is a range and not one value",
+            "'b' comes after 'a', for which there is a range and not a single value",
             "ask for one value of 'a'",
         ),
         (
             CompositeKey(Text("a"), UInt("b"), separator=":"),
             {"a": between("a", "b")},
-            "the b':' behind it sorts among the bytes of its values",
+            "the b':' after it sorts among the bytes of its values",
             r"terminator=b'\0' would keep the order",
         ),
         (CompositeKey(Reversed(UInt("a"))), {"a": between(1, 2)}, "its bytes are reversed", "ask for one value"),
         (
             CompositeKey(ReversedDomain("a")),
             {"a": between("a", "b")},
-            "host names sort by their labels from behind",
+            "host names sort by their labels from last to first",
             "with below()",
         ),
         (
             CompositeKey(ReversedDomain("a")),
             {"a": starting_with("a")},
-            "host names sort by their labels from behind",
+            "host names sort by their labels from last to first",
             "with below()",
         ),
         (
             CompositeKey(Date("a", "%d%m%Y")),
             {"a": between(date(2023, 1, 1), None)},
             "'%d%m%Y' does not sort as time does",
-            "from the most significant part on",
+            "from the most significant part",
         ),
         (
             CompositeKey(Date("a", "%Y%m"), Time("a")),
@@ -531,19 +531,19 @@ def test_a_value_that_is_missing_is_named(name):
             "do not sort as time does",
             "without a gap",
         ),
-        (CompositeKey(UInt("a")), {"a": starting_with("1")}, "UInt('a') does not know", "between()"),
-        (CompositeKey(Text("a")), {"a": below("a.com")}, "Text('a') does not know", "between()"),
+        (CompositeKey(UInt("a")), {"a": starting_with("1")}, "is not supported by UInt('a')", "between()"),
+        (CompositeKey(Text("a")), {"a": below("a.com")}, "is not supported by Text('a')", "between()"),
         (
             CompositeKey(Hash("a"), UInt("b")),
             {"b": 1},
-            "'b' stands behind Hash(of='a'), and a scan cannot visit all",
+            "'b' comes after Hash(of='a'), and a scan cannot read all",
             "give a value of a too, or keep only its first digits (first=2)",
         ),
         (
             CompositeKey(Hash("a"), UInt("b")),
             {"a": between(1, 2)},
             "only a hash of it is in the key",
-            "make it a field of its own",
+            "add it to the key as a field",
         ),
         (
             CompositeKey(HashSalt("b", 256), RandomSalt(256), RandomSalt(2), UInt("b")),
@@ -551,8 +551,13 @@ def test_a_value_that_is_missing_is_named(name):
             "it would take 131,072 ranges",
             "keep fewer buckets or digits",
         ),
-        (HashedKey(CompositeKey(UInt("a"), UInt("b"))), {"a": 1}, "not one value of b", "give all values"),
-        (HashedKey(CompositeKey(UInt("a"))), {"a": between(1, 2)}, "not one value of a", "give all values"),
+        (HashedKey(CompositeKey(UInt("a"), UInt("b"))), {"a": 1}, "a single value is missing for b", "give all values"),
+        (
+            HashedKey(CompositeKey(UInt("a"))),
+            {"a": between(1, 2)},
+            "a single value is missing for a",
+            "give all values",
+        ),
     ],
 )
 def test_what_has_no_range_is_refused_with_the_reason_and_a_remedy(key, asked, reason, remedy):
@@ -625,7 +630,7 @@ def test_a_message_is_found_by_its_id_alone_and_by_its_id_and_its_time_as_the_re
 def test_a_short_hash_does_not_stand_for_its_value():
     key = CompositeKey(Hash("a", first=4), UInt("b"), Text("a"))
 
-    with pytest.raises(NoRange, match="'a' stands behind 'b'"):
+    with pytest.raises(NoRange, match="'a' comes after 'b'"):
         key.ranges(a="x")
 
 
@@ -820,12 +825,12 @@ def test_the_separator_stands_between_parts_and_behind_none():
     ],
 )
 def test_fields_of_one_time_that_do_not_give_it_back_are_refused(parts):
-    with pytest.raises(InvalidArgument, match="do not give 't' back"):
+    with pytest.raises(InvalidArgument, match="do not determine 't'"):
         CompositeKey(*parts)
 
 
 def test_a_text_of_varying_width_in_front_of_others_needs_an_end():
-    with pytest.raises(InvalidArgument, match="where it ends could not be told"):
+    with pytest.raises(InvalidArgument, match="otherwise its end cannot be found"):
         CompositeKey(Text("a"), UInt("b"))
 
 

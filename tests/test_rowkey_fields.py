@@ -506,13 +506,13 @@ def test_whatever_is_asked_is_answered_or_refused(part, values):
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        (UInt("x", 1), 256, "x=256 must be a whole number from 0 to 255"),
-        (UInt("x"), -1, "x=-1 must be a whole number from 0 to 18,446,744,073,709,551,615"),
-        (Int("x", 1), 128, "x=128 must be a whole number from -128 to 127"),
-        (Int("x", 2), -32_769, "x=-32769 must be a whole number from -32,768 to 32,767"),
-        (Digits("x", 3), 1000, "x=1000 must be a whole number from 0 to 999"),
-        (Hex("x", 1), 16, "x=16 must be a whole number from 0 to 15"),
-        (Hex("x", 1), 1.0, "x=1.0 must be a whole number from 0 to 15"),
+        (UInt("x", 1), 256, "x=256 must be an integer from 0 to 255"),
+        (UInt("x"), -1, "x=-1 must be an integer from 0 to 18,446,744,073,709,551,615"),
+        (Int("x", 1), 128, "x=128 must be an integer from -128 to 127"),
+        (Int("x", 2), -32_769, "x=-32769 must be an integer from -32,768 to 32,767"),
+        (Digits("x", 3), 1000, "x=1000 must be an integer from 0 to 999"),
+        (Hex("x", 1), 16, "x=16 must be an integer from 0 to 15"),
+        (Hex("x", 1), 1.0, "x=1.0 must be an integer from 0 to 15"),
         (Text("x"), b"a", "x=b'a' must be text (str)"),
         (Text("x", 3), "ab", "x='ab' must be text of 3 bytes in UTF-8; it has 2"),
         (FixedText("x", 3), "éé", "x='éé' must be at most 3 bytes of UTF-8; it has 4"),
@@ -913,5 +913,5 @@ def test_a_hash_of_whatever_is_given_is_made_or_refused(value):
 def test_an_unknown_field_is_refused_with_those_there_are():
     key = CompositeKey(UInt("user_id"), Text("app"))
     for ask in (key.encode, key.ranges, key.candidates, key.latest, HashedKey(key).encode, HashedKey(key).candidates):
-        with pytest.raises(UnknownField, match="'user' is no field of the key; it has user_id, app"):
+        with pytest.raises(UnknownField, match="'user' is not a field of the key; it has user_id, app"):
             ask(user_id=7, app="a", user=7)

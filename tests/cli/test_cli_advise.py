@@ -158,9 +158,9 @@ def test_lines_that_are_no_urls_are_told_and_left_out(run: Run, urls: str) -> No
     result = run(urls, "--format", "json")
 
     assert (result.code, keys_of(result)) == (0, len(URLS))
-    assert result.err.startswith("3 lines are no URLs; the first: 'nonsense' is no URL")
+    assert result.err.startswith("3 lines are not URLs; the first: 'nonsense' is not a URL")
     Path("one.txt").write_text("nonsense\nhttps://example.com/\n")
-    assert run("one.txt").err.startswith("1 line is no URL; the first: ")
+    assert run("one.txt").err.startswith("1 line is not a URL; the first: ")
 
 
 def test_a_url_that_is_too_long_for_one_design_is_left_out_of_all(run: Run) -> None:
@@ -172,7 +172,7 @@ def test_a_url_that_is_too_long_for_one_design_is_left_out_of_all(run: Run) -> N
     result = run("urls.txt", "--compare", "none,host", "--format", "json")
 
     assert (result.code, keys_of(result)) == (0, len(URLS))
-    assert result.err.startswith("1 line is no URL; the first: ")
+    assert result.err.startswith("1 line is not a URL; the first: ")
     assert "the limit is 16,384" in result.err
 
 
@@ -387,7 +387,7 @@ def test_declared_keys_are_compared_with_those_that_are_named_and_with_made_up_h
         ("own_row_keys:NONE", "cannot be imported: the module 'own_row_keys' has no 'NONE'"),
         ("broken_row_keys:KEY", "cannot be imported: ZeroDivisionError"),
         ("own_row_keys:NUMBER", "--design 'own_row_keys:NUMBER' must be a declared key, and is of the type int"),
-        ("own_row_keys:IDS", "--design 'own_row_keys:IDS' is made of id, and a URL gives no id; it gives url, host"),
+        ("own_row_keys:IDS", "--design 'own_row_keys:IDS' is made of id, and a URL has no id; it has url, host"),
     ],
 )
 def test_a_name_that_leads_to_no_key_of_urls_is_one_line(
@@ -441,7 +441,7 @@ def test_questions_are_asked_of_rows_with_their_weights_and_what_has_no_answer_i
     assert max(map(len, shown)) <= 80
     lines = [line.strip() for line in shown if line.strip().startswith("cannot answer")]
     assert len(lines) == 4
-    assert lines[0].startswith("cannot answer sender: 'sender' is no field of the key; it has id, at;")
+    assert lines[0].startswith("cannot answer sender: 'sender' is not a field of the key; it has id, at;")
 
 
 def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
@@ -507,11 +507,11 @@ def test_rows_that_a_key_does_not_take_are_told_and_left_out(run: Run, own_keys:
         (2, ["empty.txt"], "empty.txt: there is no URL in it"),
         (2, ["comments.txt", "empty.txt"], "comments.txt, empty.txt: there is no URL in it"),
         (2, ["-"], "standard input: there is no URL in it"),
-        (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is no URL"),
+        (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is not a URL"),
         (2, ["urls.txt", "--compare", "host,nothing"], "'nothing' must be one of host, domain, url, none"),
         (2, ["urls.txt", "--compare", ","], "must be one or more"),
         (2, ["urls.txt", "--ask", "hots: 3"], "--ask 'hots': there is no field 'hots'; the closest is host"),
-        (2, ["urls.txt", "--ask", "host; subtree, host"], "'subtree' is a question of its own; separate questions by"),
+        (2, ["urls.txt", "--ask", "host; subtree, host"], "'subtree' is a separate question; separate questions by"),
         (
             2,
             ["urls.txt", "--ask", "host: 0"],

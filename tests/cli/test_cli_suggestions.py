@@ -69,7 +69,7 @@ def test_a_directory_is_not_taken_by_a_question_about_hosts(run: Run):
     done = run("hosts", "https://example.com/docs/")
 
     assert done.code == 2
-    assert "is no host name" in done.err
+    assert "is not a host name" in done.err
 
 
 def test_a_url_that_is_stored_with_another_scheme_is_named(run: Run):

@@ -164,7 +164,7 @@ def http_date(value: str | None) -> datetime | None:
 
 
 def redirect_target(url: str, location: str | None) -> str | None:
-    """Return *location*, which may be relative to *url*, as an absolute URL; None if it is no http or https URL.
+    """Return *location*, which may be relative to *url*, as an absolute URL; None if it is not an http or https URL.
 
     >>> redirect_target("https://example.com/a/b", "../c")
     'https://example.com/c'

@@ -98,7 +98,7 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
         yield from _options(below)
 
 
-_WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is no URL: it has no scheme")
+_WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
 _STATUSES = range(100, 600)
 
 
@@ -106,7 +106,7 @@ def instead(message: str, command: str, session: CommandSession) -> str:
     """Return what to run in place of a *command* that was refused with *message*, "" where there is no telling.
 
     >>> from webtable.cli.session import CommandSession
-    >>> instead("'a.org' is no URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
+    >>> instead("'a.org' is not a URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
     'did you mean `webtable pages a.org` or `webtable get https://a.org/`?'
     """
     found = _WITHOUT_SCHEME.match(message)

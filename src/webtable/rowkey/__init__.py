@@ -1,4 +1,4 @@
-"""Row keys: declared, encoded, decoded, scanned and judged. Pure: no I/O."""
+"""Row keys: declaration, encoding, decoding, scan ranges and advice. Pure: no I/O."""
 
 from typing import TYPE_CHECKING
 
@@ -116,5 +116,5 @@ _HOMES = {
     "webtable.rowkey.web_salt": ("Salt", "registered_domain", "suffix_list_version"),
 }
 
-if not TYPE_CHECKING:  # a checker would take every name for one that is there
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = late(__name__, _HOMES)

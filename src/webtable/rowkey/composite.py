@@ -1,4 +1,4 @@
-"""Composite keys: a row key declared as typed fields, with hashes and salts that spread it."""
+"""Composite keys: a row key declared as typed fields, with hashes and salts that distribute it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class CompositeKey(RowKey):
     r"""A row key of fields, one after the other, with the *separator* between them, if there is one.
 
     A `Date` and a `Time` of one name side by side are one `datetime`. Other fields of one name hold it several times,
-    as a day in front of a sensor and the moment after it; `decode` returns what all of them are made of. Raises
-    `InvalidArgument` for a declaration that could not be read back: a text of varying width in front of other fields
-    needs a separator or a terminator.
+    such as a day before a sensor and the time after it; `decode` returns the value that all of them make up. Raises
+    `InvalidArgument` for a declaration that could not be decoded: a text of varying width before other fields needs a
+    separator or a terminator.
 
     >>> from webtable.rowkey import Text, UInt
     >>> key = CompositeKey(UInt("user_id", 4), Text("app"))
@@ -46,7 +46,7 @@ class CompositeKey(RowKey):
         self.fields: Final = {part.name: part for part in reversed(fields)}
         self.names: tuple[str, ...] = tuple(dict.fromkeys(name for part in self.parts for name in part.takes))
         self._is_random = any(isinstance(part, RandomSalt) for part in self.parts)
-        # Each value stands in one field: then the key that they make again is all the proof that decode needs.
+        # Each value is in one field only, so that encoding the values again proves a decoded key right.
         self._is_plain = not self._is_random and len(fields) == len(self.names)
         self._salt_width = sum(part.width or 0 for part in takewhile(lambda p: not isinstance(p, Field), self.parts))
         self._scans = Scans(self.parts)
@@ -69,23 +69,23 @@ class CompositeKey(RowKey):
 
     @property
     def is_random(self) -> bool:
-        """Whether a row can have several keys, one a bucket of a random salt."""
+        """Whether a row can have several keys, one for each bucket of a random salt."""
         return self._is_random
 
     def encoder(self, then: Callable[[bytes], bytes] | None = None) -> Callable[..., bytes]:
-        """Return a function like `encode`; with *then*, what that makes of the key is returned."""
+        """Return a function like `encode`; with *then*, it returns `then(key)`."""
         return compiled(self.parts, MAX_KEY, self._complain, then)
 
     def decode(self, key: bytes) -> dict[str, Any]:
-        """Return the values of the fields; raises `KeyFormatError` for bytes that `encode` would not have made.
+        """Return the values of the fields; raises `KeyFormatError` for bytes that are not a key of this declaration.
 
-        Values that only hashes and salts are made from are not in it.
+        Values that are only in hashes and salts are not included.
         """
         if not isinstance(key, bytes) or not 0 < len(key) <= MAX_KEY:
-            raise KeyFormatError(f"{shown(key)} is no row key: it must be 1 to {MAX_KEY:,} bytes")
+            raise KeyFormatError(f"{shown(key)} is not a row key: it must be 1 to {MAX_KEY:,} bytes")
         values = self._plain_values(key) if self._is_plain else self._values(key)
         if values is None:
-            raise KeyFormatError(f"{shown(key)} is no key of {self!r}")
+            raise KeyFormatError(f"{shown(key)} is not a key of {self!r}")
         return values
 
     def _plain_values(self, key: bytes) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ class CompositeKey(RowKey):
                 at += part.width or 0
         try:
             return values if at == len(key) and self.encode(**values) == key else None
-        except WebTableError:  # bytes can stand for a value that would be refused, as a time before 1970
+        except WebTableError:  # bytes may mean a value that `encode` refuses, such as a time before 1970
             return None
 
     def _values(self, key: bytes) -> dict[str, Any] | None:
@@ -117,7 +117,7 @@ class CompositeKey(RowKey):
         return values if at == len(key) and all(agrees(part, found, values) for part, found in places) else None
 
     def candidates(self, /, **values: Any) -> list[bytes]:
-        """Return all keys that the values can have: one, or one a bucket of a random salt.
+        """Return all keys that the values can have: one, or one for each bucket of a random salt.
 
         Raises `FieldError` and `UnknownField` as `encode` does, and `NoRange` for more than 65,536 keys.
         """
@@ -134,10 +134,9 @@ class CompositeKey(RowKey):
     def ranges(self, /, **conditions: Any) -> list[KeyRange]:
         """Return the ranges of the keys that meet *conditions*: values of the leading fields, and then one condition.
 
-        They are sorted; a scan may take them forwards or backwards. They hold all those keys, and others only where a
-        field keeps less than the value (a date of a moment). A whole md5, sha1 or sha256 stands for its value. Raises
-        `NoRange`, with the reason and what would help, where the layout cannot answer by ranges; `FieldError`,
-        `UnknownField`.
+        They are sorted; a scan may take them forwards or backwards. They hold all those keys, and other keys only if a
+        field keeps less than the value (a date of a time). A whole md5, sha1 or sha256 counts as its value. Raises
+        `NoRange`, with the reason and a remedy, if the layout cannot answer by ranges; `FieldError`, `UnknownField`.
         """
         self._check(conditions)
         return self._scans.ranges(conditions)
@@ -145,8 +144,8 @@ class CompositeKey(RowKey):
     def latest(self, /, **values: Any) -> Latest:
         """Return where the newest row with these values is: the first row of each range, or the last.
 
-        It is the newest by the time right after the values, to what that field keeps. Raises `NoRange` where there is
-        none, or where another part of that time stands elsewhere.
+        "Newest" is by the time right after the values, as precisely as its field keeps it. Raises `NoRange` if there is
+        none, or if another part of that time is elsewhere in the key.
         """
         self._check(values)
         return self._scans.latest(values)
@@ -154,7 +153,7 @@ class CompositeKey(RowKey):
     def are_wide(self, conditions: Mapping[str, Any]) -> bool:
         """Whether the ranges for *conditions* can hold rows that `meets` leaves out.
 
-        They can for a name that several fields hold: the ranges are days, and the moment stands after a sensor.
+        They can for a name that several fields hold: the ranges are days, and the time of day is after a sensor.
         """
         return any(len(self._fields_of(name)) > 1 for name in conditions)
 
@@ -162,7 +161,7 @@ class CompositeKey(RowKey):
         """Whether decoded *values* meet *conditions* on names that several fields hold."""
         for name, condition in conditions.items():
             fields = self._fields_of(name)
-            # The one that keeps all that any of them keeps.
+            # The field that keeps as much as all others together.
             finest = next((field for field in fields if field.is_exact(values[name])), None)
             if len(fields) > 1 and finest is not None and not _is_met(finest, values[name], condition):
                 return False
@@ -172,26 +171,26 @@ class CompositeKey(RowKey):
         return [part for part in self.parts if isinstance(part, Field) and part.name == name]
 
     def unsalted(self, key: bytes) -> bytes:
-        """Return *key* without the hashes, salts and constants that it begins with: what fanned-out scans merge by."""
+        """Return *key* without the hashes, salts and constants at its beginning, for merging several scans."""
         return key[self._salt_width :]
 
     @property
     def declaration(self) -> str:
-        """The declaration as text: what a table's stored layout keeps."""
+        """The declaration as text, as the stored layout of a table has it."""
         return repr(self)
 
     def _check(self, given: Mapping[str, Any]) -> None:
         for name, value in given.items():
             if name not in self.names:
-                raise UnknownField(f"{name!r} is no field of the key; it has {', '.join(self.names) or 'none'}")
+                raise UnknownField(f"{name!r} is not a field of the key; it has {', '.join(self.names) or 'none'}")
             if isinstance(value, Condition) and name not in self.fields:
                 raise NoRange(
                     f"{value} of {name!r} has no range, because only a hash of it is in the key",
-                    f"give a value of {name!r}, or make it a field of its own",
+                    f"give a value of {name!r}, or add it to the key as a field",
                 )
 
     def _complain(self, values: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
-        """Raise the error of the first part that cannot be encoded; return where there is none."""
+        """Raise the error of the first part that cannot be encoded; return if there is none."""
         self._check(unknown)
         made = 0
         for part in self.parts:
@@ -199,7 +198,7 @@ class CompositeKey(RowKey):
             for name, value in zip(part.takes, given, strict=True):
                 if value is NOT_GIVEN:
                     raise FieldError(f"{name} is missing: the key is made of {', '.join(self.names)}")
-            # A salt that goes round its buckets must not go on because somebody asks.
+            # Complaining must not advance a round-robin salt.
             made += len(part.encode(*given)) if given or part.width is None else part.width
         if not 0 < made <= MAX_KEY:
             raise FieldError(f"{self._shown(values)} makes a row key of {made:,} bytes; it must have 1 to {MAX_KEY:,}")

@@ -1,4 +1,4 @@
-"""The base of declared row keys, and the key that is a hash of another."""
+"""The base class of declared row keys, and the key that is a hash of another key."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ MAX_KEY = 16_384
 
 
 class Latest(NamedTuple):
-    """Where the newest row is: the first row of each range, with `backwards` the last; the newest of these."""
+    """The ranges with the newest row: the newest of the first rows of each, or with `backwards` of the last rows."""
 
     ranges: list[KeyRange]
     backwards: bool
 
 
 class RowKey(abc.ABC):
-    """A row key made of named values. `names` lists them, `declaration` is the key as text."""
+    """Base class of row keys made of named values, listed in `names`; `declaration` is the key as text."""
 
     names: tuple[str, ...]
     encode: Callable[..., bytes]
-    """Returns the row key of the values, which are given by name, at most 16,384 bytes long.
+    """Return the row key of the values, which are given by name, at most 16,384 bytes long.
 
     Raises `FieldError` for a value that a field cannot hold or that is missing, and `UnknownField`.
     """
 
     @abc.abstractmethod
     def encoder(self, then: Callable[[bytes], bytes]) -> Callable[..., bytes]:
-        """Return a function like `encode` that returns what *then* makes of the key."""
+        """Return a function like `encode` that returns `then(key)`."""
 
     @property
     @abc.abstractmethod
@@ -46,7 +46,7 @@ class RowKey(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, key: bytes) -> dict[str, Any]:
-        """Return the values that *key* was made of; raises `KeyFormatError`."""
+        """Return the values of *key*; raises `KeyFormatError`."""
 
     @abc.abstractmethod
     def candidates(self, /, **values: Any) -> list[bytes]:
@@ -65,23 +65,23 @@ class RowKey(abc.ABC):
         """Whether a row can have several keys, so that `candidates` are many."""
         return False
 
-    def are_wide(self, conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for keys that can have such
+    def are_wide(self, conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - used by subclasses
         """Whether the ranges for *conditions* can hold rows that `meets` leaves out."""
         return False
 
     def meets(self, values: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - see above
-        """Whether decoded *values* meet *conditions*, where ranges left that open."""
+        """Whether decoded *values* meet *conditions*, in case the ranges are wider."""
         return True
 
     @abc.abstractmethod
     def unsalted(self, key: bytes) -> bytes:
-        """Return what scans over several ranges order *key* by."""
+        """Return the part of *key* by which scans over several ranges are ordered."""
 
 
 class HashedKey(RowKey):
-    r"""The hash of another key, whole: spread evenly, of one length, and for point access only.
+    r"""The whole hash of another key: evenly distributed, of one length, and for point access only.
 
-    Width: the digest's bytes (md5 16, sha1 20, sha256 32), twice as many as hex digits. Two keys share a row where
+    Width: the digest's bytes (md5 16, sha1 20, sha256 32), twice as many as hex digits. Two keys share a row if
     their digests are the same, so murmur3 and crc32 (4 bytes) are refused (`InvalidArgument`). There are no ranges, and
     `decode` raises.
     Source: HBase reference guide, "Schema design: Hashing".
@@ -112,7 +112,7 @@ class HashedKey(RowKey):
         return self.key.is_random
 
     def encoder(self, then: Callable[[bytes], bytes]) -> Callable[..., bytes]:
-        """Return a function like `encode` that returns what *then* makes of the key."""
+        """Return a function like `encode` that returns `then(key)`."""
         return self.key.encoder(lambda made: then(self._of(made)))
 
     @property
@@ -135,30 +135,30 @@ class HashedKey(RowKey):
         return functools.partial(HashedKey, algorithm=self.algorithm, form=self.form), (self.key,)
 
     def decode(self, key: bytes) -> dict[str, Any]:
-        """Raise `KeyFormatError`: a hash does not lead back. Store the values in a cell."""
-        raise KeyFormatError(f"{shown(key)} is a {self.algorithm} hash, which does not lead back to its values")
+        """Raise `KeyFormatError`: a hash cannot be decoded. Store the values in a cell."""
+        raise KeyFormatError(f"{shown(key)} is a {self.algorithm} hash, which cannot be decoded to its values")
 
     def candidates(self, /, **values: Any) -> list[bytes]:
         """Return the keys that the values can have."""
         return [self._of(key) for key in self.key.candidates(**values)]
 
     def ranges(self, /, **conditions: Any) -> list[KeyRange]:
-        """Return a range that holds one key; raises `NoRange` where not all values are given."""
+        """Return a range that holds one key; raises `NoRange` unless all values are given."""
         missing = [name for name in self.names if name not in conditions or isinstance(conditions[name], Condition)]
         if missing:
             raise NoRange(
-                f"the key is a hash of all its values, and there is not one value of {', '.join(missing)}",
-                "give all values, or hash one field in front of the others instead of the whole key",
+                f"the key is a hash of all its values, and a single value is missing for {', '.join(missing)}",
+                "give all values, or hash one field before the others instead of the whole key",
             )
         return sorted(KeyRange(key, key + b"\x00") for key in self.candidates(**conditions))
 
-    def latest(self, /, **values: Any) -> Latest:  # noqa: ARG002 - as others are asked
+    def latest(self, /, **values: Any) -> Latest:  # noqa: ARG002 - the same signature as in other keys
         """Raise `NoRange`: hashes have no order."""
         raise NoRange(
-            "the keys are hashes, which sort by no time, so none of them is the latest",
-            "put a ReverseTimestamp behind the hash of the other fields",
+            "the keys are hashes, which do not sort by time",
+            "put a ReverseTimestamp after the hash of the other fields",
         )
 
     def unsalted(self, key: bytes) -> bytes:
-        """Return *key* as it is."""
+        """Return *key* unchanged."""
         return key

@@ -1,4 +1,4 @@
-"""Half-open ranges of row keys, those that are read in one call, row keys as text, and split points of regions."""
+"""Half-open ranges of row keys, their grouping into calls, row keys as text, and split points of regions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def parse_key(text: str) -> bytes:
     b'5a:com.example/\xff'
     """
     if not text.isascii():
-        raise KeyFormatError(f"{text[:200]!a} is no row key: give bytes outside of ASCII as \\xNN")
+        raise KeyFormatError(f"{text[:200]!a} is not a row key: write bytes outside ASCII as \\xNN")
     return _ESCAPED_BYTE.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
 
 
 class KeyRange(NamedTuple):
-    r"""The row keys from `start`, which is in, up to `stop`, which is out.
+    r"""The row keys from `start`, included, to `stop`, excluded.
 
     An empty `start` is the beginning of the table, an empty `stop` its end, as in HBase.
 
@@ -55,7 +55,7 @@ class KeyRange(NamedTuple):
         return bool(self.stop) and self.start >= self.stop
 
     def after(self, key: bytes) -> KeyRange:
-        r"""Return what is left of the range after *key*.
+        r"""Return the part of the range after *key*.
 
         >>> KeyRange(b"a", b"c").after(b"b")
         KeyRange(start=b'b\x00', stop=b'c')
@@ -63,14 +63,14 @@ class KeyRange(NamedTuple):
         return KeyRange(max(self.start, key + b"\x00"), self.stop)
 
     def before(self, key: bytes) -> KeyRange:
-        """Return what is left of the range in front of *key*."""
+        """Return the part of the range before *key*."""
         return KeyRange(self.start, min(self.stop, key) if self.stop else key)
 
 
 def prefix_stop(prefix: bytes) -> bytes:
     r"""Return the first key that sorts after every key starting with *prefix*.
 
-    The result is empty when there is no such key, which `KeyRange` reads as "to the end of the table".
+    The result is empty if there is no such key, which means "to the end of the table" in a `KeyRange`.
 
     >>> prefix_stop(b"com.example.")
     b'com.example/'
@@ -87,7 +87,7 @@ def prefix_range(prefix: bytes) -> KeyRange:
 
 
 def merged(ranges: Iterable[KeyRange]) -> list[KeyRange]:
-    """Return the same keys as sorted ranges that neither overlap nor touch, the empty ones left out.
+    """Return the union of *ranges* as sorted ranges that neither overlap nor touch, without empty ones.
 
     >>> merged([KeyRange(b"c", b"d"), KeyRange(b"a", b"b"), KeyRange(b"b", b"c")])
     [KeyRange(start=b'a', stop=b'd')]
@@ -104,9 +104,9 @@ def merged(ranges: Iterable[KeyRange]) -> list[KeyRange]:
 
 
 _MOST_RANGES: Final = 32
-"""How many ranges a call has at most: each has filters of its own, which the region server shows every cell to."""
+"""The most ranges in a call: each has its own filters, which the region server applies to every cell."""
 _MOST_ROWS: Final = 4096
-"""How many rows a call brings at most, but those of one range at least."""
+"""The most rows that a call returns, unless one range has more."""
 
 
 class RangePart(NamedTuple):
@@ -119,7 +119,7 @@ class RangePart(NamedTuple):
 def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[RangePart]]:
     """Return the parts of *ranges* in at most *most* groups of neighbouring regions, each group in key order.
 
-    *bounds* are the first keys of the regions after the first one. Wrong bounds cost time, never rows.
+    *bounds* are the first keys of all regions except the first. Wrong bounds cost time, but never lose rows.
 
     >>> [[part.keys for part in group] for group in groups_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"], 2)]
     [[KeyRange(start=b'a', stop=b'b')], [KeyRange(start=b'b', stop=b'c'), KeyRange(start=b'd', stop=b'')]]
@@ -144,22 +144,22 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
 
 
 def calls_of(groups: Sequence[list[RangePart]], limit: int) -> list[list[RangePart]]:
-    """Return the parts of *groups* whose first *limit* rows come in one call each."""
+    """Return the parts of *groups* in calls that each return the first *limit* rows of their parts."""
     size = max(1, min(_MOST_RANGES, _MOST_ROWS // limit))
     return [group[at : at + size] for group in groups for at in range(0, len(group), size)]
 
 
 MAX_REGIONS = 1_000_000
-"""The most regions that points are made for: far more than a table of HBase can have, few enough to be a list."""
+"""The most regions for which points are made: far more than an HBase table can have, but few enough for a list."""
 
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 
 
 def split_points(regions: int, digits: int = 2) -> list[bytes]:
-    """Return the first keys of all regions but the first, for keys that begin with *digits* hex digits.
+    """Return the first keys of all regions except the first, for keys that begin with *digits* hex digits.
 
-    The regions hold equally many salts, to within one. Up to 32 digits, an MD5 in hex, can be told apart. Raises
-    `InvalidArgument` where there are more regions than salts.
+    The regions have equally many salts, to within one. *digits* may be up to 32, an MD5 in hex. Raises
+    `InvalidArgument` if there are more regions than salts.
 
     >>> split_points(4)
     [b'40', b'80', b'c0']
@@ -176,11 +176,11 @@ def split_points(regions: int, digits: int = 2) -> list[bytes]:
 def hex_split_points(first: str, last: str, regions: int) -> list[bytes]:
     """Return the first keys of all regions but the first, for keys that begin with hex digits from *first* to *last*.
 
-    Both are in, and the points have their width and letter case. They are those of HBase's `HexStringSplit` (which
-    writes lower case always): equal steps, and the last region takes what is left over, fewer than *regions* values.
+    Both are included, and the points have their width and letter case. They are those of HBase's `HexStringSplit`
+    (which always writes lower case): equal steps, and the last region takes the remainder, fewer than *regions* values.
 
-    The points are counted in hex, not in bytes: halfway between the bytes of `9` (39) and `a` (61) no key can be, and
-    regions that begin there stay empty.
+    The points are computed in hex, not in bytes: no key can be halfway between the bytes of `9` (39) and `a` (61), and
+    regions that begin there would stay empty.
 
     Raises `InvalidArgument` for texts that are not hex of one width and one case, for *first* after *last*, and for
     more regions than there are values.
@@ -195,7 +195,7 @@ def hex_split_points(first: str, last: str, regions: int) -> list[bytes]:
         raise InvalidArgument(f"first={first!r} and last={last!r} must have one width and one case")
     low, high = int(first, 16), int(last, 16)
     if low > high:
-        raise InvalidArgument(f"first={first!r} must not be behind last={last!r}")
+        raise InvalidArgument(f"first={first!r} must not be after last={last!r}")
     _check(regions, high - low + 1, f"the values from {first} to {last}")
     step = (high - low + 1) // regions
     kind = "X" if (first + last).isupper() else "x"
@@ -203,11 +203,11 @@ def hex_split_points(first: str, last: str, regions: int) -> list[bytes]:
 
 
 def uniform_split_points(regions: int) -> list[bytes]:
-    r"""Return the first keys of all regions but the first, for keys whose first bytes may be any, all equally often.
+    r"""Return the first keys of all regions except the first, for keys with evenly distributed first bytes.
 
-    Raw hashes are such keys; hashes in hex are not, `hex_split_points` is for them. The points are those of HBase's
-    `UniformSplit`, which counts in 8 bytes, without the zero bytes at their end: those change nothing about which key
-    is in which region. Raises `InvalidArgument` for a number of regions below 1.
+    Raw hashes are such keys; for hashes in hex use `hex_split_points`. The points are those of HBase's `UniformSplit`,
+    which has 8 bytes, without trailing zero bytes: those make no difference to the region of a key. Raises
+    `InvalidArgument` for a number of regions below 1.
 
     >>> uniform_split_points(4)
     [b'@', b'\x80', b'\xc0']
@@ -218,14 +218,14 @@ def uniform_split_points(regions: int) -> list[bytes]:
 
 
 def sample_split_points(keys: Iterable[bytes], regions: int) -> list[bytes]:
-    """Return the first keys of all regions but the first, so that each has equally many of *keys*, to within one.
+    """Return the first keys of all regions except the first, so that each has equally many of *keys*, to within one.
 
-    *keys* are a sample of the rows, in any order; one that comes twice is one row. Each point is the shortest one that
-    parts its region's first key from the key before. Where there are fewer distinct keys than regions there are fewer
-    points: one region a key, and none at all without keys.
+    *keys* are a sample of the rows, in any order; duplicates count once. Each point is the shortest one that separates
+    the first key of its region from the key before. If there are fewer distinct keys than regions, there are fewer
+    points: one region for each key, and no points without keys.
 
-    All keys are held in memory and sorted, so a large table is sampled before. Raises `InvalidArgument` for a key that
-    is no bytes and for a number of regions below 1.
+    All keys are held in memory and sorted, so sample a large table first. Raises `InvalidArgument` for a key that is
+    not bytes and for a number of regions below 1.
 
     >>> sample_split_points([b"com.example/a", b"com.example/b", b"org.example/a", b"org.example/b"], 2)
     [b'o']
@@ -238,9 +238,9 @@ def sample_split_points(keys: Iterable[bytes], regions: int) -> list[bytes]:
 
 
 def merged_split_points(*lists: Iterable[bytes]) -> list[bytes]:
-    """Return the points of all *lists*, sorted and each of them once, without the empty one, where no region is split.
+    """Return the points of all *lists*, sorted and without duplicates, and without the empty one, which splits nothing.
 
-    Raises `InvalidArgument` for a point that is no bytes.
+    Raises `InvalidArgument` for a point that is not bytes.
 
     >>> merged_split_points(split_points(2), [b"a:com.example/", b"80"])
     [b'80', b'a:com.example/']
@@ -265,7 +265,7 @@ def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
 
 
 def _parting(before: bytes, key: bytes) -> bytes:
-    """Return the shortest beginning of *key* that sorts after *before*."""
+    """Return the shortest prefix of *key* that sorts after *before*."""
     same = next(
         (place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), len(before)
     )

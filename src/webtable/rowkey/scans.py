@@ -1,4 +1,4 @@
-"""Questions asked of a composite key: which ranges answer them, or why none do and what would help."""
+"""Ranges of a composite key for conditions on its values, or the reason why there are none, with a remedy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Scans:
-    """The scans that keys of these *parts* can answer.
+    """The scans that keys of these *parts* support.
 
-    A scan begins at the *heads*: all beginnings that keys with the given values can have, as far as the values go.
+    A scan begins at the *heads*: all prefixes that keys with the given values can have, as far as the values go.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -41,8 +41,8 @@ class Scans:
             self._no_range(part, left[0])
         if behind := self._open(conditions, place + 1):
             raise NoRange(
-                f"{behind[0]!r} stands behind {part.name!r}, for which there is a range and not one value",
-                f"ask for one value of {part.name!r}, or put {behind[0]!r} in front of it",
+                f"{behind[0]!r} comes after {part.name!r}, for which there is a range and not a single value",
+                f"ask for one value of {part.name!r}, or put {behind[0]!r} before it",
             )
         inner = part.ranges(condition)
         return [_behind(head, keys) for head in heads for keys in inner]
@@ -51,7 +51,7 @@ class Scans:
         """Return where the newest row with *values* is; see `CompositeKey.latest`."""
         if asked := [name for name, value in values.items() if isinstance(value, Condition)]:
             raise NoRange(
-                f"the latest row is one of given values, and {asked[0]}={values[asked[0]]} is a condition",
+                f"the latest row needs single values, and {asked[0]}={values[asked[0]]} is a condition",
                 f"give one value of {asked[0]!r}, or leave it out",
             )
         heads, place = self._heads(values)
@@ -63,13 +63,13 @@ class Scans:
         if newest is None:
             known = f"with {', '.join(values)} " if values else ""
             raise NoRange(
-                f"which row {known}is the latest is not told by the key: what comes next in it is no time",
+                f"the key does not show which row {known}is the latest: the next part is not a time",
                 "put a ReverseTimestamp there",
             )
         return Latest([prefix_range(head) for head in heads], newest == "last")
 
     def _heads(self, conditions: Mapping[str, Any]) -> tuple[list[bytes], int]:
-        """Return what the keys begin with, and the first part that is not in it."""
+        """Return the prefixes of the keys, and the first part that is not in them."""
         heads = [b""]
         for place, part in enumerate(self.parts):
             needed = bool(self._open(conditions, place))
@@ -80,7 +80,7 @@ class Scans:
             else:
                 found = part.alternatives(conditions)
                 if found is not None and len(found) > 1 and not needed:
-                    found = None  # there is nothing after it that a scan would have to get at
+                    found = None  # no later part matters for the scan
             if found is None:
                 return heads, place
             heads = self.product(heads, found, part)
@@ -90,7 +90,7 @@ class Scans:
         part = self.parts[place] if place < len(self.parts) else None
         if not isinstance(part, Field) or not part.ordered:
             return None
-        # A date here and its time of day further on: the last row here need not be the newest.
+        # A date here and its time of day later: the last row here need not be the newest.
         behind = [other.name for other in self.parts[place + 1 :] if isinstance(other, Field)]
         return None if part.name in behind else part.newest
 
@@ -104,18 +104,18 @@ class Scans:
         return heads, place
 
     def product(self, heads: list[bytes], found: Sequence[bytes], part: Part) -> list[bytes]:
-        """Return every one of *heads* with every one of *found* after it; raises `NoRange` for more than 65,536."""
+        """Return all combinations of *heads* and *found*; raises `NoRange` for more than 65,536."""
         if len(heads) * len(found) > MOST_ALTERNATIVES:
             raise NoRange(
-                f"it would take {len(heads) * len(found):,} ranges to get behind {declaration_of(part)}",
+                f"it would take {len(heads) * len(found):,} ranges to get past {declaration_of(part)}",
                 f"keep fewer buckets or digits: {MOST_ALTERNATIVES:,} ranges are the limit",
             )
         return [head + one for head in heads for one in found]
 
     def _open(self, conditions: Mapping[str, Any], place: int) -> list[str]:
-        """Return the names in *conditions* that have their say from *place* on: fields, and what is only hashed.
+        """Return the names in *conditions* that are not yet settled before *place*: fields, and hashed values.
 
-        A name has had it where a field of that name is in front, or a hash that no other value has.
+        A name is settled if a field of that name comes before, or a hash that no other value has.
         """
         heard = {name for part in self.parts[:place] for name in part.takes if _settles(part)}
         return [
@@ -128,13 +128,13 @@ class Scans:
     def _no_range(self, part: Part, name: str) -> NoReturn:
         if isinstance(part, Field):
             raise NoRange(
-                f"{name!r} stands behind {part.name!r}, for which nothing is given",
-                f"give a value of {part.name!r} too, or put {name!r} in front of it",
+                f"{name!r} comes after {part.name!r}, for which nothing is given",
+                f"give a value of {part.name!r} too, or put {name!r} before it",
             )
         missing = ", ".join(part.takes)
         raise NoRange(
-            f"{name!r} stands behind {declaration_of(part)}, and a scan cannot visit all values that it can have",
-            f"give a value of {missing} too, or keep only its first digits (first=2), which a scan can visit",
+            f"{name!r} comes after {declaration_of(part)}, and a scan cannot read all of its possible values",
+            f"give a value of {missing} too, or keep only its first digits (first=2), so that a scan can read all",
         )
 
 

@@ -1,4 +1,4 @@
-"""Canonical URLs: the WHATWG parse, without fragment and credentials, and their parts."""
+"""Canonical URLs (as parsed by the WHATWG standard, without fragment and credentials) and their parts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import ada_url
 
 from webtable.errors import InvalidURL
 
-# URLs that the parser would hand back as they are, but for a fragment: no character that it would encode, and (checked
+# URLs that the parser would return unchanged, except for a fragment: no character that it would encode, and (checked
 # after the match) a plain host and no dot segments. Nine out of ten URLs of a crawl are of this kind, and this is four
-# times as fast as a parse. What it lets through is held to the parser's own answer by a property test.
+# times as fast as a parse. A property test compares the result with the parser's.
 _PLAIN_URL = re.compile(
     r"(https?)://([a-z0-9._-]+)(/[A-Za-z0-9._~!$&'()*+,;=:@%|/-]*)(\?[A-Za-z0-9._~!$&()*+,;=:@%/?-]*)?"
     r"(?:#[!-~]*)?"
 )
-# No IPv4 address (its last label is a number) and no punycode (which must be checked).
+# Not an IPv4 address (its last label is a number) or punycode (which must be checked).
 _PLAIN_HOST = re.compile(r"(?!(?:.*\.)?xn--)(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*")
 MAX_HOST = 255
-"""Characters of the host names that are remembered. DNS has none that is longer; URLs may, and 65,536 of them would
-fill the memory."""
-# A parsed URL. Its credentials and its fragment are left out: a secret never becomes part of a key.
+"""The most characters of a host name that is cached. Names in DNS are never longer; those in URLs may be, and 65,536 of
+them would fill the memory."""
+# A parsed URL. Credentials and fragment are left out, so that a secret never becomes part of a key.
 _PARTS = re.compile(
     r"(?P<scheme>https?)://(?:[^/@]*@)?(?P<host>\[[^]]*\]|[^/:]+)(?::(?P<port>\d+))?"
     r"(?P<path>/[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?"
@@ -30,7 +30,7 @@ _PARTS = re.compile(
 
 
 class URLParts(NamedTuple):
-    """A canonical URL taken apart; `port` is None where it is the scheme's default."""
+    """The parts of a canonical URL; `port` is None if it is the scheme's default."""
 
     scheme: str
     host: str
@@ -50,16 +50,16 @@ def split_url(url: str) -> URLParts:
 
 
 def parts_of(url: str) -> _Parts:
-    """Return what `split_url` does as a plain tuple, which takes less time: every link becomes a row key."""
+    """Return the parts as a plain tuple, which is faster: every link becomes a row key."""
     return _plain_parts(url) or _parsed_parts(url)
 
 
 def canonical_url(url: str) -> str:
-    """Return the one form of *url* that stands for the page: what a browser would request.
+    """Return the canonical form of *url*, which a browser would request.
 
     That is the URL as the WHATWG URL standard parses and serialises it (lower-case host, punycode, no default port,
-    no dot segments, percent-encoding), without fragment and credentials. Raises `InvalidURL` for what is no http or
-    https URL, or none that the standard accepts.
+    no dot segments, percent-encoding), without fragment and credentials. Raises `InvalidURL` unless it is an http or
+    https URL that the standard accepts.
 
     >>> canonical_url("HTTP://user:secret@Example.COM:80/a/../b c#top")
     'http://example.com/b%20c'
@@ -68,7 +68,7 @@ def canonical_url(url: str) -> str:
 
 
 def canonical_or_none(url: str) -> str | None:
-    """Return what `canonical_url` does, None for what is no URL of a page: links and redirects lead anywhere.
+    """Return what `canonical_url` does, None if it is not a URL of a page: links and redirects may be anything.
 
     >>> canonical_or_none("HTTPS://Example.com"), canonical_or_none("mailto:a@example.com")
     ('https://example.com/', None)
@@ -80,9 +80,9 @@ def canonical_or_none(url: str) -> str | None:
 
 
 def join_url(base: str, reference: str) -> str:
-    """Return the canonical URL that *reference* leads to from the page at *base*.
+    """Return the canonical URL of *reference* on the page at *base*.
 
-    Raises `InvalidURL` where it leads to no http or https URL.
+    Raises `InvalidURL` if that is not an http or https URL.
 
     >>> join_url("https://example.com/docs/intro", "../about#team")
     'https://example.com/about'
@@ -92,12 +92,12 @@ def join_url(base: str, reference: str) -> str:
     try:
         joined = ada_url.join_url(base, reference)
     except ValueError as exc:
-        raise InvalidURL(f"{quoted(reference)} is no link from {quoted(base)}") from exc
+        raise InvalidURL(f"{quoted(reference)} is not a link from {quoted(base)}") from exc
     return canonical_url(joined)
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether *host*, as it stands in a canonical URL, is an IPv4 or an IPv6 address.
+    """Whether *host*, as in a canonical URL, is an IPv4 or an IPv6 address.
 
     No domain looks like either: the standard reads every host whose last label is a number as an IPv4 address.
     """
@@ -105,23 +105,23 @@ def is_ip_address(host: str) -> bool:
 
 
 def canonical_host(host: str) -> str:
-    """Return *host* in the form that it has in a canonical URL; raises `InvalidURL` for what is no host.
+    """Return *host* in the form of canonical URLs; raises `InvalidURL` if it is not a host.
 
     >>> canonical_host("Bücher.example")
     'xn--bcher-kva.example'
     """
     if not isinstance(host, str):
-        raise InvalidURL(f"{host!r} is no host name: it is {type(host).__name__}, not str")
-    # An IPv6 address may come without its brackets; anything else that a URL has around its host is a mistake.
+        raise InvalidURL(f"{host!r} is not a host name: it is {type(host).__name__}, not str")
+    # An IPv6 address may come without brackets; any other part of a URL around the host is a mistake.
     literal = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
     is_address = literal.startswith("[") and literal.endswith("]")
     if not literal or any(character in literal for character in "/?#@\\") or (":" in literal and not is_address):
-        raise InvalidURL(f"{quoted(host)} is no host name: give it alone, as in 'example.com'")
+        raise InvalidURL(f"{quoted(host)} is not a host name: give the host only, as in 'example.com'")
     return split_url(f"https://{literal}/").host
 
 
 def without_port(authority: bytes) -> bytes:
-    """Return the host of what stands between `//` and the path of a URL without credentials.
+    """Return the host in the part between `//` and the path of a URL without credentials.
 
     >>> without_port(b"example.com:8080"), without_port(b"[::1]")
     (b'example.com', b'[::1]')
@@ -154,13 +154,13 @@ def _is_plain_host(host: str) -> bool:
 
 def _parsed_parts(url: str) -> _Parts:
     if not isinstance(url, str):
-        raise InvalidURL(f"{url!r} is no URL: it is {type(url).__name__}, not str")
+        raise InvalidURL(f"{url!r} is not a URL: it is {type(url).__name__}, not str")
     try:
         parts = _PARTS.fullmatch(ada_url.normalize_url(url))
     except ValueError as exc:
-        raise InvalidURL(f"{quoted(url)} is no URL: {_reason(url)}") from exc
+        raise InvalidURL(f"{quoted(url)} is not a URL: {_reason(url)}") from exc
     if parts is None:
-        raise InvalidURL(f"{quoted(url)} is no http or https URL: its scheme is {url.partition(':')[0].strip()!r}")
+        raise InvalidURL(f"{quoted(url)} is not an http or https URL: its scheme is {url.partition(':')[0].strip()!r}")
     scheme, host, port, path, query = parts.groups("")
     return scheme, host, int(port) if port else None, path, query
 
@@ -171,7 +171,7 @@ def _reason(url: str) -> str:
     if not re.match(r"\s*[A-Za-z][A-Za-z0-9+.-]*:", url):
         return "it has no scheme; it should begin with https:// or http://"
     if not url.isprintable() and any("\ud800" <= character <= "\udfff" for character in url):
-        return "it holds half of a surrogate pair"
+        return "it has half of a surrogate pair"
     return "its host or port is not valid"
 
 

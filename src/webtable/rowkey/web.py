@@ -6,10 +6,10 @@
 
 Below one salt the pages of a host are contiguous, and so are its subtree (the host and all below it) and each of its
 directories, because `.` (2e), `/` (2f) and `0` (30) are neighbours. Scheme and port come last, after a `#`, which no
-canonical URL contains, so the http and https forms of a page stand side by side. IP addresses are not reversed.
+canonical URL contains, so the http and https forms of a page are neighbours. IP addresses are not reversed.
 
 It is a composite key of two values, `host` and `rest` (what is after the first `/` of the path, `#scheme` included),
-made of the same parts as every other key.
+with the same parts as every other key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SUFFIX = re.compile(r"#(?P<scheme>https?)(?::(?P<port>0|[1-9]\d{0,4}))?")
 
 @dataclass(frozen=True, slots=True)
 class WebKey:
-    """The row keys of a web table with a given salt; `parts` is the composite key that they are.
+    """The row keys of a web table with a given salt; `parts` is their composite key.
 
     >>> key = WebKey().encode("https://example.com/products")
     >>> key
@@ -64,7 +64,7 @@ class WebKey:
         by_url = self.salt.source == "url"
         if by_url:
             set_(self, "_salt_of_url", salt[0])
-        # A crawl has few hosts and many pages, so what the keys of a host begin with is worth remembering.
+        # A crawl has few hosts and many pages, so the prefixes of hosts are cached.
         encode = CompositeKey(*(() if by_url else salt), host).encode
         set_(self, "_host_prefix", lambda name: encode(host=name))
         set_(self, "_known_prefix", functools.lru_cache(maxsize=65_536)(self._host_prefix))
@@ -72,7 +72,7 @@ class WebKey:
     def encode(self, url: str) -> bytes:
         """Return the row key of *url*, at most 16,384 bytes long.
 
-        Raises `InvalidURL` for what is no http or https URL, `KeyTooLong` for a longer key.
+        Raises `InvalidURL` unless it is an http or https URL, `KeyTooLong` for a longer key.
         """
         host, rest = host_and_rest(url)
         if len(host) > MAX_HOST:
@@ -87,7 +87,7 @@ class WebKey:
 
     def _long_prefix(self, host: str, url: str) -> bytes:
         if len(host) >= MAX_WEB_KEY:
-            raise KeyTooLong(f"{quoted(url)} has a host of {len(host):,} bytes; a row key has {MAX_WEB_KEY:,} at most")
+            raise KeyTooLong(f"{quoted(url)} has a host of {len(host):,} bytes; a row key has at most {MAX_WEB_KEY:,}")
         return self._host_prefix(host)
 
     def decode(self, key: bytes) -> str:
@@ -98,30 +98,30 @@ class WebKey:
                 return url
         except InvalidURL:
             pass
-        raise KeyFormatError(f"{key[:200]!r} is no web key with salt {self.salt.source!r}")
+        raise KeyFormatError(f"{key[:200]!r} is not a web key with salt {self.salt.source!r}")
 
     def url_of(self, key: bytes) -> str:
-        """Return the URL of a key that `encode` made, without checking that it did: in half of `decode`'s time."""
+        """Return the URL of a key that `encode` made, without checking that, in half the time of `decode`."""
         return self._url_of(self.unsalted(key))
 
     def _url_of(self, key: bytes) -> str:
         try:
             reversed_name, slash, rest = key.decode("ascii").partition("/")
         except UnicodeDecodeError as exc:
-            raise KeyFormatError(f"{key[:200]!r} is no web key: it is not ASCII") from exc
+            raise KeyFormatError(f"{key[:200]!r} is not a web key: it is not ASCII") from exc
         if not slash:
-            raise KeyFormatError(f"{key[:200]!r} is no web key")
+            raise KeyFormatError(f"{key[:200]!r} is not a web key")
         return url_of(host_of(reversed_name), rest)
 
     def unsalted(self, key: bytes) -> bytes:
-        """Return *key* without its salt: what results are ordered by. Raises `KeyFormatError` where it has none."""
+        """Return *key* without its salt, by which results are ordered. Raises `KeyFormatError` if it has no salt."""
         digits = self.salt.digits
         if digits and key[digits : digits + 1] != b":":
-            raise KeyFormatError(f"{key[:200]!r} is no web key: it has no salt of {digits} digits in front")
+            raise KeyFormatError(f"{key[:200]!r} is not a web key: it does not begin with a salt of {digits} digits")
         return self.parts.unsalted(key)
 
     def salted(self, key: bytes) -> bytes:
-        """Return the row key that is *key* without its salt: the salt is made again from the URL.
+        """Return the row key for *key*, which lacks its salt: the salt is computed from the URL.
 
         >>> WebKey().salted(b"com.example/products")
         b'5a:com.example/products'
@@ -133,16 +133,16 @@ class WebKey:
         return (self._known_prefix if len(host) <= MAX_HOST else self._host_prefix)(host) + rest
 
     def host_ranges(self, host: str) -> list[KeyRange]:
-        """Return the ranges of all pages of *host*, on every scheme and port, below every salt that they can have.
+        """Return the ranges of all pages of *host*, on all schemes and ports, below all salts that they can have.
 
-        Raises `InvalidURL` for what is no host.
+        Raises `InvalidURL` if it is not a host.
         """
         return self.parts.ranges(host=canonical_host(host))
 
     def host_range_of(self, key: bytes, host: str) -> KeyRange | None:
-        """Return the one of the ranges of *host* that has *key* in it, None where none has: it is quicker than all.
+        """Return the range of *host* that contains *key*, None if there is none: this is faster than `host_ranges`.
 
-        Raises `InvalidURL` for what is no host.
+        Raises `InvalidURL` if it is not a host.
         """
         prefix = self._host_prefix(canonical_host(host))
         if self._salt_of_url is not None:
@@ -177,7 +177,7 @@ class WebKey:
 
 
 def host_and_rest(url: str) -> tuple[str, str]:
-    """Return the two values of a web key: the canonical host of *url*, and what is after the first `/` of its path.
+    """Return the two values of a web key: the canonical host of *url*, and the rest after the first `/` of its path.
 
     Raises `InvalidURL`.
 
@@ -189,11 +189,11 @@ def host_and_rest(url: str) -> tuple[str, str]:
 
 
 def url_of(host: str, rest: str) -> str:
-    """Return the canonical URL of a host and of what is after the first `/` of its path."""
+    """Return the canonical URL of a host and of the rest after the first `/` of its path."""
     body, mark, _ = rest.partition("#")
     suffix = _SUFFIX.fullmatch(rest, len(body)) if mark else None
     if mark and suffix is None:
-        raise KeyFormatError(f"{rest[:200]!r} ends with no scheme, as a web key does behind a '#'")
+        raise KeyFormatError(f"{rest[:200]!r} has no valid scheme after the '#'")
     scheme, port = (suffix["scheme"], suffix["port"]) if suffix else ("https", None)
     return f"{scheme}://{host}{f':{port}' if port else ''}/{body}"
 

@@ -1,4 +1,4 @@
-"""Salts: the hex digits in front of a web key that spread hosts over the regions of a table."""
+"""Salts: the hex digits before a web key that distribute hosts over the regions of a table."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SaltSource = Literal["host", "domain", "url", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Salt:
-    """What a key's salt is taken from, and how many hex digits of its MD5 it has.
+    """The source of the salt of web keys, and the number of hex digits of its MD5.
 
     Make one with `Salt.host()`, `.domain()`, `.url()` or `.none()`. Raises `InvalidArgument` for a number of digits
-    that is not from 1 to 4 (none: 0): two digits are 256 salts.
+    that is not from 1 to 4 (0 for `none`): two digits are 256 salts.
     """
 
     source: SaltSource = "host"
@@ -43,32 +43,32 @@ class Salt:
 
     @classmethod
     def host(cls, digits: int = 2) -> Salt:
-        """Take it from the host: a host is one range, a subtree one range a salt."""
+        """Take the salt from the host: a host is one range, a subtree one range for each salt."""
         return cls("host", digits)
 
     @classmethod
     def domain(cls, digits: int = 2) -> Salt:
-        """Take it from the registered domain: a host and a domain's subtree are one range each.
+        """Take the salt from the registered domain: a host and a domain's subtree are one range each.
 
-        Which part of a host is its registered domain is said by the Public Suffix List, whose version
-        (`suffix_list_version`) is therefore part of a table's layout.
+        The Public Suffix List says which part of a host is its registered domain, so the version of the list
+        (`suffix_list_version`) is part of a table's layout.
         """
         return cls("domain", digits)
 
     @classmethod
     def url(cls, digits: int = 2) -> Salt:
-        """Take it from the whole URL: a host is spread over all salts, so a hot one is no hot region."""
+        """Take the salt from the whole URL: a host is distributed over all salts, so a hot host is not a hot region."""
         return cls("url", digits)
 
     @classmethod
     def none(cls) -> Salt:
-        """Leave it out: keys begin with the reversed host."""
+        """No salt: keys begin with the reversed host."""
         return cls("none", 0)
 
     def parts(self, url_of: Callable[[str, str], str]) -> tuple[Part, ...]:
-        """Return the parts of a key that are the salt, with the `:` after it; none for `Salt.none()`.
+        """Return the parts of a key for the salt, with the `:` after it; empty for `Salt.none()`.
 
-        They are made from the values `host` and, with `Salt.url()`, from what *url_of* makes of `host` and `rest`.
+        They are made from the value `host` or, with `Salt.url()`, from the result of *url_of* for `host` and `rest`.
         """
         match self.source:
             case "host":
@@ -83,7 +83,7 @@ class Salt:
 
 
 class RegisteredDomain:
-    """The registered domain of a host, as something that a hash can be taken through."""
+    """The registered domain of a host, as a function for `Hash(through=…)`."""
 
     def __repr__(self) -> str:
         return "registered_domain"
@@ -93,11 +93,11 @@ class RegisteredDomain:
         return registered_domain(host)
 
     def of_all(self, condition: Condition, /) -> str | None:
-        """Return the registered domain that a domain and all hosts below it have, None where they have several."""
+        """Return the registered domain of a domain and all hosts below it; None if they have several."""
         try:
             domain = canonical_host(condition.domain) if isinstance(condition, Below) else None
         except InvalidURL:
-            return None  # the field that is asked says what is wrong with it
+            return None  # the field reports what is wrong with it
         return registered_domain(domain) if domain is not None and has_one_owner(domain) else None
 
 
@@ -105,9 +105,9 @@ REGISTERED_DOMAIN = RegisteredDomain()
 
 
 def registered_domain(host: str) -> str:
-    """Return the registered domain that *host* belongs to: the public suffix and one label more.
+    """Return the registered domain of *host*: its public suffix and one more label.
 
-    A host that has none (an IP address, a public suffix itself) is returned as it is.
+    A host without one (an IP address, or a public suffix itself) is returned unchanged.
 
     >>> registered_domain("docs.example.co.uk")
     'example.co.uk'
@@ -118,7 +118,7 @@ def registered_domain(host: str) -> str:
 def _owner(host: str) -> str:
     if is_ip_address(host):
         return host
-    # The standard allows empty labels (`example.com.`, `a..example.com`), the list knows none: look after them.
+    # The URL standard allows empty labels (`example.com.`, `a..example.com`), the list does not: look after them.
     name = host.rstrip(".").rpartition("..")[2]
     return _suffix_list().privatesuffix(name) or host
 
@@ -127,7 +127,7 @@ _known_owner = functools.lru_cache(maxsize=65_536)(_owner)
 
 
 def has_one_owner(domain: str) -> bool:
-    """Whether all hosts at and below *domain* have one registered domain, and so one salt.
+    """Whether all hosts at and below *domain* have the same registered domain, and so the same salt.
 
     >>> has_one_owner("example.co.uk"), has_one_owner("co.uk")
     (True, False)
@@ -137,7 +137,7 @@ def has_one_owner(domain: str) -> bool:
 
 
 def suffix_list_version() -> str:
-    """Return the version of the Public Suffix List in use: that of the package that carries it."""
+    """Return the version of the Public Suffix List in use: that of its package."""
     import importlib.metadata
 
     return importlib.metadata.version("publicsuffixlist")
@@ -152,7 +152,7 @@ def _suffix_list() -> PublicSuffixList:
 
 @functools.cache
 def _domains_above_suffixes() -> frozenset[str]:
-    # amazonaws.com is a registered domain, and yet hosts below it belong to others: s3.amazonaws.com is a suffix.
+    # amazonaws.com is a registered domain, but hosts below it belong to others: s3.amazonaws.com is a suffix.
     from publicsuffixlist import PSLFILE
 
     above: set[str] = set()

@@ -183,7 +183,7 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
             raise InvalidArgument(f"{', '.join(map(file_name, files))}: there is no URL in it") from exc
         raise
     if found.skipped:
-        are = "is no URL" if found.skipped == 1 else "are no URLs"
+        are = "is not a URL" if found.skipped == 1 else "are not URLs"
         note(f"{plural(found.skipped, 'line')} {are}; the first: {found.first_skipped}")
     if damaged := urls.report.damaged_count:
         note(f"{plural(damaged, 'damaged record')}; the first: {urls.report.damaged[0]}")

@@ -119,6 +119,6 @@ def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
 
 
 def _host(url: bytes) -> bytes:
-    """Return the host of a canonical URL, without its port; nothing for what is no URL."""
+    """Return the host of a canonical URL, without its port; nothing for what is not a URL."""
     parts = url.split(b"/", 3)
     return without_port(parts[2]) if len(parts) > 2 else b""

@@ -150,7 +150,7 @@ def _linked(frame: Frame, rows: Iterator[bytes], expected: int | None, damage: D
 
 
 def _named(frame: Frame, row: bytes) -> tuple[bytes, str] | DamagedRow:
-    """Return *row* with its URL, or the error where it is no row key."""
+    """Return *row* with its URL, or the error where it is not a row key."""
     try:
         return row, frame.key.decode(row)
     except KeyFormatError as exc:

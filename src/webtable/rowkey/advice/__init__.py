@@ -1,4 +1,4 @@
-"""Advice on a row key before it is cast in stone: designs measured on real keys."""
+"""Advice on the design of a row key, from measurements on real keys."""
 
 from webtable.rowkey.advice.advice import Advice, advise
 from webtable.rowkey.advice.costs import QuestionCost

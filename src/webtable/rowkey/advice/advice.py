@@ -1,4 +1,4 @@
-"""Advice on a row key: designs measured on real keys, and ranked, with the reasons."""
+"""Ranking of row key designs by measurements on real keys, with the reasons."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.questions import Question
 
 WINDOWS = 64
-"""Into how many windows the writes are cut, unless the caller says how many keys one has."""
+"""The default number of windows into which the writes are divided."""
 LEAST_WINDOW = 100
-"""The fewest keys in such a window: of fewer, chance alone puts too many into one region."""
+"""The fewest keys in a window: with fewer, chance alone puts too many into one region."""
 MOST = 2**31 - 1
 MOST_REGIONS = 10_000
 MOST_MEASURED = 65_536
-"""How many keys are measured; of more a sample is."""
+"""The most keys that are measured; of more a sample is taken."""
 
 
 class Advice(Ranking, frozen=True):
     """Designs for a row key, the best first, as measured on `keys` keys.
 
-    `measured` of them were looked at, evenly through time; where that is not all of them, every share in the end is
-    right to within `margin`, 95 times of 100. `window` is how many keys are written "at a moment", of which the sample
-    has fewer: of fewer keys chance alone makes a larger share, so shares at a moment say something beside their fair
-    shares only, which are those of as many keys. `skipped` keys could not be encoded; `first_skipped` says why the
-    first could not. Of URLs `scope` says how many hosts they are of, and `holds_for` in words for which crawls the
-    verdict holds, and why the default of web tables comes in another place, where it does. `not_asked` are the
-    questions that were derived from the keys and are too many to be asked.
+    `measured` keys were examined, evenly over time; if these are a sample, every share in the end is accurate to within
+    `margin`, 95 times of 100. `window` is the number of keys written "at a moment", of which the sample has fewer: with
+    fewer keys chance alone makes a larger share, so shares at a moment are meaningful only beside their fair shares,
+    which are computed for the same number of keys. `skipped` keys could not be encoded; `first_skipped` says why for
+    the first. For URLs `scope` says from how many hosts they are, and `holds_for` says in words for which crawls the
+    verdict holds, and why the default of web tables is ranked differently, if it is. `not_asked` are derived questions
+    beyond the limit.
     """
 
     def to_json(self) -> bytes:
-        """Return everything as JSON; keys as the HBase shell shows them."""
+        """Return the advice as JSON, with keys as the HBase shell shows them."""
         return msgspec.json.encode(_with_text(msgspec.to_builtins(self, builtin_types=(bytes,))))
 
     def to_html(self) -> str:
-        """Return everything as one HTML page that needs no other file."""
+        """Return the advice as one self-contained HTML page."""
         return page(self)
 
     def _repr_html_(self) -> str:
@@ -92,23 +92,23 @@ def advise(
 ) -> Advice:
     """Return *designs*, measured on *keys* in the order in which they would be written, the best first.
 
-    *keys* are URLs, for designs by name (see `WEB_DESIGNS`) and declared keys as `url_design` takes them, or mappings
-    of values, for declared keys by a name of your own. The table has *regions* regions on *servers* servers, one after
-    the other, split as each design suggests, or by the keys themselves where it suggests nothing. A moment is *window*
-    keys, by default a 64th of them, but 100 at least. A row key is held against one of your cells: a value of
-    *value_bytes* bytes, in *column* (`family:qualifier`) where that is given. At most *most* keys are held in memory,
-    by a sample where there are more.
+    *keys* are URLs, for designs by name (see `WEB_DESIGNS`) and declared keys as in `url_design`, or mappings of
+    values, for declared keys under names that you choose. The table has *regions* regions on *servers* servers, in
+    turn, split as each design suggests, or by the keys themselves if it suggests nothing. A moment is *window* keys, by
+    default a 64th of them, but at least 100. A row key is compared with one of your cells: a value of *value_bytes*
+    bytes, in *column* (`family:qualifier`) if that is given. At most *most* keys are held in memory, as a sample if
+    there are more.
 
-    All designs are asked the same: what each of them is made for (its leading fields, one more at a time; these with a
-    range of time; the latest row of these), and the questions that have names: point, and of URLs host, subtree,
+    All designs are asked the same questions: those for which each of them is made (its leading fields, one more at a
+    time; these with a range of time; the latest row of these), and the named ones: point, and for URLs host, subtree,
     directory and latest. With *questions* of your own, as text (`"channel, sent between: 3"`) or as `Question`, only
-    yours count for the score, and the others are shown beside them. They may ask by any value that the first row has.
+    yours count for the score, and the others are shown in addition. They may use any value that the first row has.
 
-    With *hosts* not these URLs are measured, but the crawl of so many made-up hosts: their sizes, paths, domains and
-    order in time are drawn from those of the URLs, the same ones each time.
+    With *hosts* the URLs themselves are not measured, but a crawl of this number of made-up hosts: their sizes, paths,
+    domains and order in time are drawn from those of the URLs, the same ones each time.
 
-    Raises `InvalidArgument` for no keys or designs at all, for a design or a question that there is not, and for
-    *hosts* to be made up from what is no URL, or from one host.
+    Raises `InvalidArgument` if there are no keys or designs, for an unknown design or question, and for *hosts* if the
+    keys are not URLs, or of one host only.
     """
     stream = iter(keys)
     first = list(islice(stream, 1))
@@ -146,7 +146,7 @@ def advise(
 
 
 def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: int, most: int) -> None:
-    """Raise `InvalidArgument` for a number that is none, or is out of its limits."""
+    """Raise `InvalidArgument` for values that are not numbers, or out of their limits."""
     numbers = {
         "regions": (regions, 1),
         "servers": (servers, 1),
@@ -167,11 +167,11 @@ def _check_hosts(hosts: int | None, designs: Sequence[Design]) -> None:
     if not is_count(hosts, 1, MOST_HOSTS):
         raise InvalidArgument(f"hosts={hosts!r} must be a whole number from 1 to {MOST_HOSTS:,}")
     if not all(design.takes_urls for design in designs):
-        raise InvalidArgument(f"hosts={hosts!r} can be made up for URLs only, and these keys are none")
+        raise InvalidArgument(f"hosts={hosts!r} can be made up for URLs only, which these keys are not")
 
 
 def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
-    """Return the first key that can be encoded; raises `InvalidArgument` where there is none."""
+    """Return the first key that can be encoded; raises `InvalidArgument` if there is none."""
     for first in taken:
         return first
     reason = f": {refused.first}" if refused.count else ""
@@ -179,7 +179,7 @@ def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
 
 
 def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[ArrivalSample[Any], MadeUp | None]:
-    """Return a sample of *keys*, or of a crawl of so many made-up *hosts*, and beside it what was made up."""
+    """Return a sample of *keys*, or of a crawl of this number of made-up *hosts* with its description."""
     if hosts is None:
         return arrival_sample(keys, most - most % 2), None
     return made_up_crawl(host_models(keys, most), hosts, most)
@@ -188,11 +188,11 @@ def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[ArrivalS
 def _judged_alike(
     designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: QuestionSet, refused: _Refused
 ) -> tuple[list[Judgement], list[Any]]:
-    """Return *designs*, judged on the same of *items*, and these: those that all of the designs can encode."""
+    """Return *designs*, judged on the *items* that all designs can encode, and these items."""
     try:
         return _judged(designs, items, table, asked), items
     except (InvalidURL, FieldError):
-        # What the first design takes can be too much for another one: a key that is too long with a salt in front.
+        # An item that the first design encodes may fail in another one: a key may be too long with a salt.
         for design in designs[1:]:
             items = list(refused.without(items, design))
         if not items:
@@ -206,7 +206,7 @@ def _judged(designs: Sequence[Design], items: list[Any], table: WrittenTable, as
 
 
 def _at_once(sample: ArrivalSample[Any], window: int | None) -> int:
-    """Return how many sampled keys are written at a moment."""
+    """Return the number of sampled keys that are written at a moment."""
     if window is None:
         return max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
     at_once = window // sample.stride
@@ -214,13 +214,13 @@ def _at_once(sample: ArrivalSample[Any], window: int | None) -> int:
         least = LEAST_WINDOW * sample.stride
         raise InvalidArgument(
             f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
-            f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment"
+            f"measured, and fewer than {LEAST_WINDOW} of them say nothing about a moment"
         )
     return at_once
 
 
 class _Refused:
-    """Takes out of a stream what a design cannot encode, and counts it."""
+    """Removes items from a stream that a design cannot encode, and counts them."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""The cost of a question by a design: ranges, calls, the rows that are read for those that are wanted, and order."""
+"""The cost of a question for a design: ranges, calls, rows read for each row wanted, and order."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from webtable.rowkey.ranges import KeyRange
 
 GROUPS = 8
-"""In how many groups of neighbouring regions the ranges of a question are: one for each connection of a store."""
+"""How many groups of neighbouring regions the ranges of a question form: one for each connection of a store."""
 CALLS_A_SCANNER = 3
-"""A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
+"""The calls for each range with Thrift1: a scanner is opened, read and closed."""
 _MOST_COUNTED = 4_096
-"""In how many ranges of a question, of all items together, rows are counted."""
+"""The most ranges of a question, for all items together, in which rows are counted."""
 Order = Literal["", "as stored", "reverse scan", "sort"]
 
 _ASKED = 24
 _PART = 10
-"""A range goes over a tenth of all rows, by the order of its value."""
+"""A range of time or value includes a tenth of all rows."""
 
 ValueOf = Callable[[Any, str], Any]
 
 
 class Inquiry(NamedTuple):
-    """A question, asked with the values of some *items*: the conditions of each, and how many rows it wants.
+    """A question, asked with the values of some *items*: the conditions for each, and the number of rows it wants.
 
-    What a design is asked by a name of its own has no conditions. `wanted` is the mean over the items, None where it is
-    not known; of a latest row it is one.
+    A named question of a design has no conditions. `wanted` is the mean over the items, None if unknown; for the latest
+    row it is 1.
     """
 
     question: Question
@@ -53,7 +53,7 @@ class Inquiry(NamedTuple):
 def inquiries(
     questions: Sequence[Question], named: Collection[str], items: Sequence[Any], value_of: ValueOf
 ) -> list[Inquiry]:
-    """Return *questions*, each to be asked with the values that *value_of* finds in some of *items*."""
+    """Return *questions* with the values that *value_of* finds in some of *items*."""
     asked = items[:: max(1, len(items) // _ASKED)][:_ASKED]
     return [
         Inquiry(question, asked) if str(question) in named else _inquiry(question, asked, items, value_of)
@@ -74,7 +74,7 @@ def _inquiry(question: Question, asked: Sequence[Any], items: Sequence[Any], val
 
 
 def _ends(values: list[Any]) -> list[Any]:
-    """Return *values* in their order; none where they have none, as those of no key can have."""
+    """Return *values* sorted; empty if they cannot be sorted."""
     try:
         return sorted(values)
     except TypeError:
@@ -82,7 +82,7 @@ def _ends(values: list[Any]) -> list[Any]:
 
 
 def _until(ends: Sequence[Any], since: Any) -> Any:
-    """Return the value that is a tenth of all rows after *since*, None where there is none."""
+    """Return the value a tenth of all rows after *since*; None if there is none."""
     if not ends:
         return None
     place = max(bisect_left(ends, since) + len(ends) // _PART, bisect_right(ends, since))
@@ -92,7 +92,7 @@ def _until(ends: Sequence[Any], since: Any) -> Any:
 def _wanted(
     question: Question, conditions: Sequence[Mapping[str, Any]], items: Sequence[Any], value_of: ValueOf
 ) -> float | None:
-    """Return how many of *items* meet the conditions, on average; None where values cannot be compared."""
+    """Return how many of *items* meet the conditions, on average; None if values cannot be compared."""
     if len(question.between) > 1:
         return None
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
@@ -118,15 +118,15 @@ def _count(group: Sequence[Any], condition: Any) -> int:
 
 
 class QuestionCost(msgspec.Struct, frozen=True):
-    """What a question costs: its ranges, and the gateway calls of its first rows; or why it has no answer.
+    """The cost of a question: its ranges, and the gateway calls for its first rows; or why it cannot be answered.
 
-    The numbers are means over some of the keys. `calls` are those with a Thrift2 gateway, `calls_without` those of
-    HappyBase alone. It counts `weight` times for the score, 0 where it was derived beside questions of a user's own.
+    The numbers are means over some of the keys. `calls` are those with a Thrift2 gateway, `calls_without` those with
+    Thrift1 only. It counts `weight` times for the score, 0 if it was derived in addition to questions of the user.
 
-    `rows_read` and `rows_wanted` are rows of those that were measured; of the latest row one is read in each range, and
-    one is wanted. Where there are no ranges, `reason` says why, `remedy` what would help, and `rows_read` are those of
-    the question `instead`, which are filtered, or of the whole table where that is empty. `order` says how the latest
-    row is found: as the first of its ranges, as the last, or among all of them.
+    `rows_read` and `rows_wanted` are rows of those that were measured; for the latest row one is read in each range,
+    and one is wanted. Without ranges, `reason` says why, `remedy` what would help, and `rows_read` are those of the
+    question `instead`, which are filtered, or of the whole table if that is empty. `order` says how the latest row is
+    found: as the first row of its ranges, as the last, or among all of them.
     """
 
     question: str
@@ -143,14 +143,14 @@ class QuestionCost(msgspec.Struct, frozen=True):
 
     @property
     def rows_for_one(self) -> float | None:
-        """How many rows are read for each one that is wanted; None where that is not known."""
+        """The number of rows read for each row wanted; None if unknown."""
         return None if self.rows_wanted is None else self.rows_read / max(1.0, self.rows_wanted)
 
 
 def measure_questions(
     design: Design, splits: Sequence[bytes], inquiries: Sequence[Inquiry], keys: Sequence[bytes]
 ) -> tuple[QuestionCost, ...]:
-    """Return what each of *inquiries* costs *design*, in a table of *keys* with these *splits*."""
+    """Return the cost of each of *inquiries* for *design*, in a table of *keys* with these *splits*."""
     in_order = sorted(keys)
     return tuple(_cost(design, splits, inquiry, in_order) for inquiry in inquiries)
 
@@ -176,7 +176,7 @@ def _cost(design: Design, splits: Sequence[bytes], inquiry: Inquiry, keys: Seque
         calls_without,
         weight=question.weight,
         rows_read=read,
-        # What is asked by its name has ranges of its own rows and of no others.
+        # A named question has ranges of exactly its own rows.
         rows_wanted=read if is_named else inquiry.wanted,
         order=order,
     )
@@ -207,7 +207,7 @@ def _key(design: Design) -> RowKey:
 
 
 def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, keys: Sequence[bytes]) -> QuestionCost:
-    """Return what is read where the key has no ranges: those of a wider question, or the whole table."""
+    """Return the cost without ranges: reading those of a wider question, or the whole table."""
     question = inquiry.question
     reason, remedy = (exc.reason, exc.remedy) if isinstance(exc, NoRange) else (str(exc), "put it into the key")
     if index := _index_of(question, design):
@@ -233,7 +233,7 @@ def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, k
 
 
 def _index_of(question: Question, design: Design) -> str:
-    """Return by what an index answers *question*; what a design asks by a name is not made of its values."""
+    """Return the values of an index that answers *question*; a named question of a design is not made of values."""
     if str(question) in design.questions:
         return ""
     if not question.latest:
@@ -242,7 +242,7 @@ def _index_of(question: Question, design: Design) -> str:
 
 
 def _wider(design: Design, inquiry: Inquiry) -> Iterator[tuple[str, list[list[KeyRange]]]]:
-    """Yield the questions whose rows hold those that are wanted and that *design* has ranges for, and these."""
+    """Yield wider questions for which *design* has ranges, with these ranges."""
     names = list(inquiry.question.names) if inquiry.conditions else []
     for count in range(len(names), 0, -1):
         for some in combinations(names, count):
@@ -258,7 +258,7 @@ def _said(name: str, condition: Any) -> str:
 
 
 def _rows_read(found: Sequence[Sequence[KeyRange]], keys: Sequence[bytes], *, most: int) -> float:
-    """Return how many of *keys* are in the ranges of an item, on average; at most so many of each range."""
+    """Return how many of *keys* are in the ranges of an item, on average, counting at most *most* for each range."""
     each = max(map(len, found), default=1) or 1
     counted = found[: max(1, _MOST_COUNTED // each)]
     return sum(min(most, _rows_in(one, keys)) for ranges in counted for one in ranges) / len(counted)

@@ -1,4 +1,4 @@
-"""Designs: a row key with the questions for it, its first regions, and what helps where it is hot."""
+"""Designs of row keys: a key with its questions, its initial split points, and remedies for hot regions."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 Ask = Callable[[Any], list[KeyRange]]
 
 POINT = "point"
-"""The question for one row, by all that its key is made of."""
-_SAME_ROWS = "these are writes of the same rows again and again, which no salt or hash parts"
+"""The question for one row, by all values of its key."""
+_SAME_ROWS = "these are repeated writes of the same rows, which no salt or hash distributes"
 
 
 @dataclass(frozen=True)
 class Design:
     """A row key to be judged.
 
-    `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what is asked of the table by a
-    name of its own, each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. All
-    others are asked of `key`, with what `conditions` makes of conditions on the values of an item. `owner` tells what a
-    hot region is to be named by, one of the `owners` ("host"). `splits` are the split points for a number of regions
-    and a sample of keys. `remedy` is what helps where one owner makes a region hot, `remedy_of_order` where keys come
-    in the order in which they sort (or the reverse of it), `note` what else should be known.
+    `encode` makes the key of an item (a URL, or a mapping of values). `questions` are the named questions, each asked
+    with an item; it raises `NoRange` if the key cannot answer it. All other questions are asked of `key`, with
+    `conditions` converting conditions on the values of an item. `owner` returns the name of the owner of an item, one
+    of the `owners` ("host"), by which a hot region is described. `splits` returns the split points for a number of
+    regions and a sample of keys. `remedy` is for one owner that makes a region hot, `remedy_of_order` for keys that
+    come in (or against) their sort order, and `note` is anything else to know.
     """
 
     name: str
@@ -45,22 +45,22 @@ class Design:
     owner: Callable[[Any], str]
     splits: Splits
     remedy: str
-    remedy_of_order: str = "a salt or a hash in front would part them"
+    remedy_of_order: str = "a salt or a hash at the beginning would distribute them"
     note: str = ""
     gets: frozenset[str] = frozenset({"point", "latest"})
-    """The questions that are gets of whole keys, of which a call reads many, and not scans."""
+    """The questions that are gets of whole keys, many in a call, instead of scans."""
     takes_urls: bool = False
     """Whether the items are URLs."""
     takes_times: bool = False
-    """Whether the URLs must have come at some time (`url_design`)."""
+    """Whether the URLs must have times of arrival (`url_design`)."""
     key: RowKey | None = None
     conditions: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
 
 def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
-    """Return the design of a declared key, for mappings of values such as *item*; what the key does not take is left.
+    """Return the design of a declared key for mappings of values such as *item*; values that the key lacks are ignored.
 
-    By its name a row with all its values is asked for (point), unless a value has that name.
+    Its named question is for a row with all its values (point), unless a value has that name.
     """
 
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,9 +84,9 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
 
 
 class Splits(NamedTuple):
-    """How a new table for a key is split: `points` of a number of regions and a sample of its keys.
+    """The split points of a new table: `points` returns them for a number of regions and a sample of its keys.
 
-    `by_sample` says that they follow from the sample alone, since the key begins with nothing that is spread.
+    `by_sample` says that they follow from the sample only, because the beginning of the key is not distributed.
     """
 
     points: Callable[[int, Sequence[bytes]], list[bytes]]
@@ -94,7 +94,7 @@ class Splits(NamedTuple):
 
 
 def natural_splits(key: RowKey) -> Splits:
-    """Return how a new table for *key* is split: where its hashes or salts begin, else by a sample of its keys."""
+    """Return the splits of a new table for *key*: by its leading hash or salt, else by a sample of its keys."""
     if isinstance(key, HashedKey):
         in_bytes = key.form == "bytes"
         return Splits(lambda regions, _: uniform_split_points(regions) if in_bytes else split_points(regions, 8))
@@ -105,7 +105,7 @@ def natural_splits(key: RowKey) -> Splits:
         last = ("f" if first.case == "lower" else "F") * min(first.width, 8)
         return Splits(lambda regions, _: hex_split_points("0" * len(last), last, min(regions, 16 ** len(last))))
     if isinstance(first, Reversed) and isinstance(first.field, Digits):
-        # The last digit comes first, and of ids that count up all last digits are equally often.
+        # The last digit comes first, and the last digits of sequential ids are evenly distributed.
         return Splits(lambda regions, _: [b"%03d" % (at * 1000 // regions) for at in range(1, min(regions, 1000))])
     if isinstance(first, Spread):
         salts = first.salts
@@ -119,9 +119,9 @@ def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
 
 
 class Remedies(NamedTuple):
-    """What helps where keys come in the order in which they sort, and where one owner makes a region hot.
+    """The remedies for keys that come in their sort order, and for one owner that makes a region hot.
 
-    `owners` are the names whose values an owner is: those that decide where a row goes.
+    `owners` are the names of the values that make an owner: those that decide where a row goes.
     """
 
     of_order: str
@@ -130,10 +130,10 @@ class Remedies(NamedTuple):
 
 
 def remedies_of(key: RowKey) -> Remedies:
-    """Return what helps *key*."""
+    """Return the remedies for *key*."""
     if not isinstance(key, CompositeKey):
         return Remedies("", _SAME_ROWS, key.names)
-    # Parts of constant bytes are the same for all rows, and decide nothing.
+    # Constant parts are the same for all rows, and decide nothing.
     parts = [part for part in key.parts if not isinstance(part, Constant)]
     first = parts[0] if parts else None
     if isinstance(first, RandomSalt):
@@ -160,48 +160,49 @@ def _of_hashed(key: CompositeKey, first: Part) -> Remedies:
 
 
 def _of_time(key: CompositeKey, first: Field) -> Remedies:
-    """Return what helps a key that begins with a time: all that is written now goes to one end of the table."""
+    """Return the remedies for a key that begins with a time: all current writes go to one end of the table."""
     end = "first" if first.newest == "first" else "last"
     other = "last" if end == "first" else "first"
     entities = _entities(key)
     lead = f", or lead with {entities[0]}" if entities else ""
     remedy = (
-        f"{first.name!r} leads the key, so what is written now goes to the {end} region: put a salt or a hash in front "
-        f"of it{lead}; to turn the time round would only make it the {other} region"
+        f"{first.name!r} leads the key, so what is written now goes to the {end} region: put a salt or a hash before "
+        f"it{lead}; reversing the time would only make it the {other} region"
     )
     return Remedies(remedy, remedy, entities[:1] or key.names[:1])
 
 
 def _of_entity(key: CompositeKey, parts: list[Part]) -> Remedies:
-    """Return what helps a key that begins with what its rows are of: a name, a number, a host."""
+    """Return the remedies for a key that begins with an entity: a name, a number, a host."""
     first = parts[0]
     (name, *_), others = first.takes, _others(key, first)
     field: Any = first.field if isinstance(first, Reversed) else first
     order = (
-        f"a hash or a salt of {name} in front parts them: one {name} stays one range, several become one for each salt"
+        f"a hash or a salt of {name} at the beginning distributes them: one {name} stays one range, several become one "
+        "for each salt"
     )
     if isinstance(field, UInt | Int | Digits | Hex) and not isinstance(first, Reversed):
-        order += f"; Reversed({type(field).__name__}({name!r}, …)) parts them too, and leaves no ranges of {name}"
+        order += f"; Reversed({type(field).__name__}({name!r}, …)) distributes them too, but leaves no ranges of {name}"
     if not others:
         return Remedies(order, _SAME_ROWS, first.takes)
     owner = (
-        f"a hash of {name} alone would keep them together: a salt of {_listed((name, others[0]))} in front spreads "
-        f"them, and reads one {name} by a range for each bucket"
+        f"a hash of {name} alone would keep them together: a salt of {_listed((name, others[0]))} at the beginning "
+        f"distributes them, and reads one {name} by a range for each bucket"
     )
     last = parts[-1]
     if isinstance(last, Field) and last.newest is not None:
-        owner += f"; the order of {last.name} behind it has no part in this, newest first or last"
+        owner += f"; the order of {last.name} after it does not matter, newest first or last"
     return Remedies(order, owner, first.takes)
 
 
 def _entities(key: CompositeKey) -> tuple[str, ...]:
-    """Return the names of the fields that hold no time."""
+    """Return the names of the fields that do not hold a time."""
     times = {name for name, field in key.fields.items() if field.newest is not None}
     return tuple(name for name in key.names if name not in times)
 
 
 def _others(key: CompositeKey, first: Part) -> list[str]:
-    """Return the names that *first* is not made of, times last: two rows differ rather by what they are of."""
+    """Return the names that are not in *first*, times last: rows differ more by entities than by times."""
     entities = _entities(key)
     return sorted((name for name in key.names if name not in first.takes), key=lambda name: name not in entities)
 

@@ -1,4 +1,4 @@
-"""A picture of the writes: regions from top to bottom, time from left to right, and what is hot stands out."""
+"""Heat maps of the writes as SVG: regions from top to bottom, time from left to right."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from webtable.rowkey.advice.judgement import Judgement
 
-# Sixteen steps that look equally far apart: in OKLCH the lightness falls or rises by the same each time, and it alone
-# tells them apart for those who see no hues. From paper to red, and from night to yellow.
+# Sixteen steps of equal contrast: in OKLCH the lightness changes by the same amount each time, so that they are
+# distinguishable without hues too. From paper to red, and from night to yellow.
 ON_LIGHT = (
     "#f6f4eb",
     "#efe6cb",
@@ -71,10 +71,10 @@ _MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 
 
 def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | None = None) -> str:
-    """Return an SVG image of the writes of each region over time, with a bar for the rows that it has in the end.
+    """Return an SVG image of the writes of each region over time, with a bar for its rows in the end.
 
-    It needs nothing else and suits light and dark pages. Its colours go from 0 to 100 % of a moment's writes, or as far
-    as *scale* says: that of `scale_of`, for pictures that are compared. *keys* is how many keys there were, where a
+    It is self-contained and suits light and dark pages. Its colours go from 0 to 100 % of a moment's writes, or as far
+    as *scale* says: use that of `scale_of` for pictures that are compared. *keys* is the number of all keys, if a
     sample was measured. The same judgement gives the same bytes.
     """
     rules = "".join(f".{name}{{fill:{color}}}" for name, color in _by_class(ON_DARK, INKS_ON_DARK).items())
@@ -84,18 +84,18 @@ def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | No
 
 
 def inline_heat_map(judgement: Judgement, scale: Scale, keys: int) -> Markup:
-    """Return the same as an element of a page, as wide as there is room; `heat_style` has its colours."""
+    """Return the same as an element of a page with variable width; `heat_style` has its colours."""
     return _drawing(judgement, scale, keys, "", 34)
 
 
 def heat_style() -> Markup:
-    """Return the colours of a page's heat maps, which are those of a light or of a dark page."""
+    """Return the colours of the heat maps of a page, for light and dark mode."""
     light, dark = _by_class(ON_LIGHT, INKS_ON_LIGHT), _by_class(ON_DARK, INKS_ON_DARK)
     return Markup("".join(f".{SCOPE} .{name}{{fill:light-dark({light[name]},{dark[name]})}}" for name in light))
 
 
 def thumbnail(judgement: Judgement, scale: Scale) -> Markup:
-    """Return the colours alone, small, as an element of a page."""
+    """Return a small version without labels, as an element of a page."""
     rows = rows_of(judgement)
     high = _row_height(len(rows))
     return tag(
@@ -174,7 +174,7 @@ def _over_time(judgement: Judgement, rows: int) -> str:
 
 
 def _ink(kind: str) -> dict[str, object]:
-    # Programs that know no style sheets take the attribute, which is for light pages.
+    # Programs without style sheets use the attribute, which is for light pages.
     return {"class_": f"wt-{kind}", "fill": INKS_ON_LIGHT[kind]}
 
 
@@ -183,13 +183,13 @@ def _text(x: int, y: int, text: str, kind: str, anchor: str = "", **attributes: 
 
 
 def _step(share: float, scale: Scale) -> int:
-    """Return the colour of a share; the first one is for nothing at all."""
+    """Return the colour of a share; the first one is for a share of 0."""
     last = len(ON_LIGHT) - 1
     return min(last, -int(-last * share // scale.at_once)) if share > 0 else 0
 
 
 def _cells(rows: Sequence[HeatRow], scale: Scale, left: int, top: int, pitch: int, high: int) -> Markup:
-    """Return the coloured cells, a path for each colour, neighbours of the same colour as one."""
+    """Return the coloured cells, one path for each colour, with neighbours of the same colour joined."""
     paths: dict[int, list[str]] = {step: [] for step in range(len(ON_LIGHT))}
     for number, row in enumerate(rows):
         for step, start, stop in _runs([_step(share, scale) for share in row.moments]):

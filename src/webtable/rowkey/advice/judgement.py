@@ -1,4 +1,4 @@
-"""The judgement on a design: its score, the reasons for it, and how hot its regions are, in words."""
+"""The judgement of a design: its score, the reasons in words, and the rows of its heat map."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.design import Design
 
 UNANSWERED = 12.0
-"""What a question counts that has no ranges: as much as one with two thousand."""
+"""The reading cost of a question without ranges: as much as one with two thousand."""
 UNSPLIT = 0.25
-"""How much of the heat of a key that is split by the keys themselves is that of a table of one region."""
+"""The part of one-region heat in the heat of a key whose split points come from the keys themselves."""
 _WIDE = 1.1
-"""From how many rows for each one wanted on they are worth a word."""
+"""The number of rows read for each row wanted from which it is mentioned."""
 
 
 class WrittenTable(NamedTuple):
-    """The table that is written to: its regions, the servers that they are on, the keys of a moment, and a cell."""
+    """The table of the measurement: its regions and servers, the keys of a moment, and the size of a cell."""
 
     regions: int
     servers: int
@@ -38,11 +38,11 @@ class WrittenTable(NamedTuple):
 class Judgement(msgspec.Struct, frozen=True):
     """A design, measured. Lower scores are better.
 
-    `score` is `heat` times `reading`. `heat` says how many times over its fair share the hottest region is at any
-    moment, 1 at least; a quarter of it is that of a table of one region, where only the keys themselves say how to
-    split it, which a new table cannot know. `reading` is the mean over the questions, by their weights, of 1 +
-    log2(ranges): a question of one range counts 1, each doubling of the ranges, or of the rows that are read for each
-    one wanted, 1 more, and one that cannot be answered 12.
+    `score` is `heat` times `reading`. `heat` is the share of the hottest region at any moment over its fair share, at
+    least 1; a quarter of it is that of a table of one region if the split points follow from the keys only, which a new
+    table does not have. `reading` is the weighted mean over the questions of 1 + log2(ranges): a question with one
+    range counts 1, each doubling of the ranges, or of the rows read for each row wanted, adds 1, and a question that
+    cannot be answered counts 12.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 def judged(design: Design, items: Sequence[Any], table: WrittenTable, asked: Sequence[Inquiry]) -> Judgement:
-    """Return what becomes of *table* when *items* are written to it by *design*, and what is *asked* of it."""
+    """Return the judgement of *design* when *items* are written to *table* and it is *asked* these questions."""
     keys = [design.encode(item) for item in items]
     writes = measure_writes(design, items, keys, table.regions, table.servers, table.window)
     lengths = measure_lengths(keys, table.cell)
@@ -77,7 +77,7 @@ def _dearness(cost: QuestionCost) -> float:
 
 
 def _filtered(cost: QuestionCost) -> float:
-    """Return how many rows are read for one; of the latest one a range is read, which the ranges count already."""
+    """Return the rows read for one; for the latest row a row of each range is read, which the ranges count already."""
     return 1.0 if cost.order else max(1.0, cost.rows_for_one or 1.0)
 
 
@@ -137,7 +137,7 @@ def _ranges(count: float) -> str:
 
 
 def _no_answer(cost: QuestionCost) -> str:
-    """Return the line of what cannot be answered: the reason, what helps, and what is read as the key is."""
+    """Return the line of a question without ranges: the reason, the remedy, and what is read without it."""
     if not cost.instead:
         read = "it reads all rows"
     else:
@@ -158,12 +158,12 @@ MOST_ROWS = 128
 _MOST_COLUMNS = 96
 
 _LABEL = 22
-"""How many characters of a split point are shown; of a longer one the beginning and the end."""
+"""How many characters of a split point are shown; a longer one is shortened in the middle."""
 _SIGN = re.compile(r"\\x[0-9A-F]{2}|.")
 
 
 def share_text(share: float) -> str:
-    """Return a share as percent, with a decimal only where it is small.
+    """Return a share as percent, with a decimal only if it is small.
 
     >>> share_text(0.341), share_text(0.0162), share_text(0)
     ('34%', '1.6%', '0%')
@@ -181,12 +181,12 @@ def start_text(key: bytes) -> str:
 
 
 def shared_start(low: bytes, high: bytes) -> int:
-    """Return how many bytes two keys have in common at their beginning."""
+    """Return the length of the common prefix of two keys."""
     return next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
 
 
 def label(start: bytes, shared: int) -> str:
-    """Return the first key of a region; of a long one what it does not share with all others, its beginning and end."""
+    """Return a label for the first key of a region; a long key without the common prefix, shortened in the middle."""
     text = start_text(start)
     if len(text) > _LABEL and shared > 2:
         text = f"…{start_text(start[shared:])}" if start[shared:] else text
@@ -200,7 +200,7 @@ def label(start: bytes, shared: int) -> str:
 
 
 class Scale(NamedTuple):
-    """What the darkest colour and the longest bar stand for: shares of a moment's writes, and of all rows."""
+    """The shares of a moment's writes, and of all rows, of the darkest colour and the longest bar."""
 
     at_once: float
     rows: float
@@ -216,9 +216,9 @@ class HeatRow(NamedTuple):
 
 
 def scale_of(designs: Sequence[Judgement]) -> Scale:
-    """Return the scale that makes pictures of *designs* comparable, the shares rounded up to whole tenths.
+    """Return a common scale for pictures of *designs*, the shares rounded up to whole tenths.
 
-    It goes up to twice what chance makes of the hottest region at least, so that what is spread looks pale.
+    It goes up to at least twice the share of the hottest region by chance, so that evenly distributed writes look pale.
     """
     rows = [row for design in designs for row in rows_of(design)]
     even = min(1.0, 2 * max(design.writes.fair for design in designs))
@@ -226,7 +226,7 @@ def scale_of(designs: Sequence[Judgement]) -> Scale:
 
 
 def rows_of(judgement: Judgement) -> list[HeatRow]:
-    """Return what the picture shows; where there are too many regions, a row is the hottest one of some neighbours."""
+    """Return the rows of the picture; if there are too many regions, a row is the hottest of several neighbours."""
     writes = judgement.writes
     columns = _columns([sum(counts) for counts in zip(*writes.heat, strict=True)])
     totals = [sum(sum(region[column]) for region in writes.heat) for column in columns]
@@ -251,10 +251,10 @@ def _hottest(rows: Sequence[HeatRow]) -> HeatRow:
 
 
 def _columns(counts: Sequence[int]) -> list[slice]:
-    """Return which windows are a column; a last window that is much shorter goes with the one before it."""
+    """Return the windows of each column; a much shorter last window is joined with the one before."""
     group = -(-len(counts) // _MOST_COLUMNS)
     starts = list(range(0, len(counts), group))
-    # A share of very few keys is high by chance.
+    # With very few keys a share is high by chance.
     if len(starts) > 1 and 2 * sum(counts[starts[-1] :]) < sum(counts[starts[-2] : starts[-1]]):
         starts.pop()
     return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(counts)], strict=True)]

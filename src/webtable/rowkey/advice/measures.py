@@ -1,4 +1,4 @@
-"""Where the writes of a design go, region by region and moment by moment, and how long its keys are."""
+"""Measurements of a design: the distribution of its writes over regions and time, and the length of its keys."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.design import Design
 
 HOT = 1.5
-"""From how many times its fair share a region counts as hot."""
+"""How many times its fair share makes a region hot."""
 MOST_COLUMNS = 192
-"""The most columns of a heat map: a picture has no room for more, and memory not for a million."""
+"""The most columns of a heat map, limited by the width of a picture and by memory."""
 _SIZE_OF_A_CELL = 20
 """Bytes of a cell besides row, family, qualifier and value: lengths, timestamp and type (reference guide, KeyValue)."""
 
 
 class Hot(msgspec.Struct, frozen=True):
-    """The hottest region: its place, its first key, its share of all writes, and who makes how much of that."""
+    """The hottest region: its place, its first key, its share of all writes, and its largest owner."""
 
     region: int
     start: bytes
@@ -33,15 +33,15 @@ class Hot(msgspec.Struct, frozen=True):
 
 
 class Writes(msgspec.Struct, frozen=True):
-    """Where the writes go. All shares are from 0 to 1.
+    """The distribution of writes. All shares are from 0 to 1.
 
-    `heat[region][column]` counts them in the order of arrival; a column is a window, or several where there are more
+    `heat[region][column]` counts writes in the order of arrival; a column is a window, or several if there are more
     than 192. `hottest_at_once` is the share of the hottest region in a window, on average over all writes,
-    `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be, were every key put
-    into a region at random. `hottest` is the hottest region in the end, where `fair_in_the_end` is its fair share.
-    `owner_at_once` is the share of a window's writes that are for one owner, on average; `ascending` is the share of
-    keys that sort after the key a window before, `descending` of those in front of it. Gini and max over mean are over
-    all regions that were wanted: those that cannot be split off have no rows.
+    `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be if every key went to a
+    random region. `hottest` is the hottest region in the end, and `fair_in_the_end` its fair share.
+    `owner_at_once` is the share of a window's writes for one owner, on average; `ascending` is the share of keys that
+    sort after the key a window before, `descending` that of those before it. Gini and max over mean include all wanted
+    regions: those that cannot be split off have no rows.
     """
 
     splits: tuple[bytes, ...]
@@ -65,9 +65,9 @@ class Writes(msgspec.Struct, frozen=True):
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """Bytes of the keys, and the share of a stored cell that they have, alone and with family and qualifier.
+    """The length of the keys in bytes, and their share of a stored cell, with and without family and qualifier.
 
-    `share_with_names` is None where no column was given: without its name it is not known how long that is.
+    `share_with_names` is None if no column was given, because the length of its name is unknown then.
     """
 
     mean: float
@@ -78,7 +78,7 @@ class Lengths(msgspec.Struct, frozen=True):
 
 
 class CellSize(NamedTuple):
-    """The cell whose size the key is held against: its `family:qualifier` where it is known, its value's bytes."""
+    """The cell with which a key is compared: its `family:qualifier` if known, and the bytes of its value."""
 
     column: str | None = None
     value_bytes: int = 600
@@ -91,7 +91,7 @@ class CellSize(NamedTuple):
 def measure_writes(
     design: Design, items: Sequence[Any], keys: Sequence[bytes], regions: int, servers: int, window: int
 ) -> Writes:
-    """Return where *keys*, those of *items* in the order of arrival, go, *window* of them at a time."""
+    """Return the distribution of *keys*, those of *items* in the order of arrival, in windows of *window* keys."""
     splits = design.splits.points(regions, keys)
     places = [bisect_right(splits, key) for key in keys]
     owners = [design.owner(item) for item in items]
@@ -119,7 +119,7 @@ def measure_writes(
         hottest_server=busiest_server / len(places),
         hottest=_hot(owners, places, totals, splits),
         fair=fair_share(regions, size),
-        # Where the regions do not come out even, one server has more of them.
+        # If the regions are not a multiple of the servers, one server has more of them.
         fair_server=max(fair_share(min(servers, regions), size), -(-regions // servers) / regions),
         fair_in_the_end=fair_share(regions, len(places)),
         owner_at_once=one_owner / len(places),
@@ -131,7 +131,7 @@ def measure_writes(
 
 
 def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
-    """Return how long *keys* are, and what that is of *cell*."""
+    """Return the lengths of *keys*, and their share of *cell*."""
     lengths = sorted(map(len, keys))
     mean = sum(lengths) / len(lengths)
     names = 0 if cell.column is None else len(cell.column.replace(":", "", 1).encode())
@@ -142,7 +142,7 @@ def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
 
 
 def gini(counts: Sequence[int]) -> float:
-    """Return the Gini coefficient of *counts*: 0 where all are the same, near 1 where one has everything.
+    """Return the Gini coefficient of *counts*: 0 if all are equal, near 1 if one has everything.
 
     >>> gini([5, 5, 5, 5]), gini([0, 0, 0, 20])
     (0.0, 0.75)
@@ -153,10 +153,10 @@ def gini(counts: Sequence[int]) -> float:
 
 
 def fair_share(places: int, size: int) -> float:
-    """Return the share that the busiest of *places* has on average, where *size* writes go to each with equal chance.
+    """Return the average share of the busiest of *places*, if *size* writes go to places at random.
 
-    The mean of the greatest of so many counts, taken as independent Poisson variables: right to some hundredths of
-    itself, also for few writes.
+    That is the mean maximum of *places* counts, taken as independent Poisson variables: accurate to some hundredths of
+    the result, even for few writes.
 
     >>> round(fair_share(16, 1_000_000), 3), round(fair_share(16, 100), 2), fair_share(16, 1)
     (0.063, 0.11, 1.0)
@@ -165,7 +165,7 @@ def fair_share(places: int, size: int) -> float:
         return 1.0
     even = size / places
     spread = math.sqrt(even)
-    # The mean of a count is the sum over k of the chance that it is over k; below `least` that is certain.
+    # The mean of a count is the sum over k of the probability that it exceeds k, which is 1 below `least`.
     least = max(0, math.floor(even - 10 * spread - 10))
     mean, at_most = float(least), 0.0
     for count in range(least, math.ceil(even + 12 * spread + 30)):
@@ -175,8 +175,8 @@ def fair_share(places: int, size: int) -> float:
 
 
 def _in_order(keys: Sequence[bytes], window: int) -> tuple[float, float]:
-    """Return the shares of *keys* that sort after, and in front of, the key a window before."""
-    # Neighbours would not do: the pages of one host may come in order, and the hosts in none.
+    """Return the shares of *keys* that sort after, and before, the key a window earlier."""
+    # Neighbouring keys would not do: the pages of one host may come in order, but the hosts in random order.
     pairs = list(zip(keys, keys[window:], strict=False))
     count = max(1, len(pairs))
     return sum(one < other for one, other in pairs) / count, sum(one > other for one, other in pairs) / count

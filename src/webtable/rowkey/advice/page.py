@@ -1,4 +1,4 @@
-"""Advice as HTML: a page of its own, and the same for a notebook; with what the columns of both say."""
+"""Advice as HTML, as a page and for notebooks, with help for the columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TITLE = "Row keys, measured"
 
 
 class ColumnHelp(NamedTuple):
-    """A column by its heading, and what stands in it."""
+    """The heading of a column, and its meaning."""
 
     name: str
     says: str
@@ -62,7 +62,7 @@ RANKING = (
     ColumnHelp("of a cell", "the share of a stored cell that is its row key, beside a value of so many bytes"),
     ColumnHelp("with names", "the same with the names of family and column; none where no column is given"),
 )
-"""The columns of the ranking, in their order."""
+"""The columns of the ranking, in order."""
 QUESTIONS = (
     ColumnHelp("weight", "how many times the question counts for the score; none where it was derived beside your own"),
     ColumnHelp("ranges", "the key ranges that hold the answer, on average; HBase scans each from its first key on"),
@@ -70,11 +70,11 @@ QUESTIONS = (
     ColumnHelp("calls, Thrift2", "calls to a Thrift2 gateway until the first rows are there, each for up to 32 ranges"),
     ColumnHelp("calls, HappyBase alone", "the same by Thrift1: a scanner is opened, read and closed for each range"),
 )
-"""The columns of what questions cost."""
+"""The columns of the costs of questions."""
 
 
 def page(advice: Ranking) -> str:
-    """Return *advice* as an HTML page that needs no other file, script or font."""
+    """Return *advice* as a self-contained HTML page, without scripts."""
     scale = scale_of(advice.designs)
     sections = (
         tag("section", tag("h2", _name(place, design)), _body(advice, design, scale), id=f"design-{place}")
@@ -94,7 +94,7 @@ def page(advice: Ranking) -> str:
 
 
 def fragment(advice: Ranking) -> str:
-    """Return *advice* as an element for a notebook: the ranking, and each design to be unfolded."""
+    """Return *advice* as an element for a notebook: the ranking, and collapsed details of each design."""
     scale = scale_of(advice.designs)
     sections = (
         tag("details", tag("summary", _name(place, design), ": ", design.why[0]), _body(advice, design, scale))
@@ -183,7 +183,7 @@ def _legend(advice: Ranking) -> Markup:
 
 
 def _columns() -> Markup:
-    """Return what each column says, to be unfolded."""
+    """Return the meaning of each column, collapsed."""
     columns = (PICTURE, *RANKING, *QUESTIONS)
     said = (tag("li", tag("strong", column.name), f": {column.says}") for column in columns)
     return tag("details", tag("summary", "What the columns say"), tag("ul", said))

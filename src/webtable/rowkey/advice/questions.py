@@ -1,4 +1,4 @@
-"""The questions that designs are judged by: derived from the keys, or asked by a user; the same for all designs."""
+"""The questions by which all designs are judged: derived from the keys, or asked by the user."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.design import Design
 
 MOST_DERIVED = 24
-"""The most questions that are derived from the keys; of more, those of the fewest values are asked."""
+"""The most questions that are derived from the keys; those with the fewest values take precedence."""
 _ALIKE = 0.7
-"""From how much alike on a name is the one that was meant (as `difflib` counts)."""
+"""The similarity (of `difflib`) from which a name is suggested."""
 _LATEST = re.compile(r"latest(?:\s+of)?(?:\s+|$)")
 _ASKED_BY_NAME = {False: ({"host"}, {"domain"}), True: ({"url"},)}
-"""What is asked of URLs by a name: without and with the latest."""
+"""The named questions for URLs."""
 _PART = re.compile(r"([^\s,]+)(\s+between)?")
 
 
@@ -35,7 +35,7 @@ _PART = re.compile(r"([^\s,]+)(\s+between)?")
 class Question:
     """Rows with one value of each of *given*, in a range of each of *between*; with *latest*, the newest of them.
 
-    It counts *weight* times for the score. As text it is the names with commas, as in `channel, sent between` and
+    It counts *weight* times for the score. As text it has the names with commas, as in `channel, sent between` and
     `latest of channel`.
 
     >>> Question.of("channel, sent between: 3")
@@ -51,7 +51,7 @@ class Question:
 
     @classmethod
     def of(cls, text: str) -> Question:
-        """Return the question that *text* says, with its weight after a colon; raises `InvalidArgument`."""
+        """Return the question in *text*, with its weight after a colon; raises `InvalidArgument`."""
         said, colon, weight = text.partition(":")
         latest = _LATEST.match(said.strip())
         names = said.strip()[latest.end() :] if latest else said.strip()
@@ -66,12 +66,12 @@ class Question:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all values that it asks for."""
+        """The names of all values in the question."""
         return (*self.given, *self.between)
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """What two questions have in common that differ only in their words or weights."""
+        """The part of a question without its wording and weight, for comparisons."""
         return frozenset(self.given), frozenset(self.between), self.latest
 
 
@@ -81,9 +81,9 @@ def _names(text: str, names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for part in map(str.strip, names.split(",")):
         found = _PART.fullmatch(part)
         if not part:
-            raise InvalidArgument(f"questions={text!r} has nothing between two commas, or behind the last one")
+            raise InvalidArgument(f"questions={text!r} has nothing between two commas, or after the last one")
         if ";" in part:
-            raise InvalidArgument(f"questions={text!r} must be one question each")
+            raise InvalidArgument(f"questions={text!r} must be one question")
         if found is None:
             raise InvalidArgument(
                 f"questions={text!r}: {part!r} must be a field, or a field and between, as in 'sent between'"
@@ -103,9 +103,9 @@ def _weight(text: str, weight: str) -> float:
 
 
 def own_questions(asked: Sequence[str | Question], values: Collection[str], named: Collection[str]) -> list[Question]:
-    """Return what a user asked, each question once; *values* are the names to ask by, *named* questions of their own.
+    """Return the questions of the user, without repetitions; *values* and *named* are the names that they may use.
 
-    Raises `InvalidArgument` for none, for what is no question, and for a name that there is not, with the closest one.
+    Raises `InvalidArgument` for no questions, an invalid one, or an unknown name, with the closest known one.
     """
     if isinstance(asked, str):
         raise InvalidArgument(f"questions={asked!r} must be a list of questions, as in ['channel, sent between: 3']")
@@ -142,7 +142,7 @@ def _check(question: Question, values: Collection[str], named: Collection[str]) 
 
 def _unknown(name: str, count: int, values: Collection[str], named: Collection[str]) -> str:
     if name in named and count > 1:
-        return f"{name!r} is a question of its own; separate questions by ';'"
+        return f"{name!r} is a separate question; separate questions by ';'"
     known = list(dict.fromkeys([*values, *(named if count == 1 else ())]))
     if close := get_close_matches(name, known, 1, _ALIKE):
         return f"there is no field {name!r}; the closest is {close[0]}"
@@ -155,11 +155,11 @@ def derived_questions(
     moments: Collection[str],
     normal: Callable[[Question], Question | None],
 ) -> tuple[list[Question], tuple[str, ...]]:
-    """Return what *keys* are made to answer, each question once, and in words those that are too many.
+    """Return the questions that *keys* are made to answer, without repetitions, and in words those beyond the limit.
 
-    Of each key these are its leading values, one more at a time; each of these with a range of the *times*; and the
-    latest row of them. Behind a time there is nothing: who knows its *moment* knows the row. *normal* returns a
-    question as it is to be asked, None for one that is asked anyway.
+    For each key these are its leading values, one more at a time; each of these with a range of the *times*; and the
+    latest row of them. Nothing follows after a time: who knows its *moment* knows the row. *normal* returns the normal
+    form of a question, None for one that is asked anyway.
     """
     found: dict[object, Question] = {}
     for key in keys:
@@ -175,7 +175,7 @@ def derived_questions(
 def leading_names(key: CompositeKey) -> list[str]:
     """Return the names of *key* in the order in which its rows sort by them.
 
-    A hash that stands for its value comes where it is; another one, or a salt, only for what is no field.
+    A whole hash counts as its value; other hashes, and salts, count only for values that are not fields.
     """
     names: dict[str, None] = {}
     for part in key.parts:
@@ -187,7 +187,7 @@ def leading_names(key: CompositeKey) -> list[str]:
 
 
 def _made_for(names: Sequence[str], times: Sequence[str], moments: Collection[str]) -> Iterator[Question]:
-    """Yield the questions that a key of these *names*, in this order, is made to answer."""
+    """Yield the questions that a key with these *names*, in this order, is made to answer."""
     for count, last in enumerate(names, 1):
         prefix = tuple(names[:count])
         if last not in moments and count < len(names):
@@ -208,9 +208,9 @@ def _in_time(given: tuple[str, ...], times: Sequence[str]) -> Iterator[Question]
 
 
 def normal_question(times: Collection[str]) -> Callable[[Question], Question | None]:
-    """Return what makes of a question about URLs the one that is asked, None where a question of a name asks the same.
+    """Return a function that returns the normal form of a question about URLs; None if a named question is the same.
 
-    All *times* are the arrival, and what follows from another value is left out.
+    All *times* mean the arrival, and values that follow from another one are left out.
     """
 
     def normal(question: Question) -> Question | None:
@@ -230,9 +230,9 @@ def normal_question(times: Collection[str]) -> Callable[[Question], Question | N
 
 
 class QuestionSet(NamedTuple):
-    """The questions, the names by which designs are asked some of them, and what finds the value of a name in an item.
+    """The questions, the names of named questions of designs, and the function that finds a value of an item by name.
 
-    `left_out` are the questions that were too many, in words.
+    `left_out` are the questions beyond the limit, in words.
     """
 
     questions: list[Question]
@@ -242,9 +242,9 @@ class QuestionSet(NamedTuple):
 
 
 def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Question] | None) -> QuestionSet:
-    """Return what *designs* are asked, about items such as *example*; *own* are the questions of the user.
+    """Return the questions for *designs*, about items such as *example*; *own* are the questions of the user.
 
-    Where there are such, they alone have a weight. Raises `InvalidArgument` for a question that cannot be asked.
+    If there are such, only they have a weight. Raises `InvalidArgument` for a question that cannot be asked.
     """
     named = tuple(dict.fromkeys(name for design in designs for name in design.questions))
     is_of_urls = designs[0].takes_urls
@@ -256,7 +256,7 @@ def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Questi
         [name for name, kind in values.items() if issubclass(kind, datetime)],
         normal_question([name for name, kind in values.items() if kind is datetime]) if is_of_urls else lambda one: one,
     )
-    # Where a value has the name of the question for one row, that is asked for by its values.
+    # If a value has the name of the question for one row, that row is asked for by its values.
     rows = [] if named else [Question(design.key.names) for design in designs if design.key is not None]
     found = {question.meaning: question for question in asked}
     for question in (*map(Question.of, named), *derived, *rows):
@@ -269,12 +269,12 @@ def _row_value(values: Mapping[str, Any], name: str) -> Any:
 
 
 def _row_values(designs: Sequence[Design], example: Mapping[str, Any]) -> dict[str, type]:
-    """Return the values of rows by name, and of which type the *example* has them; a time is one that a key takes."""
+    """Return the names of the values of rows, with their types in *example*; times are those that a key takes."""
     names = {name for design in designs if design.key is not None for name in design.key.names}
     return {name: type(value) if name in names else object for name, value in example.items()}
 
 
 def _url_values(designs: Sequence[Design]) -> dict[str, type]:
-    """Return the values of URLs by name, the times of *designs* among them."""
+    """Return the names of the values of URLs with their types, including the times of *designs*."""
     times = (name for design in designs if design.key is not None for name in sorted(times_of(design.key)))
     return dict.fromkeys(URL_VALUES, str) | dict.fromkeys(times, datetime)

@@ -1,4 +1,4 @@
-"""Designs in the order of their scores, and for which crawls that holds: how many hosts it was measured on."""
+"""Designs ranked by score, and the crawls for which the ranking holds, by the number of hosts."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.samples import MadeUp
 
 DEFAULT = "host"
-"""The design that a web table has unless it is created with another one."""
+"""The default design of web tables."""
 _FEW_MODELS = 100
-"""Of fewer hosts the sizes of others are guessed rather than drawn."""
+"""With fewer hosts the sizes of made-up ones are guesses rather than samples."""
 _RUN = 2.0
-"""From how many pages of a host one after the other on they are worth a word."""
+"""The length of runs of pages of one host from which they are mentioned."""
 _MOST_TRIED = 2**24
 
 
 class CrawlScope(msgspec.Struct, frozen=True):
-    """Whose URLs were measured: so many hosts of so many registered domains, and the largest host with its share.
+    """The crawl that was measured: the number of hosts and registered domains, and the largest host with its share.
 
-    `models` is how many hosts made-up ones were modelled on, 0 where no host is made up. `enough` is how many hosts of
-    one size it takes until chance alone puts no more than 1.5 times its fair share into one of the regions. `run` is
-    how many pages of a made-up host come one after the other, on average, as those of the models do.
+    `models` is the number of hosts on which made-up ones were modelled, 0 if none are made up. `enough` is how many
+    hosts of equal size it takes until chance alone puts at most 1.5 times its fair share into one of the regions. `run`
+    is the average number of consecutive pages of a made-up host, as in the models.
     """
 
     hosts: int
@@ -46,12 +46,12 @@ class CrawlScope(msgspec.Struct, frozen=True):
 
     @property
     def is_few(self) -> bool:
-        """Whether there are too few hosts to spread over the regions, however equal they are."""
+        """Whether there are too few hosts to distribute over the regions, even if all are of equal size."""
         return self.hosts < self.enough
 
 
 def scope_of(urls: Iterable[str], regions: int, made_up: MadeUp | None) -> CrawlScope:
-    """Return whose *urls* they are; where they are *made_up*, those of all hosts that were."""
+    """Return the scope of *urls*; if they are *made_up*, that of all made-up hosts."""
     counts = Counter(split_url(url).host for url in urls)
     ((largest, most),) = counts.most_common(1)
     share, enough = most / counts.total(), hosts_that_spread(regions)
@@ -61,7 +61,7 @@ def scope_of(urls: Iterable[str], regions: int, made_up: MadeUp | None) -> Crawl
 
 
 def hosts_that_spread(regions: int) -> int:
-    """Return how many hosts of one size spread over *regions*: none then has 1.5 times its fair share, on average.
+    """Return how many hosts of equal size it takes until the busiest region has less than 1.5 times its fair share.
 
     >>> hosts_that_spread(1), hosts_that_spread(16)
     (1, 230)
@@ -76,13 +76,13 @@ def hosts_that_spread(regions: int) -> int:
 
 
 def _rounded_up(number: int) -> int:
-    """Return *number* with two digits that count: it is a rule of thumb."""
+    """Return *number* rounded up to two significant digits, as a rule of thumb."""
     unit: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // unit) * unit
 
 
 def sentences_of(scope: CrawlScope, ranked: Sequence[Judgement], regions: int, *, is_sampled: bool) -> tuple[str, ...]:
-    """Return in words for whom the verdict holds, and why it differs from the default where it does."""
+    """Return sentences on the crawls for which the verdict holds, and on its difference from the default."""
     said = [_measured_on(scope, is_sampled=is_sampled), *_of_models(scope), *_of_spread(scope, regions)]
     place = next((at for at, design in enumerate(ranked, 1) if design.name == DEFAULT), 0)
     if place == 1 and len(ranked) > 1:
@@ -173,7 +173,7 @@ def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
         few = (
             f"take {best.name} if these hosts are all that the table will have; if not, judge by a crawl of more hosts"
         )
-        # Others are made up from several hosts, and only once.
+        # Hosts can be made up only from several hosts, and only once.
         return few if scope.models or scope.hosts < 2 else f"{few}: hosts=10000 (--hosts 10000) makes one up"
     if default.writes.is_hot and default.heat > best.heat:
         return f"take {best.name} where crawls are like this one"
@@ -190,7 +190,7 @@ def _share(share: float) -> str:
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """Designs for a row key, the best first, and what they were measured on; see `Advice`."""
+    """Designs for a row key, the best first, and the measured keys; see `Advice`."""
 
     designs: tuple[Judgement, ...]
     keys: int
@@ -214,7 +214,7 @@ class Ranking(msgspec.Struct, frozen=True):
 
     @property
     def measure(self) -> str:
-        """What was measured, as a line."""
+        """A line about the measured keys."""
         sampled = (
             ""
             if not self.margin
@@ -226,7 +226,7 @@ class Ranking(msgspec.Struct, frozen=True):
 
     @property
     def said_of_all(self) -> tuple[str, ...]:
-        """What holds for all designs, in words: for which crawls the verdict holds, and what was not asked."""
+        """Sentences about all designs: the crawls for which the verdict holds, and the questions not asked."""
         if not self.not_asked:
             return self.holds_for
         left_out = f"questions that were derived are {MOST_DERIVED} at most; left out: {'; '.join(self.not_asked)}"

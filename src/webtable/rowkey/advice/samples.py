@@ -1,4 +1,4 @@
-"""The keys that are measured: a sample of a stream, or of a made-up crawl; the same each time, in bounded memory."""
+"""Samples of a stream of keys, or of a made-up crawl: reproducible, and in limited memory."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 MOST_HOSTS = 1_000_000
 MADE_UP = ".example"
-"""What made-up names end in: by RFC 2606 nobody can own them."""
+"""The ending of made-up names, which RFC 2606 reserves."""
 _KEPT = 64
-"""How many pages of a host are kept at most: their paths, and their places in time."""
+"""The most pages of a host whose paths and places in time are kept."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NAMES = 26**5
 _STEP = 7_654_321
-"""It has no factor in common with 26, so that its multiples go through all names before one comes again."""
+"""It has no common factor with 26, so that its multiples go through all names before one is repeated."""
 
 Item = TypeVar("Item")
 
 
 class ArrivalSample(NamedTuple, Generic[Item]):
-    """Some of `total` items, in the order in which they came: one of every `stride`, drawn at random among them."""
+    """A sample of `total` items, in the order of arrival: one of every `stride`, drawn at random."""
 
     items: list[Item]
     total: int
@@ -36,26 +36,26 @@ class ArrivalSample(NamedTuple, Generic[Item]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of them."""
+        """Whether it has all items."""
         return self.stride == 1
 
     @property
     def margin(self) -> float:
-        """How far a share of the sample is from the truth at most, 95 times of 100; 0 where it is whole.
+        """The largest error of a share of the sample, 95 times of 100; 0 if it is whole.
 
-        That of a simple random sample of as many (the normal approximation, at a share of one half); drawn evenly over
-        time, this one is rather better.
+        It is that of a simple random sample of this size (the normal approximation, at a share of one half); this
+        sample is drawn evenly over time and therefore rather better.
         """
         return 0.0 if self.is_whole or not self.items else 1.96 * math.sqrt(0.25 / len(self.items))
 
 
 def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
-    """Return a sample of *items* of at most *most* (an even number), and at least half as many where there are more.
+    """Return a sample of at most *most* of *items* (an even number), and at least half as many if there are more.
 
-    Every block of so many items (the stride) gives one, chosen at random, so the sample goes evenly through time. When
-    it is full, one of every two neighbours is kept, and blocks are twice as long. The same items give the same sample.
+    Every block of items (the stride) gives one, chosen at random, so the sample is even over time. When it is full, one
+    of every two neighbours is kept, and blocks get twice as long. The same items give the same sample.
     """
-    draw = random.Random(0)  # noqa: S311 - it keeps no secret, and the same sample each time is what is wanted
+    draw = random.Random(0)  # noqa: S311 - not for security; the sample must be the same each time
     kept: list[Item] = []
     stride, chosen, total = 1, 0, 0
     for item in items:
@@ -73,9 +73,9 @@ def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
 
 
 class HostModel:
-    """A host to model others on: how many pages it has, in how many runs they came, and some of them with their places.
+    """A host on which others are modelled: the number of its pages, of runs in which they came, and some pages.
 
-    A run is pages of one host one after the other. `kept` is a random sample of the pages.
+    A run is consecutive pages of one host. `kept` is a random sample of the pages, with their places.
     """
 
     __slots__ = ("kept", "pages", "runs")
@@ -87,7 +87,7 @@ class HostModel:
 
 
 class MadeUp(NamedTuple):
-    """What was made up: so many hosts of so many registered domains, after so many models, in runs of some length."""
+    """The description of a made-up crawl: the numbers of hosts, registered domains and models, and the run length."""
 
     hosts: int
     domains: int
@@ -96,25 +96,24 @@ class MadeUp(NamedTuple):
 
 
 class Models(NamedTuple):
-    """Hosts to model others on, by their names, and how many URLs they came in."""
+    """Hosts on which others are modelled, by name, and the number of their URLs."""
 
     hosts: dict[str, HostModel]
     total: int
 
 
 def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[ArrivalSample[str], MadeUp]:
-    """Return a sample of at most *most* URLs of a crawl of so many made-up *hosts*, in the order of their time.
+    """Return a sample of at most *most* URLs of a crawl of this number of made-up *hosts*, in the order of their time.
 
-    Registered domains are drawn from those of *models* with all their hosts, until there are enough. A made-up host has
-    as many pages as its model, paths like those of its model (numbered where more are needed than are known), and comes
-    in runs as long, spread over the time of the crawl as those of its model; when it begins is drawn. The same models
-    make the same crawl.
+    Registered domains are drawn from those of *models* with all their hosts until there are enough. A made-up host has
+    as many pages as its model, similar paths (numbered if more are needed than are known), and runs of the same length,
+    spread over the time of the crawl as in its model, with a random beginning. The same models make the same crawl.
     """
     pages = runs = domains = 0
     for number, _, model in _made_hosts(models, hosts):
         domains, pages, runs = number, pages + model.pages, runs + model.runs
     stride = -(-pages // most)
-    draw = random.Random(1)  # noqa: S311 - it keeps no secret, and the same crawl each time is what is wanted
+    draw = random.Random(1)  # noqa: S311 - not for security; the crawl must be the same each time
     made: list[tuple[float, int, int, str]] = []
     before = 0
     for number, (_, name, model) in enumerate(_made_hosts(models, hosts)):
@@ -131,11 +130,11 @@ def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[ArrivalSample[
 
 
 def host_models(urls: Iterable[str], most: int) -> Models:
-    """Return the hosts of *urls* to model others on; at most *most* URLs of them are held.
+    """Return the hosts of *urls* as models for others; at most *most* of the URLs are held.
 
-    Of each host 64 pages are kept, and of all hosts fewer where these are too many. Where one page of each is too many,
-    a part of the hosts is left out, chosen by their names alone, so that sizes stay as they are distributed. Raises
-    `InvalidArgument` for the URLs of fewer than two hosts: how hosts differ cannot be seen from one.
+    64 pages are kept of each host, and fewer of all hosts if these are too many. If one page of each is too many, a
+    part of the hosts is left out, chosen by their names, which keeps the distribution of sizes. Raises
+    `InvalidArgument` for URLs of fewer than two hosts, from which differences between hosts cannot be seen.
     """
     collected = _Collected(most)
     total = 0
@@ -153,7 +152,7 @@ def host_models(urls: Iterable[str], most: int) -> Models:
 
 
 class _Collected:
-    """Hosts as they come in, and of each some pages."""
+    """The hosts seen so far, with some pages of each."""
 
     def __init__(self, most: int) -> None:
         self.hosts: dict[str, HostModel] = {}
@@ -174,7 +173,7 @@ class _Collected:
         self._last = host
 
     def _keep(self, model: HostModel, place: int, rest: str) -> None:
-        """Keep a page with the chance that makes all pages of the host equally likely to be kept in the end."""
+        """Keep a page with such a probability that all pages of the host are equally likely to be kept in the end."""
         if model.pages <= self._each:
             model.kept.append((place, rest))
             self._held += 1
@@ -198,7 +197,7 @@ class _Collected:
 
 
 def _made_hosts(models: Models, hosts: int) -> Iterator[tuple[int, str, HostModel]]:
-    """Yield so many made-up *hosts*, the same ones each time: which domain it is, its name, and its model."""
+    """Yield this number of made-up *hosts*, reproducibly: the number of the domain, the name, and the model."""
     families: dict[str, dict[str, HostModel]] = {}
     for host, model in models.hosts.items():
         domain = registered_domain(host)
@@ -218,7 +217,7 @@ def _made_hosts(models: Models, hosts: int) -> Iterator[tuple[int, str, HostMode
 
 
 def _name(number: int, length: int, draw: random.Random) -> str:
-    """Return the name of a made-up domain, about as long as its model's; no two numbers have the same."""
+    """Return the name of a made-up domain, about as long as its model's, and unique for each number."""
     rest = number * _STEP % _NAMES
     letters = []
     for _ in range(5):
@@ -229,9 +228,9 @@ def _name(number: int, length: int, draw: random.Random) -> str:
 
 
 def _moment(model: HostModel, places: list[float], page: int) -> float:
-    """Return when a page comes, as a share of the time of the crawl: all pages of a run at once."""
+    """Return the time of a page as a share of the time of the crawl, the same for all pages of a run."""
     run = page * model.runs // model.pages
-    # Between two places that are known, the runs between them are spread evenly.
+    # Runs between two known places are spread evenly.
     at, part = divmod(run * len(places) / model.runs, 1)
     begin = places[int(at)]
     end = places[int(at) + 1] if int(at) + 1 < len(places) else 1.0
@@ -239,7 +238,7 @@ def _moment(model: HostModel, places: list[float], page: int) -> float:
 
 
 def _rest(model: HostModel, page: int, draw: random.Random) -> str:
-    """Return what is after the host of a page's URL: that of its model's page, or one like it."""
+    """Return the part of a page's URL after the host: that of the model's page, or a similar one."""
     if model.pages == len(model.kept):
         return model.kept[page][1]
     _, rest = draw.choice(model.kept)

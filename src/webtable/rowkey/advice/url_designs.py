@@ -1,4 +1,4 @@
-"""Designs for URLs: the web key with each of its salts, and declared keys, by the values that a URL gives."""
+"""Designs for URLs: the web key with each kind of salt, and declared keys with the values of URLs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
 """The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
 
 _BY_URL = "Salt.url() spreads the pages of one host over all salts"
-_SAME_PAGES = "its pages are spread already; the same ones again and again are parted by no salt"
+_SAME_PAGES = "its pages are distributed already; no salt distributes repeated writes of the same ones"
 _REMEDIES = {
     "host": _BY_URL,
     "domain": "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
@@ -37,7 +37,7 @@ _REMEDIES = {
     "random": "more buckets",
 }
 _REMEDIES_OF_ORDER = {
-    "none": "Salt.host() parts neighbouring hosts, Salt.url() the pages of one host as well",
+    "none": "Salt.host() distributes neighbouring hosts, Salt.url() also the pages of one host",
     "host": _BY_URL,
     "domain": _BY_URL,
 }
@@ -49,20 +49,20 @@ _NOTES = {
 _BUCKETS = tuple(f"{number:x}" for number in range(16))
 
 URL_VALUES = ("url", "host", "domain", "rest", "scheme", "port", "path", "query")
-"""What a URL gives to a key, by name; `rest` is what the web key has after the host."""
+"""The values of a URL for keys, by name; `rest` is the part of the web key after the host."""
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 _CRAWL = timedelta(days=64)
 _PORTS = {"http": 80, "https": 443}
 
 
 class ArrivedURL(str):
-    """A URL with the moment `at` which it came, for keys that hold a time."""
+    """A URL with its time of arrival, `at`, for keys that hold a time."""
 
     at: datetime
 
 
 def in_time(urls: Sequence[str]) -> list[str]:
-    """Return *urls* with moments, evenly over 64 days: a day for each window, unless the caller says otherwise."""
+    """Return *urls* with times of arrival, evenly over 64 days: one day for each window, by default."""
     return [_arrived(url, _FIRST + _CRAWL * number / len(urls)) for number, url in enumerate(urls)]
 
 
@@ -73,7 +73,7 @@ def _arrived(url: str, at: datetime) -> ArrivedURL:
 
 
 def url_value(url: str, name: str) -> Any:
-    """Return the value of *url* with that name, its arrival for a name that is none of `URL_VALUES`."""
+    """Return the value of *url* with this name; its time of arrival for a name that is not in `URL_VALUES`."""
     return MAKERS[name](url) if name in MAKERS else getattr(url, "at", _FIRST)
 
 
@@ -85,10 +85,10 @@ def times_of(key: RowKey) -> frozenset[str]:
 
 
 def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return what makes of conditions on values of a URL those on the values of *key* that follow from them.
+    """Return a function that converts conditions on values of a URL to those on values of *key*.
 
-    It raises `UnknownField` for a value that is none of the key's and that nothing follows from. A key without a time
-    has all versions of a page in the cells of one row.
+    It raises `UnknownField` for a value that the key lacks and from which nothing follows. A key without a time has all
+    versions of a page in the cells of one row.
     """
     times = times_of(key)
 
@@ -104,14 +104,14 @@ def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]
         for name in given:
             follows = name in taken or is_page or (name == "domain" and "host" in taken)
             if not (follows if name in URL_VALUES else times or is_page):
-                raise UnknownField(f"{name!r} is no field of the key; it has {', '.join(key.names)}")
+                raise UnknownField(f"{name!r} is not a field of the key; it has {', '.join(key.names)}")
         return taken
 
     return conditions
 
 
 def _following(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of *given* with those that follow from them."""
+    """Return *given*, with the values that follow from them."""
     known = {name: given[name] for name in URL_VALUES if name in given}
     values = {name: value for name, value in known.items() if _is_one(value)}
     if values.keys() >= {"host", "rest"}:
@@ -124,7 +124,7 @@ def _following(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_one(value: Any) -> bool:
-    """Whether *value* is one, and neither a condition nor nothing."""
+    """Whether *value* is a single value, neither a condition nor missing."""
     return value is not None and not isinstance(value, Condition)
 
 
@@ -151,10 +151,11 @@ MAKERS: dict[str, Callable[[str], Any]] = {
 
 
 def web_design(name: str, *, digits: int = 2) -> Design:
-    """Return the design for URLs of that name, one of `WEB_DESIGNS`; the four salts have so many hex *digits*.
+    """Return the design for URLs with this name, one of `WEB_DESIGNS`; the four salts have *digits* hex digits.
 
-    Asked are a page (point), the pages of its host, of its registered domain with all below it (subtree) and of its
-    directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
+    The questions are for a page (point), the pages of its host, of its registered domain with all hosts below it
+    (subtree) and of its directory, and its latest version, which HBase keeps in the cells of one row. Raises
+    `InvalidArgument`.
     """
     if name == "hash":
         return _web_design(name, HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes"))
@@ -168,7 +169,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
 
 
 def _web_design(name: str, key: RowKey) -> Design:
-    """Return the design of *key*, which is made of `host` and `rest`, with what is known of it by its *name*."""
+    """Return the design of *key*, which has `host` and `rest`, with the texts for its *name*."""
 
     def encode(url: str) -> bytes:
         host, rest = host_and_rest(url)
@@ -187,20 +188,20 @@ def _web_design(name: str, key: RowKey) -> Design:
 
 
 def url_design(name: str, key: RowKey | WebKey) -> Design:
-    """Return the design of a declared key for URLs, which is asked what the web key is asked.
+    """Return the design of a declared key for URLs, with the questions of the web key.
 
-    Its values go by the names of `URL_VALUES`: `host`, `path` and so on. A field that holds a time may have any name;
-    since URLs come without times, they get them in the order of their arrival, evenly over 64 days. The latest version
-    of a page is a scan then. Raises `InvalidArgument` for a key that takes anything else.
+    Its values have the names in `URL_VALUES`: `host`, `path` and so on. A field that holds a time may have any name;
+    because URLs come without times, they get times in the order of arrival, evenly over 64 days. The latest version of
+    a page is then found by a scan. Raises `InvalidArgument` for a key with any other value.
     """
     declared = key.parts if isinstance(key, WebKey) else key
     if not isinstance(declared, RowKey):
-        raise InvalidArgument(f"designs: {name!r} must be a declared key, and is of the type {type(key).__name__}")
+        raise InvalidArgument(f"designs: {name!r} must be a declared key, but is of the type {type(key).__name__}")
     times = times_of(declared)
     if unknown := no_url_values(declared):
         raise InvalidArgument(
-            f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL gives no {', '.join(unknown)}; it "
-            f"gives {', '.join(URL_VALUES)}, and its arrival for a time"
+            f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL has no {', '.join(unknown)}; it "
+            f"has {', '.join(URL_VALUES)}, and its arrival for a time"
         )
     asked = _URLQuestions(declared, times)
     remedies = remedies_of(declared)
@@ -241,13 +242,13 @@ def _domain_of(url: str) -> str:
 
 
 def no_url_values(key: RowKey) -> list[str]:
-    """Return the names of the values of *key* that a URL does not give."""
+    """Return the names of the values of *key* that a URL does not have."""
     times = times_of(key)
     return [name for name in key.names if name not in URL_VALUES and name not in times]
 
 
 class _URLQuestions:
-    """The questions to a key, by the values that a URL gives it."""
+    """The questions of a key for URLs."""
 
     def __init__(self, key: RowKey, times: frozenset[str]) -> None:
         self._key = key

@@ -1,1 +1,1 @@
-"""The fields of composite keys: how each encodes itself, says where it ends, and is asked for."""
+"""The fields of composite keys: encoding, decoding, and ranges of conditions."""

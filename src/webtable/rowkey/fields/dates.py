@@ -1,4 +1,4 @@
-"""Fields of dates and times in a format that people read."""
+"""Fields of dates and times in a human-readable format."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from webtable.rowkey.ranges import KeyRange
 
 LEAP_YEAR = 1972
-"""The year of dates whose format has none: in any other, the 29th of February could not come back."""
+"""The year of dates in formats without a year: a leap year, so that the 29th of February can be decoded."""
 
 
 class _Directive(NamedTuple):
     digits: int
     rank: int
-    """Its place among the directives, the most significant first."""
+    """Its rank among the directives, the most significant first."""
     of: Callable[[Any], int]
 
 
-# Only what has a fixed number of digits: a name of a month neither sorts nor has a width.
+# Only directives with a fixed number of digits: names of months neither sort nor have a fixed width.
 _DIRECTIVES = {
     "%Y": _Directive(4, 0, lambda t: t.year),
     "%y": _Directive(2, 0, lambda t: t.year - 2000),
@@ -44,7 +44,7 @@ _DATE, _TIME = {"%Y", "%y", "%m", "%j", "%d"}, {"%H", "%M", "%S", "%f"}
 
 @dataclass(frozen=True)
 class _Formatted(Field):
-    """What fields in a format have in common. The directives are those of `strftime`, in the ranges given there."""
+    """Base class of fields with a format. The directives are those of `strftime`, with the ranges given there."""
 
     name: str
     format: str = ""
@@ -89,7 +89,7 @@ class _Formatted(Field):
 
     @property
     def ordered(self) -> bool:
-        """Whether the directives come from the most significant on, with none left out before the last."""
+        """Whether the directives are in order from the most significant one, without a gap."""
         ranks = [_DIRECTIVES[directive].rank for directive in self._directives]
         start = min(_DIRECTIVES[directive].rank for directive in self.allowed)
         last = 2 if "%j" in self._directives and ranks[-1] == 1 else ranks[-1]
@@ -98,8 +98,8 @@ class _Formatted(Field):
 
     @property
     def unordered_because(self) -> tuple[str, str]:
-        """The format does not begin with the most significant part, or leaves some out."""
-        return f"{self.format!r} does not sort as time does", "a format from the most significant part on would"
+        """The format is not in order from the most significant part, or has gaps."""
+        return f"{self.format!r} does not sort as time does", "a format in order from the most significant part would"
 
     def encode(self, value: Any) -> bytes:
         """Return *value* in the format, in UTC."""
@@ -111,7 +111,7 @@ class _Formatted(Field):
         return self.encode(value)
 
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
-        """Return what the format keeps."""
+        """Return the part of the value that the format keeps."""
         found = self._pattern.fullmatch(key, at, at + self._width)
         if found is None:
             self.no_value(key, at)
@@ -135,7 +135,7 @@ class _Formatted(Field):
         return self._kept(value), at + self._width
 
     def comparable(self, value: Any) -> Any:
-        """Return the moment that *value* is."""
+        """Return the date and time of *value*."""
         return self._checked(value)
 
     def is_exact(self, value: Any) -> bool:
@@ -143,7 +143,7 @@ class _Formatted(Field):
         return bool(self._checked(self.kept(value)) == self._checked(value))
 
     def _checked(self, value: Any) -> Any:
-        """Return *value* as something that has what the directives ask for; raises `FieldError`."""
+        """Return *value* as an object with the attributes of the directives; raises `FieldError`."""
         raise NotImplementedError
 
     def _kept(self, moment: datetime) -> Any:
@@ -162,10 +162,10 @@ class _Dated(_Formatted):
 class Date(_Dated):
     """A date in a format of `strftime`: %Y or %y (2000 to 2099), %m, %d, %j.
 
-    The value is a `date`, or a timezone-aware `datetime` whose date in UTC is taken; with a `Time` of the same name
-    right after it, it is a `datetime`, down to what the two keep. What the format leaves out comes back as that of the
-    first of January 1972. Width: the digits of the format. Order: by date, where the format goes from the year on.
-    Errors: `FieldError` for anything else, a naive `datetime` included. Source: ISO 8601, basic format.
+    The value is a `date`, or a timezone-aware `datetime` whose date in UTC is used; with a `Time` of the same name
+    right after it, it is a `datetime`, as precise as the two. Parts that the format leaves out are decoded as those of
+    the first of January 1972. Width: the digits of the format. Order: by date, if the format is in order from the year
+    on. Errors: `FieldError` for anything else, including a naive `datetime`. Source: ISO 8601, basic format.
     """
 
     format: str = "%Y%m%d"
@@ -187,10 +187,10 @@ class Date(_Dated):
 class Time(_Formatted):
     """A time of day in a format of `strftime`: %H, %M, %S, %f (microseconds).
 
-    The value is a `time`, or a timezone-aware `datetime` whose time in UTC is taken; with a `Date` of the same name
-    right in front of it, it is a `datetime`. Width: the digits of the format. Order: by time of day, where the format
-    goes from the hour on; `between` takes times of day. Errors: `FieldError` for anything else, a naive `datetime`
-    included. Source: ISO 8601, basic format.
+    The value is a `time`, or a timezone-aware `datetime` whose time in UTC is used; with a `Date` of the same name
+    right before it, it is a `datetime`. Width: the digits of the format. Order: by time of day, if the format is in
+    order from the hour on; `between` takes times of day. Errors: `FieldError` for anything else, including a naive
+    `datetime`. Source: ISO 8601, basic format.
     """
 
     format: str = "%H%M%S"
@@ -209,9 +209,9 @@ class Time(_Formatted):
 
     def _between(self, condition: Between) -> list[KeyRange]:
         for limit in (condition.since, condition.until):
-            # From Monday at ten to Wednesday at nine: that holds all of Tuesday, and no range of times of day does.
+            # From Monday at ten to Wednesday at nine includes all of Tuesday, which no range of times of day does.
             if isinstance(limit, datetime):
-                self.refuse(limit, "a time of day (time): between moments there is any time of day")
+                self.refuse(limit, "a time of day (time): between two dates there is any time of day")
         return super()._between(condition)
 
     def _kept(self, moment: datetime) -> time:
@@ -220,11 +220,11 @@ class Time(_Formatted):
 
 @dataclass(frozen=True)
 class DateTime(_Dated):
-    """A moment in a format of `strftime`: the directives of `Date` and of `Time`.
+    """A date and time in a format of `strftime`: the directives of `Date` and of `Time`.
 
-    The value is a timezone-aware `datetime`, and comes back in UTC. Width: the digits of the format. Order: by time,
-    where the format goes from the year on. Errors: `FieldError` for anything else, a naive `datetime` included. Source:
-    ISO 8601, basic format.
+    The value is a timezone-aware `datetime`, and is decoded in UTC. Width: the digits of the format. Order: by time, if
+    the format is in order from the year on. Errors: `FieldError` for anything else, including a naive `datetime`.
+    Source: ISO 8601, basic format.
     """
 
     format: str = "%Y%m%d%H%M%S"

@@ -1,4 +1,4 @@
-"""Declarations of composite keys: where each part ends, how it reads as text, and the function that encodes a key."""
+"""Declarations of composite keys: the ends of parts, declarations as text, and the compiled encoder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def checked_separator(separator: Any) -> bytes:
-    """Return the separator as bytes, none as `b""`; raises `InvalidArgument` for what cannot part values."""
+    """Return the separator as bytes, None as `b""`; raises `InvalidArgument` for a wrong one."""
     try:
         made = separator.encode() if isinstance(separator, str) else separator
     except UnicodeEncodeError:
@@ -30,10 +30,10 @@ def checked_separator(separator: Any) -> bytes:
 
 
 def parts_of(declared: Sequence[Part], separator: bytes) -> tuple[Part, ...]:
-    """Return the parts of a key as it is encoded: each ends itself, or has a known width; separators are constants.
+    """Return the parts of a key as they are encoded: each has an end or a known width; separators are constants.
 
-    Raises `InvalidArgument` for a part whose end could not be told, and for several fields of one time that do not give
-    it back.
+    Raises `InvalidArgument` for a part whose end could not be found, and for several fields of one time from which it
+    cannot be decoded.
     """
     parts = tuple(_separated(_with_moments(declared, separator), separator))
     fields = {part.name: part for part in reversed(parts) if isinstance(part, Field)}
@@ -43,17 +43,17 @@ def parts_of(declared: Sequence[Part], separator: bytes) -> tuple[Part, ...]:
 
 
 def _with_moments(declared: Sequence[Part], separator: bytes) -> Sequence[Part]:
-    """Return *declared* with every date and the time of the same name after it joined."""
+    """Return *declared* with each date joined with a time of the same name after it."""
     names = [part.name for part in declared if isinstance(part, Field)]
     if len(set(names)) == len(names):
         return declared
-    from webtable.rowkey.fields.modifiers import moments  # few keys have them, and web keys none
+    from webtable.rowkey.fields.modifiers import moments  # few keys have them, and web keys do not
 
     return moments(list(declared), separator)
 
 
 def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
-    """Yield *parts* with the separator as a constant after those that do not end themselves."""
+    """Yield *parts*, with the separator as a constant after those without an end."""
     for number, part in enumerate(parts, 1):
         if number == len(parts):
             yield part
@@ -66,17 +66,17 @@ def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
         elif getattr(part, "terminator", None) is None and getattr(part, "field", None) is None:
             raise InvalidArgument(
                 f"{declaration_of(part)} must be the last field, or have a terminator or a size, "
-                "or the key needs a separator: where it ends could not be told"
+                "or the key needs a separator: otherwise its end cannot be found"
             )
         else:
             yield part
 
 
 def whole(name: str, several: list[Any], places: Sequence[tuple[Part, bytes]]) -> Any:
-    """Return the value that all fields called *name* are made of; the first of *several* where there is none.
+    """Return the value that all fields called *name* make up; the first of *several* if they do not.
 
-    They give back what each of them keeps: a day in front of a sensor and the moment after it, or a date and a time of
-    day that do not stand side by side.
+    They hold different parts of it: a day before a sensor and the time after it, or a date and a time of day that are
+    not side by side.
     """
     dates = [value for value in several if type(value) is date]
     joined = [datetime.combine(day, clock, UTC) for day in dates for clock in several if isinstance(clock, time)]
@@ -88,28 +88,28 @@ def whole(name: str, several: list[Any], places: Sequence[tuple[Part, bytes]]) -
 
 
 def _check_whole(name: str, fields: Sequence[Field]) -> None:
-    """Raise `InvalidArgument` for several fields of one time that do not give it back: a year here, a day there."""
+    """Raise `InvalidArgument` for several fields of one time from which it cannot be decoded, as a year and a day."""
     moment = datetime(2023, 6, 11, 16, 30, 31, 123456, UTC)
     try:
         places = [(field, field.encode(moment)) for field in fields] if len(fields) > 1 else []
     except FieldError:
-        return  # they hold something else
+        return  # they do not hold times
     found = whole(name, [field.decode(encoded, 0)[0] for field, encoded in places], places) if places else None
     if not all(agrees(field, encoded, {name: found}) for field, encoded in places):
         raise InvalidArgument(
-            f"parts={', '.join(map(declaration_of, fields))} do not give {name!r} back: one of them "
+            f"parts={', '.join(map(declaration_of, fields))} do not determine {name!r}: one of them "
             "must keep all that the others do, or they must be a Date and a Time"
         )
 
 
 def agrees(part: Part, found: bytes, values: Mapping[str, Any]) -> bool:
-    """Whether *found* is what *part* makes of *values*, as far as they are known."""
+    """Whether *found* is the encoding by *part* of *values*, as far as these are known."""
     if isinstance(part, RandomSalt):
         return found in part.salts
     if all(name in values for name in part.takes):
         try:
             return part.encode(*(values[name] for name in part.takes)) == found
-        except WebTableError:  # bytes can stand for a value that would be refused, as a time before 1970
+        except WebTableError:  # bytes may mean a value that `encode` refuses, such as a time before 1970
             return False
     if isinstance(part, Spread):
         return found in part.salts
@@ -119,7 +119,7 @@ def agrees(part: Part, found: bytes, values: Mapping[str, Any]) -> bool:
 def declaration_of(part: Part) -> str:
     """Return the part as it was declared, the same in every process."""
     if not hasattr(part, "__dataclass_fields__"):
-        return repr(part)  # a part of the caller's own
+        return repr(part)  # a part defined by the caller
     values = [(f.name, getattr(part, f.name), f.default) for f in dataclasses.fields(part) if f.repr]  # type: ignore[arg-type]
     texts = [f"{name}={_value_text(value)}" for name, value, default in values if value != default]
     return f"{type(part).__name__}({', '.join(texts)})"
@@ -132,7 +132,7 @@ def _value_text(value: Any) -> str:
         return f"{getattr(value, '__module__', None) or 'builtins'}.{value.__qualname__}"
     kind: Any = type(value)
     if callable(value) and kind.__repr__ is object.__repr__:
-        return f"<{kind.__qualname__}>"  # two of them may do different things, and nothing here tells
+        return f"<{kind.__qualname__}>"  # two of them may differ, which cannot be detected here
     return repr(value)
 
 
@@ -142,19 +142,19 @@ Raises `FieldError` for a value that a field cannot hold or that is missing, and
 """
 
 
-# A loop over the parts takes two to five times as long as this function, which is put together as text and compiled
-# once a key, as `dataclasses` and `namedtuple` do it. The text holds names that were checked and numbers, never a
-# value; names of its own begin with `_`, as no field's name does.
+# A loop over the parts takes two to five times as long as this function, which is generated as text and compiled once
+# per key, as `dataclasses` and `namedtuple` do it. The text contains checked names and numbers, never values; names of
+# its own begin with `_`, which names of fields do not.
 def compiled(
     parts: Sequence[Part],
     most: int,
     complain: Callable[[dict[str, Any], dict[str, Any]], None],
     then: Callable[[bytes], bytes] | None = None,
 ) -> Callable[..., bytes]:
-    """Return a function of keyword arguments, one for each value that *parts* take, that returns the key.
+    """Return a function that returns the key, with a keyword argument for each value that *parts* take.
 
-    Where it fails, where an argument is unknown, and where the key is empty or longer than *most* bytes, *complain* is
-    called with the values and the unknown arguments, to raise the error that says why. *then* is applied to the key.
+    If it fails, if an argument is unknown, or if the key is empty or longer than *most* bytes, *complain* is called
+    with the values and the unknown arguments, to raise the error. *then* is applied to the key.
     """
     names = list(dict.fromkeys(name for part in parts for name in part.takes))
     scope: dict[str, Any] = {
@@ -191,7 +191,7 @@ def compiled(
 
 
 def _runs(parts: Sequence[Part]) -> list[list[Part]]:
-    """Return *parts* with neighbours that `struct` can pack in one go together."""
+    """Return *parts* in runs of neighbours that `struct` can pack together."""
     runs: list[list[Part]] = []
     for part in parts:
         if runs and part.packing() and runs[-1][0].packing():
@@ -202,7 +202,7 @@ def _runs(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _expression(run: Sequence[Part], scope: dict[str, Any]) -> str:
-    """Return what makes the bytes of *run*; the constants and functions in it are put into *scope*."""
+    """Return the expression for the bytes of *run*; its constants and functions are put into *scope*."""
 
     def constant(value: Any) -> str:
         name = f"_constant_{len(scope)}"

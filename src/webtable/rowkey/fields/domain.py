@@ -20,29 +20,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReversedDomain(Text):
-    """A host name with its labels reversed: `com.example.www`, so that a domain stands in front of all hosts below it.
+    """A host name with its labels reversed: `com.example.www`, so that a domain sorts right before all hosts below it.
 
-    Width: the bytes of the canonical host and the terminator; a *size* in bytes has no host. Order: none of the
-    names, but `below(domain)` has ranges: a domain and all hosts below it are one range where the terminator is `/`,
-    else two. IP addresses are not reversed and have nothing below them. Errors: `FieldError` for what is no host,
-    `NoRange` for the beginning of a name, `InvalidArgument` for a *size*. Source: Chang et al., Bigtable (OSDI 2006),
-    section 2.
+    Width: the bytes of the canonical host and the terminator; a *size* is not allowed. Order: not that of the names,
+    but `below(domain)` has ranges: a domain and all hosts below it are one range if the terminator is `/`, else two. IP
+    addresses are not reversed and have nothing below them. Errors: `FieldError` for an invalid host, `NoRange` for the
+    beginning of a name, `InvalidArgument` for a *size*. Source: Chang et al., Bigtable (OSDI 2006), section 2.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size is not None:
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be left out: host names have none")
+            raise InvalidArgument(
+                f"size={self.size!r} of {self.name!r} must be left out: the size of host names varies"
+            )
 
     @property
     def ordered(self) -> bool:
-        """No: they sort by their reversed names."""
+        """False: hosts sort by their reversed names."""
         return False
 
     @property
     def unordered_because(self) -> tuple[str, str]:
-        """They sort by their reversed names."""
-        return "host names sort by their labels from behind", "ask for a host, or with below()"
+        """Hosts sort by their reversed names."""
+        return "host names sort by their labels from last to first", "ask for a host, or with below()"
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return the ranges for `below`."""
@@ -70,12 +71,12 @@ class ReversedDomain(Text):
             self.refuse(value, f"a host name ({exc})")
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return a function that remembers the hosts that it has seen."""
+        """Return an encoder with a cache of hosts."""
         end = self.terminator
         return _reversed if end is None else lambda value: escaped(_reversed(value), end) + end
 
     def hash_encoder(self) -> Callable[[Any], bytes]:
-        """Return a function that remembers the hosts that it has seen."""
+        """Return a hash encoder with a cache of hosts."""
         return _canonical
 
     def kept(self, value: Any) -> str:
@@ -94,7 +95,7 @@ class ReversedDomain(Text):
 
 
 def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Return *function*, which takes a host name, with a memory for those that are not overly long."""
+    """Return *function*, which takes a host name, with a cache for names of normal length."""
     known = functools.lru_cache(maxsize=65_536)(function)
 
     @functools.wraps(function)
@@ -115,7 +116,7 @@ def _reversed(host: str) -> bytes:
 
 
 def reversed_host(host: str) -> str:
-    """Return the labels of a canonical *host* in reverse order; an address as it is.
+    """Return the labels of a canonical *host* in reverse order; an IP address unchanged.
 
     >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
     ('com.example.www', '127.0.0.1')
@@ -124,7 +125,7 @@ def reversed_host(host: str) -> str:
 
 
 def host_of(reversed_name: str) -> str:
-    """Return the host that `reversed_host` was given."""
+    """Return the host of a name from `reversed_host`."""
     # An address begins with a bracket or a number; a reversed domain with its top-level label, which is neither.
     is_address = reversed_name.startswith("[") or reversed_name.partition(".")[0].isdigit()
     return reversed_name if is_address else ".".join(reversed(reversed_name.split(".")))

@@ -1,4 +1,4 @@
-"""The parts of a row key, fields and others: how they are encoded, taken apart and asked for."""
+"""The base classes of parts of a row key, and the conditions on fields."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def shown(value: object) -> str:
     """Return *value* for a message: short, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - an int of more than 4,300 digits has none, and what others raise is theirs
+    except Exception:  # noqa: BLE001 - an int of more than 4,300 digits has no repr, and other types may raise anything
         return f"<{type(value).__name__}>"
     return text if len(text) <= 200 else f"{text[:150]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Values from `since`, which is in, up to `until`, which is out; None is open."""
+    """Values from `since`, included, to `until`, excluded; None is unlimited."""
 
     since: Any = None
     until: Any = None
@@ -39,7 +39,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class StartingWith:
-    """Texts or bytes that begin with `prefix`."""
+    """Text or bytes that begin with `prefix`."""
 
     prefix: Any
 
@@ -68,10 +68,10 @@ def is_open(condition: Any) -> bool:
 
 
 def between(since: Any = None, until: Any = None) -> Condition:
-    """Return the condition that a field's value is at least *since* and less than *until* (None: open on that side).
+    """Return the condition that a field's value is at least *since* and less than *until* (None: unlimited).
 
-    It has ranges where the bytes of the field sort as its values do. Raises `FieldError`, once it is asked of a field,
-    for limits that are no values of the field, or that are the wrong way round.
+    It has ranges if the bytes of the field sort as its values do. When it is used with a field, raises `FieldError` for
+    limits that are not values of the field, or in the wrong order.
     """
     return Between(since, until)
 
@@ -94,7 +94,7 @@ Case = Literal["lower", "upper"]
 
 
 class Packing(NamedTuple):
-    """How `struct` packs a part: its format character, and the number as an expression of {value} and {constants}.
+    """The `struct` format character of a part, and its number as an expression of {value} and {constants}.
 
     It must fail, with any exception, for every value that `encode` refuses.
     """
@@ -105,52 +105,52 @@ class Packing(NamedTuple):
 
 
 class Part(abc.ABC):
-    """A part of a row key: a field, something made from other fields, or constant bytes.
+    """A part of a row key: a field, something derived from other fields, or constant bytes.
 
-    `takes` names the values that it is made of. `width` is how many bytes it has, None where that depends on the value.
+    `takes` names the values from which it is made. `width` is its size in bytes, None if that depends on the value.
     """
 
     takes: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As it was declared: what is made from that (functions, locks) cannot be taken to another process.
+        # As declared: derived functions and locks cannot be pickled.
         part: Any = self
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(part) if field.repr)
 
     @property
     @abc.abstractmethod
     def width(self) -> int | None:
-        """Bytes of the encoded part, None where they vary."""
+        """Bytes of the encoded part, None if they vary."""
 
     @abc.abstractmethod
     def encode(self, *values: Any) -> bytes:
         """Return the bytes for the values of `takes`; raises `FieldError`."""
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
-        """Return all that the part can be where *given* (values or conditions) holds; None where it is not known."""
+        """Return all encodings of the part that are possible with *given* (values or conditions); None if unknown."""
         values = [given.get(name, NOT_GIVEN) for name in self.takes]
         if any(value is NOT_GIVEN or isinstance(value, Condition) for value in values):
             return None
         return [self.encode(*values)]
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return a function that is faster than `encode`, and fails, with any exception, for what `encode` refuses."""
+        """Return a faster `encode`, which fails, with any exception, for values that `encode` refuses."""
         return self.encode
 
     def packing(self) -> Packing | None:
-        """Return how `struct` packs it, in one go with its neighbours; None where it cannot."""
+        """Return how `struct` packs it, together with its neighbours; None if it cannot."""
         return None
 
-    def bound(self, fields: Mapping[str, Field]) -> Part:  # noqa: ARG002 - for those that are made of other fields
-        """Return the part as it is in a key with these *fields*."""
+    def bound(self, fields: Mapping[str, Field]) -> Part:  # noqa: ARG002 - for parts derived from other fields
+        """Return the part for a key with these *fields*."""
         return self
 
 
 @dataclass(frozen=True)
 class Constant(Part):
-    """Bytes that every key has in this place, as the `:` after a salt. `width` is their number.
+    """Constant bytes in every key, such as the `:` after a salt. `width` is their number.
 
-    Errors: `InvalidArgument` for no bytes.
+    Errors: `InvalidArgument` for an empty value.
     """
 
     value: bytes
@@ -170,10 +170,10 @@ class Constant(Part):
 
 
 class Field(Part):
-    """A part that holds a value, and gives it back.
+    """A part that holds a value, which can be decoded.
 
-    `ordered` says whether the bytes of two keys sort as their values do, whatever comes after. `newest` says where
-    the newest of several keys is, for fields that hold a time.
+    `ordered` says whether keys sort by the values of the field, whatever comes after it. `newest` says where the newest
+    of several keys is, for fields that hold a time.
     """
 
     name: str
@@ -186,30 +186,30 @@ class Field(Part):
 
     @property
     def unordered_because(self) -> tuple[str, str]:
-        """Why it is not, and what would help."""
+        """The reason why it is not, and a remedy."""
         return "its bytes do not sort as its values do", "declare it as a field that keeps the order"
 
     @abc.abstractmethod
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
-        """Return the value that stands in *key* at *at*, and where it ends; raises `KeyFormatError`."""
+        """Return the value in *key* at *at*, and where it ends; raises `KeyFormatError`."""
 
     @abc.abstractmethod
     def hash_input(self, value: Any) -> bytes:
-        """Return what a hash of the value is taken of: text as UTF-8, numbers in decimal; only what the key keeps."""
+        """Return the input of hashes of the value, as the key keeps it: text as UTF-8, numbers in decimal."""
 
     def hash_encoder(self) -> Callable[[Any], bytes]:
-        """Return a function that is faster than `hash_input`, and fails, with any exception, for what that refuses."""
+        """Return a faster `hash_input`, which fails, with any exception, for values that `hash_input` refuses."""
         return self.hash_input
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
-        """Return the ranges of the encoded values that meet *condition*, relative to what is in front of the field.
+        """Return the ranges of the encoded values that meet *condition*, relative to the place of the field.
 
-        Where the field keeps less than the value (a date of a moment) they are widened to what it keeps. Raises
-        `NoRange` where the condition has none, `FieldError` for an impossible one.
+        If the field keeps less than the value (a date of a time), they are widened to that. Raises `NoRange` if the
+        condition has none, `FieldError` for an impossible one.
         """
         if not isinstance(condition, Between):
             raise NoRange(
-                f"{condition} asks for something that {type(self).__name__}({self.name!r}) does not know",
+                f"{condition} is not supported by {type(self).__name__}({self.name!r})",
                 "ask for a value, or with between()" if self.ordered else "ask for a value",
             )
         if not self.ordered:
@@ -223,7 +223,7 @@ class Field(Part):
         return [] if self._is_empty(condition) else merged([KeyRange(start, stop)])
 
     def _is_empty(self, condition: Between) -> bool:
-        """Whether nothing is between the limits; raises `FieldError` for those that are the wrong way round."""
+        """Whether nothing is between the limits; raises `FieldError` for limits in the wrong order."""
         if condition.since is None or condition.until is None:
             return False
         since, until = self.comparable(condition.since), self.comparable(condition.until)
@@ -234,18 +234,18 @@ class Field(Part):
     def _stop(self, until: Any) -> bytes:
         """Return the first bytes after all values below *until*."""
         encoded = self.encode(until)
-        # What the key does not keep of the value (seconds of a date) is cut off, and keys with the rest are below it.
+        # The part of the value that the key does not keep (seconds of a date) is cut off, so keys with it are below.
         return encoded if self.is_exact(until) else prefix_stop(encoded)
 
     def comparable(self, value: Any) -> Any:
-        """Return what *value* is compared by with another one: all of it, where the field keeps less."""
+        """Return the form of *value* for comparisons: all of it, even if the field keeps less."""
         return self.encode(value)
 
     def kept(self, value: Any) -> Any:
-        """Return what `decode` gives back of *value*."""
+        """Return what `decode` would return for *value*."""
         return self.decode(self.encode(value), 0)[0]
 
-    def is_exact(self, value: Any) -> bool:  # noqa: ARG002 - for those that keep less than the value
+    def is_exact(self, value: Any) -> bool:  # noqa: ARG002 - for fields that keep less than the value
         """Whether the field keeps all of *value*."""
         return True
 
@@ -260,7 +260,7 @@ class Field(Part):
         raise KeyFormatError(f"{key[:200]!r} has no {type(self).__name__} {self.name!r} at byte {at}")
 
     def fixed(self, key: bytes, at: int, width: int) -> bytes:
-        """Return the *width* bytes of *key* at *at*; raises `KeyFormatError` where it is too short."""
+        """Return the *width* bytes of *key* at *at*; raises `KeyFormatError` if it is too short."""
         found = key[at : at + width]
         if len(found) != width:
             self.no_value(key, at)
@@ -276,12 +276,12 @@ def check_case(case: object) -> None:
 def check_name(name: object) -> None:
     """Raise `InvalidArgument` for a field name that cannot be a keyword."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or keyword.iskeyword(name):
-        raise InvalidArgument(f"name={shown(name)} must be a name that an argument can have, not beginning with '_'")
-    # Python reads names in this form, so encode(ﬁeld=...) would be told of "field".
+        raise InvalidArgument(f"name={shown(name)} must be a valid argument name that does not begin with '_'")
+    # Python normalizes names to this form, so encode(ﬁeld=...) would pass "field".
     if unicodedata.normalize("NFKC", name) != name:
         raise InvalidArgument(f"name={name!r} must be spelled {unicodedata.normalize('NFKC', name)!r}, as Python does")
 
 
 def is_count(value: object, least: int, most: int | None = None) -> bool:
-    """Whether *value* is an `int` in these limits, both of them in; 2.0 and True are none."""
+    """Whether *value* is an `int` within these limits, both included; 2.0 and True are not."""
     return type(value) is int and least <= value and (most is None or value <= most)

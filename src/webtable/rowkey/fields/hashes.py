@@ -1,4 +1,4 @@
-"""Hashes of other fields, as parts of a key, and the hash functions that they are made with."""
+"""Hashes of other fields, as parts of a key, and the hash functions."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _DIGESTS: dict[Algorithm, tuple[Digest, int]] = {
 
 
 def digest_of(algorithm: Algorithm) -> tuple[Digest, int]:
-    """Return the hash function of that name, and how many bytes it returns; raises `InvalidArgument`.
+    """Return the hash function of that name, and the size of its result in bytes; raises `InvalidArgument`.
 
     md5 (16 bytes), sha1 (20), sha256 (32); murmur3 (4: MurmurHash3_x86_32 with seed 0, big-endian) and crc32 (4: that
-    of zlib, big-endian). None of them is here to keep a secret: they spread keys.
+    of zlib, big-endian). They distribute keys, and are not meant for security.
     """
     if not isinstance(algorithm, str) or algorithm not in _DIGESTS:
         raise InvalidArgument(f"algorithm={shown(algorithm)} must be one of {', '.join(_DIGESTS)}")
@@ -68,7 +68,7 @@ def number_of(algorithm: Algorithm) -> Callable[[bytes], int]:
 
 
 def hash_input(name: str, value: Any) -> bytes:
-    """Return what a hash of *value* is taken of: text as UTF-8, bytes as they are, whole numbers in decimal."""
+    """Return the input for a hash of *value*: text as UTF-8, bytes as they are, integers in decimal."""
     try:
         match value:
             case str():
@@ -79,39 +79,39 @@ def hash_input(name: str, value: Any) -> bytes:
                 pass
             case _:
                 return b"%d" % index(value)
-    except (TypeError, ValueError):  # no whole number; halves of surrogate pairs; more than 4,300 digits
+    except (TypeError, ValueError):  # not an integer; halves of surrogate pairs; more than 4,300 digits
         pass
-    raise FieldError(f"{name}={shown(value)} must be text, bytes or a whole number, for a hash to be taken of it")
+    raise FieldError(f"{name}={shown(value)} must be text, bytes or an integer to be hashed")
 
 
 MOST_ALTERNATIVES = 65_536
-"""The most values of a hash or a salt that are listed, so that a scan can visit all of them (4 hex digits)."""
+"""The most values of a hash or a salt that are listed, so that a scan can read all of them (4 hex digits)."""
 
 
 @runtime_checkable
 class Shared(Protocol):
-    """A function of a value that is the same for many values, and knows when: the registered domain of a host."""
+    """A function with the same result for many values, which knows for which: the registered domain of a host."""
 
     def __call__(self, value: Any, /) -> Any:
-        """Return what *value* has in common with others."""
+        """Return the result for *value*."""
 
     def of_all(self, condition: Condition, /) -> Any:
-        """Return what all values that meet *condition* have in common, None where it is not one."""
+        """Return the common result for all values that meet *condition*; None if there are several."""
 
 
 @dataclass(frozen=True)
 class Hash(Part):
     """A hash of one or more values, as hex digits or as bytes; whole, or its `first` or `last` digits (bytes).
 
-    It is taken of the values' text in UTF-8 or, of numbers and timestamps, of their decimal digits in the field's own
-    unit; of several values one after the other, with a NUL between them; with *through* of what that function makes
-    of the values. They may be fields of the key or not; what is no field of the key is not given back by `decode`.
+    Its input is the text of the values in UTF-8 or, for numbers and timestamps, their decimal digits in the unit of the
+    field; several values are joined with NULs; with *through* it is the result of that function for the values. The
+    values may be fields of the key or not; `decode` does not return values that are not fields of the key.
 
     Width: the digest's bytes (md5 16, sha1 20, sha256 32, murmur3 and crc32 4), twice as many as hex digits, or *first*
-    or *last* of them. Order: none. Ranges: where the values are given, or where it has at most 65,536 values (4 hex
-    digits, 2 bytes), which are all visited. Errors: `FieldError` for a value that is no text, bytes or whole number,
-    `InvalidArgument` for a hash that cannot be, as one of more digits than there are. Source: HBase reference guide,
-    "Schema design: Hashing".
+    or *last* of them. Order: none. Ranges: if the values are given, or if it has at most 65,536 values (4 hex digits, 2
+    bytes), all of which are read. Errors: `FieldError` for a value that is not text, bytes or an integer,
+    `InvalidArgument` for an impossible hash, such as one with more digits than there are. Source: HBase reference
+    guide, "Schema design: Hashing".
     """
 
     of: str | tuple[str, ...]
@@ -142,7 +142,7 @@ class Hash(Part):
         whole = size * 2 if self.form == "hex" else size
         unit = "digits" if self.form == "hex" else "bytes"
         if self.first is not None and self.last is not None:
-            raise InvalidArgument(f"first={self.first!r} and last={self.last!r}: a hash has one of them at most")
+            raise InvalidArgument(f"first={self.first!r} and last={self.last!r}: give at most one of them")
         for name, count in (("first", self.first), ("last", self.last)):
             if count is not None and not is_count(count, 1, whole):
                 raise InvalidArgument(f"{name}={shown(count)} must be from 1 to {whole}, the {unit} of {algorithm}")
@@ -158,16 +158,16 @@ class Hash(Part):
 
     @property
     def width(self) -> int:
-        """The digits or bytes that are kept."""
+        """The number of digits or bytes that are kept."""
         return self._width
 
     @property
     def is_whole(self) -> bool:
-        """Whether no two values are known to share it: it is one value's own, and 16 bytes or more of it are kept."""
+        """Whether no two values are known to share it: it is of one value, and at least 16 bytes of it are kept."""
         return self.through is None and len(self.takes) == 1 and self.width >= (32 if self.form == "hex" else 16)
 
     def bound(self, fields: Mapping[str, Field]) -> Hash:
-        """Return the hash as it is taken of these *fields*."""
+        """Return the hash for these *fields*."""
         return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, fields)
 
     def encode(self, *values: Any) -> bytes:
@@ -175,7 +175,7 @@ class Hash(Part):
         return self._shown(self.digest(*values))
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return the same in one step, for one value."""
+        """Return a faster `encode` for one value."""
         material = self.material_encoder()
         if material is None:
             return self.encode
@@ -183,14 +183,14 @@ class Hash(Part):
         return lambda value: shown(digest(material(value)))
 
     def material_encoder(self) -> Callable[[Any], bytes] | None:
-        """Return what makes of the value that the hash is taken of its bytes; None where it is of several."""
+        """Return the function that encodes the input of a hash of one value; None for several values."""
         if self.through is not None or len(self.takes) > 1:
             return None
         (name,) = self.takes
         return self._fields[name].hash_encoder() if name in self._fields else self._inputs[0]
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
-        """Return the hash of the values, or all that there are where they are not given and few."""
+        """Return the hash of the values, or all hashes if the values are not given and the hashes are few."""
         known = super().alternatives(given)
         if known is None and isinstance(self.through, Shared) and isinstance(given.get(self.takes[0]), Condition):
             shared = self.through.of_all(given[self.takes[0]])
@@ -198,7 +198,7 @@ class Hash(Part):
         return self._all() if known is None else known
 
     def has_form(self, found: bytes) -> bool:
-        """Whether *found* could be such a hash."""
+        """Whether *found* has the form of this hash."""
         if self.form == "bytes":
             return len(found) == self.width
         digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
@@ -216,7 +216,7 @@ class Hash(Part):
             raise FieldError(f"{given} must be what {self.through!r} takes: {exc}") from exc
         return self._hash(hash_input(self.takes[0], made))
 
-    # A function that is made once for all keys: choosing the form for every key takes as long as the hash.
+    # Made once for all keys: choosing the form for every key takes as long as hashing.
     def _showing(self, kept: slice) -> Digest:
         if self.form == "bytes":
             return lambda digest: digest[kept]
@@ -235,7 +235,7 @@ class Hash(Part):
 
 
 def _input_of(name: str, fields: Mapping[str, Field], through: Callable[..., Any] | None) -> Callable[[Any], Any]:
-    """Return what makes of a value what is hashed, or what *through* is given: what the key keeps of it."""
+    """Return the function that converts a value to the input of the hash, or of *through*: the part the key keeps."""
     if through is not None:
         return fields[name].kept if name in fields else lambda value: value
     return fields[name].hash_input if name in fields else lambda value: hash_input(name, value)

@@ -1,4 +1,4 @@
-"""Fields around a field: backwards in order, backwards in bytes; and a date with its time of day."""
+"""Fields that wrap a field (descending order, reversed bytes), and a date joined with its time of day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INVERTED = bytes(255 - byte for byte in range(256))
 
 @dataclass(frozen=True)
 class _Around(Field):
-    """What fields around a field have in common with it: its name, its width, and what its values are."""
+    """Base class of fields that wrap a field: name, width and values are those of the field."""
 
     field: Field
 
@@ -32,11 +32,11 @@ class _Around(Field):
 
     @property
     def width(self) -> int | None:
-        """That of the field."""
+        """The width of the field."""
         return self.field.width
 
     def hash_input(self, value: Any) -> bytes:
-        """Return that of the field."""
+        """Return the hash input of the field."""
         return self.field.hash_input(value)
 
     def is_exact(self, value: Any) -> bool:
@@ -44,30 +44,30 @@ class _Around(Field):
         return self.field.is_exact(value)
 
     def comparable(self, value: Any) -> Any:
-        """Return what the field compares *value* by."""
+        """Return the form in which the field compares *value*."""
         return self.field.comparable(value)
 
 
 @dataclass(frozen=True)
 class Descending(_Around):
-    r"""A field in descending order: every byte is turned over (255 minus it), so the greatest value comes first.
+    r"""A field in descending order: every byte is inverted (255 minus it), so the greatest value sorts first.
 
-    Width: that of the field. Order: that of the field, backwards; `between` has ranges. Errors: those of the field.
-    Raises `InvalidArgument` around a field that has no order, or whose end is the end of the key: "a" must sort after
-    "ab" now, which needs the terminator ``b"\0"``. Source: Apache Phoenix, "CREATE TABLE", DESC.
+    Width: that of the field. Order: that of the field, descending; `between` has ranges. Errors: those of the field.
+    Raises `InvalidArgument` for a field without an order, or with the end of the key as its end: "a" must sort after
+    "ab" here, which needs the terminator ``b"\0"``. Source: Apache Phoenix, "CREATE TABLE", DESC.
     """
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or not self.field.ordered:
-            raise InvalidArgument(f"field={shown(self.field)} has no order that could be turned round")
+            raise InvalidArgument(f"field={shown(self.field)} has no order that could be descending")
         if self.field.width is None and getattr(self.field, "terminator", None) is None:
-            raise InvalidArgument(f"field={shown(self.field)} needs terminator=b'\\0' to sort backwards")
+            raise InvalidArgument(f"field={shown(self.field)} needs terminator=b'\\0' to sort in descending order")
         super().__post_init__()
         turned: dict[Newest | None, Newest | None] = {"first": "last", "last": "first"}
         object.__setattr__(self, "newest", turned.get(self.field.newest))
 
     def encode(self, value: Any) -> bytes:
-        """Return the bytes of the field, turned over."""
+        """Return the inverted bytes of the field."""
         return self.field.encode(value).translate(_INVERTED)
 
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
@@ -76,48 +76,48 @@ class Descending(_Around):
         return value, at + end
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
-        """Return those of the field, turned over."""
-        # A stop of zeros is that of a range without values; turned over it would be one without a start.
+        """Return the inverted ranges of the field."""
+        # A stop of zeros is that of a range without values; inverted it would be a range without a start.
         return sorted(_turned(keys) for keys in self.field.ranges(condition) if not keys.stop or any(keys.stop))
 
 
 def _turned(keys: KeyRange) -> KeyRange:
-    # The bytes of a value x in [start, stop) become those in (stop turned over, start turned over], with whatever
-    # comes after them; where start is a beginning of x and not all of it, x sorts below start turned over likewise.
+    # The bytes of a value x in [start, stop) become those in (inverted stop, inverted start], with whatever comes after
+    # them; if start is a proper prefix of x, the inverted x sorts below the inverted start as well.
     start = prefix_stop(keys.stop.translate(_INVERTED)) if keys.stop else b""
     return KeyRange(start, prefix_stop(keys.start.translate(_INVERTED)) if keys.start else b"")
 
 
 @dataclass(frozen=True)
 class Reversed(_Around):
-    """A field with its bytes backwards: the digits of a number, the bytes of a packed one.
+    """A field with its bytes reversed: the digits of a number, or the bytes of a packed one.
 
-    It spreads sequential numbers, whose last digit is the one that changes. Width: that of the field, which must be
-    fixed. Order: none. Ranges: for one value. Errors: those of the field; `InvalidArgument` around one without a fixed
-    width. Source: HBase reference guide, "Schema design: Reversing the key".
+    It distributes sequential numbers, whose last digit changes. Width: that of the field, which must be fixed. Order:
+    none. Ranges: for one value. Errors: those of the field; `InvalidArgument` for a field without a fixed width.
+    Source: HBase reference guide, "Schema design: Reversing the key".
     """
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or self.field.width is None:
-            raise InvalidArgument(f"field={shown(self.field)} must have a fixed width, for its bytes to be reversed")
+            raise InvalidArgument(f"field={shown(self.field)} must have a fixed width to be reversed")
         super().__post_init__()
 
     @property
     def ordered(self) -> bool:
-        """No: the last byte comes first."""
+        """False: the last byte comes first."""
         return False
 
     @property
     def unordered_because(self) -> tuple[str, str]:
         """The last byte comes first."""
-        return "its bytes are reversed", "ask for one value, or keep the field as it is behind a salt"
+        return "its bytes are reversed", "ask for one value, or keep the field as it is after a salt"
 
     def encode(self, value: Any) -> bytes:
-        """Return the bytes of the field backwards."""
+        """Return the reversed bytes of the field."""
         return self.field.encode(value)[::-1]
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return the same, by the encoder of the field."""
+        """Return a faster `encode`, by the encoder of the field."""
         encode = self.field.encoder()
         return lambda value: encode(value)[::-1]
 
@@ -130,7 +130,7 @@ class Reversed(_Around):
 
 @dataclass(frozen=True)
 class Moment(Field):
-    """A `Date` and a `Time` of one name, side by side: one `datetime`. `CompositeKey` makes it where it finds them."""
+    """A `Date` and a `Time` of one name, side by side, as one `datetime`; made by `CompositeKey`."""
 
     date: Date
     separator: bytes
@@ -143,19 +143,19 @@ class Moment(Field):
 
     @property
     def width(self) -> int:
-        """That of both and of what is between them."""
+        """The width of both and of the separator between them."""
         return self.date.width + len(self.separator) + self.time.width
 
     @property
     def ordered(self) -> bool:
-        """Whether both are, and the date goes down to the day."""
+        """Whether both are, and the date includes the day."""
         return self.date.ordered and self.time.ordered and self.date.is_exact(date(2001, 2, 3))
 
     @property
     def unordered_because(self) -> tuple[str, str]:
-        """One of the formats does not go from the most significant part on, without a gap."""
+        """One of the formats is not in order from the most significant part, or has gaps."""
         shown = f"{self.date.format!r} and {self.time.format!r}"
-        return f"{shown} do not sort as time does", "formats from the most significant part on, without a gap, would"
+        return f"{shown} do not sort as time does", "formats in order from the most significant part would"
 
     def encode(self, value: Any) -> bytes:
         """Return date and time, in UTC."""
@@ -164,7 +164,7 @@ class Moment(Field):
         return self.date.encode(value) + self.separator + self.time.encode(value)
 
     def decode(self, key: bytes, at: int) -> tuple[datetime, int]:
-        """Return the moment at *at*, in UTC."""
+        """Return the time at *at*, in UTC."""
         day, end = self.date.decode(key, at)
         if not key.startswith(self.separator, end):
             self.no_value(key, at)
@@ -173,21 +173,21 @@ class Moment(Field):
         return datetime.combine(day, clock, UTC), end
 
     def hash_input(self, value: Any) -> bytes:
-        """Return date and time as in the key, without what is between them."""
+        """Return date and time as in the key, without a separator."""
         self.encode(value)
         return self.date.encode(value) + self.time.encode(value)
 
     def is_exact(self, value: Any) -> bool:
-        """Whether the two keep all of *value*."""
+        """Whether both together keep all of *value*."""
         return bool(self.kept(value) == in_utc(self, value))
 
     def comparable(self, value: Any) -> datetime:
-        """Return the moment in UTC."""
+        """Return the time in UTC."""
         return in_utc(self, value)
 
 
 def moments(fields: list[Any], separator: bytes) -> list[Any]:
-    """Return *fields* with every `Date` and the `Time` of the same name after it joined."""
+    """Return *fields* with each `Date` joined with a `Time` of the same name after it."""
     joined: list[Any] = []
     for field in fields:
         before = joined[-1] if joined else None

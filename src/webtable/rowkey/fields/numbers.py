@@ -1,4 +1,4 @@
-"""Fields of whole numbers: packed in bytes, or as digits."""
+"""Fields of integers, packed in bytes or as digits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 @dataclass(frozen=True)
 class Number(Field):
-    """What the fields of whole numbers have in common: places in a base, and so a least and a greatest value.
+    """Base class of the fields of integers: places in a base, and so a least and a greatest value.
 
-    The value is an `int`, or what stands for one (`__index__`), as NumPy's whole numbers do.
+    The value is an `int`, or an object with `__index__`, such as NumPy's integers.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Number(Field):
 
     @property
     def width(self) -> int:
-        """A byte for each place."""
+        """One byte for each place."""
         return self.size
 
     @property
@@ -67,18 +67,18 @@ class Number(Field):
             self.refuse_number(value)
 
     def checked(self, value: Any) -> int:
-        """Return *value* as an `int`; raises `FieldError` for what is none, or out of range."""
+        """Return *value* as an `int`; raises `FieldError` if it is not an integer, or out of range."""
         number = self.comparable(value)
         if not self.least <= number <= self.greatest:
             self.refuse_number(value)
         return number
 
     def refuse_number(self, value: Any) -> NoReturn:
-        """Raise the `FieldError` for a *value* that is no whole number, or out of range."""
-        self.refuse(value, f"a whole number from {self.least:,} to {self.greatest:,}")
+        """Raise the `FieldError` for a *value* that is not an integer, or out of range."""
+        self.refuse(value, f"an integer from {self.least:,} to {self.greatest:,}")
 
     def _stop(self, until: Any) -> bytes:
-        # One more than the greatest is the natural end of a half-open interval that holds it.
+        # One more than the greatest value is the natural end of a half-open interval that includes it.
         return b"" if self.comparable(until) == self.greatest + 1 else super()._stop(until)
 
     def _between(self, condition: Between) -> Any:
@@ -91,11 +91,11 @@ class Number(Field):
 
 @dataclass(frozen=True)
 class UInt(Number):
-    """A whole number from 0, packed big-endian.
+    """An integer from 0, packed big-endian.
 
-    Width: *size* bytes, from 1 to 8 (8 unless you say otherwise). Range: 0 to 256**size - 1. Order: by value. A long in
-    8 bytes is what `Bytes.toBytes(long)` of HBase makes of it, where its 20 digits would take 20. Errors: `FieldError`
-    for anything else. Source: HBase reference guide, "Schema design: Rowkey and column sizes, byte patterns".
+    Width: *size* bytes, from 1 to 8 (default 8). Range: 0 to 256**size - 1. Order: by value. A long in 8 bytes is equal
+    to `Bytes.toBytes(long)` of HBase; its digits would take 20 bytes. Errors: `FieldError` for anything else. Source:
+    HBase reference guide, "Schema design: Rowkey and column sizes, byte patterns".
     """
 
     size: int = 8
@@ -104,7 +104,7 @@ class UInt(Number):
     places: ClassVar[str] = "bytes"
 
     def packing(self) -> Packing | None:
-        """Return the format of an unsigned number of that size, if there is one."""
+        """Return the format of an unsigned number of this size, if there is one."""
         return Packing(_CODES[self.size]) if self.size in _CODES else None
 
     def encode(self, value: Any) -> bytes:
@@ -121,11 +121,11 @@ class UInt(Number):
 
 @dataclass(frozen=True)
 class Int(UInt):
-    """A whole number of either sign, packed big-endian with its sign bit turned over, so that -1 sorts before 0.
+    """A signed integer, packed big-endian with its sign bit inverted, so that -1 sorts before 0.
 
-    Width: *size* bytes, from 1 to 8 (8 unless you say otherwise). Range: -(256**size) / 2 to 256**size / 2 - 1. Order:
-    by value, as Phoenix's BIGINT; `Bytes.toBytes(long)` would put negative numbers after the others. Errors:
-    `FieldError` for anything else. Source: Apache Phoenix, "Data types".
+    Width: *size* bytes, from 1 to 8 (default 8). Range: -(256**size) / 2 to 256**size / 2 - 1. Order: by value, like
+    Phoenix's BIGINT; `Bytes.toBytes(long)` would sort negative numbers after the others. Errors: `FieldError` for
+    anything else. Source: Apache Phoenix, "Data types".
     """
 
     @cached_property
@@ -139,12 +139,12 @@ class Int(UInt):
         return int(256**self.size) // 2 - 1
 
     def packing(self) -> Packing | None:
-        """Return the format of the number, moved up to where its least value is 0."""
+        """Return the format of the number, shifted so that the least value is 0."""
         unsigned = super().packing()
         return unsigned and Packing(unsigned.code, "{index}({value}) - {least}", {"index": index, "least": self.least})
 
     def encode(self, value: Any) -> bytes:
-        """Return the number, moved up to where its least value is 0."""
+        """Return the number, shifted so that the least value is 0."""
         try:
             return (index(value) - self.least).to_bytes(self.size, "big")
         except (OverflowError, TypeError):
@@ -158,13 +158,13 @@ class Int(UInt):
 
 @dataclass(frozen=True)
 class _InDigits(Number):
-    """What numbers written in digits have in common."""
+    """Base class of numbers written in digits."""
 
     places: ClassVar[str] = "digits"
 
     @property
     def digits(self) -> tuple[bytes, bytes]:
-        """The format of a number, and the digits that it can have."""
+        """The format of a number, and its possible digits."""
         raise NotImplementedError
 
     def encode(self, value: Any) -> bytes:
@@ -172,7 +172,7 @@ class _InDigits(Number):
         return self.digits[0] % (self.size, self.checked(value))
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return the same in one step."""
+        """Return a faster `encode`."""
         form, size, greatest = self.digits[0], self.size, self.greatest
 
         def encode(value: Any) -> bytes:
@@ -193,10 +193,10 @@ class _InDigits(Number):
 
 @dataclass(frozen=True)
 class Digits(_InDigits):
-    """A whole number from 0 in decimal, with zeros in front: readable in the HBase shell.
+    """An integer from 0 in decimal, with leading zeros: readable in the HBase shell.
 
-    Width: *size* bytes, a digit each, from 1 to 40. Range: 0 to 10**size - 1. Order: by value. Errors: `FieldError` for
-    anything else. Source: HBase reference guide, "Schema design: Byte patterns", on what digits cost.
+    Width: *size* bytes, one per digit, from 1 to 40. Range: 0 to 10**size - 1. Order: by value. Errors: `FieldError`
+    for anything else. Source: HBase reference guide, "Schema design: Byte patterns", on the cost of digits.
     """
 
     base: ClassVar[int] = 10
@@ -210,10 +210,10 @@ class Digits(_InDigits):
 
 @dataclass(frozen=True)
 class Hex(_InDigits):
-    """A whole number from 0 in hexadecimal, with zeros in front.
+    """An integer from 0 in hexadecimal, with leading zeros.
 
-    Width: *size* bytes, a digit each, from 1 to 64. Range: 0 to 16**size - 1. Order: by value. Errors: `FieldError` for
-    anything else. Source: HBase's `RegionSplitter`, whose `HexStringSplit` is made for such keys.
+    Width: *size* bytes, one per digit, from 1 to 64. Range: 0 to 16**size - 1. Order: by value. Errors: `FieldError`
+    for anything else. Source: HBase's `RegionSplitter`, whose `HexStringSplit` is made for such keys.
     """
 
     case: Case = "lower"

@@ -1,4 +1,4 @@
-"""Salts: parts of a key that spread it over buckets."""
+"""Salts: parts of a key that distribute it over buckets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Algorithm, Hash, nu
 
 
 def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[bytes, ...]:
-    r"""Return the salts that *buckets* names: so many single bytes from 0 on, or an alphabet; sorted.
+    r"""Return the salts of *buckets*: this number of single bytes from 0 on, or an alphabet; sorted.
 
-    Raises `InvalidArgument` for none, for more than 65,536 (256 as a number), and for salts of different lengths.
+    Raises `InvalidArgument` for no salts, for more than 65,536 (256 as a number), and for salts of different lengths.
 
     >>> checked_buckets(3), checked_buckets(["a-", "b-"])
     ((b'\x00', b'\x01', b'\x02'), (b'a-', b'b-'))
@@ -36,19 +36,19 @@ def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[byt
         limit = f"{MOST_ALTERNATIVES:,}"
         raise InvalidArgument(f"buckets={shown(buckets)} must be from 1 to {limit} salts, each of them once")
     if len({len(salt) for salt in salts}) != 1 or not salts[0]:
-        raise InvalidArgument(f"buckets={shown(buckets)} must be salts of one length, to tell where they end")
+        raise InvalidArgument(f"buckets={shown(buckets)} must be salts of the same length")
     return tuple(sorted(salts))
 
 
 def _listed(buckets: Any) -> Any:
-    """Return *buckets* as a value that can be compared, and whose text is the same in every process."""
+    """Return *buckets* as a comparable value with the same text in every process."""
     if isinstance(buckets, str | bytes) or not isinstance(buckets, Iterable):
         return buckets
     return tuple(sorted(buckets, key=repr)) if isinstance(buckets, Set) else tuple(buckets)
 
 
 class Spread(Part):
-    """What the salts have in common: one of `salts`, all of one width."""
+    """Base class of salts: one of `salts`, which have the same width."""
 
     salts: tuple[bytes, ...]
 
@@ -60,11 +60,12 @@ class Spread(Part):
 
 @dataclass(frozen=True)
 class HashSalt(Spread):
-    """A salt that follows from other values: the whole hash of them modulo the number of *buckets*.
+    """A salt that follows from other values: their whole hash modulo the number of *buckets*.
 
-    *buckets* is a number (a byte each, from 0, as Phoenix's SALT_BUCKETS) or an alphabet, as in `["a-", "b-"]`. Width:
-    the bytes of a salt. Order: none. Ranges: one where the values are given, else one a bucket. Errors: `FieldError`
-    for a value that is no text, bytes or whole number. Source: HBase reference guide, "Schema design: Salting".
+    *buckets* is a number (one byte each, from 0, like Phoenix's SALT_BUCKETS) or an alphabet, as in `["a-", "b-"]`.
+    Width: the bytes of a salt. Order: none. Ranges: one if the values are given, else one for each bucket. Errors:
+    `FieldError` for a value that is not text, bytes or an integer. Source: HBase reference guide, "Schema design:
+    Salting".
     """
 
     of: str | tuple[str, ...]
@@ -82,7 +83,7 @@ class HashSalt(Spread):
         object.__setattr__(self, "salts", checked_buckets(self.buckets))
 
     def bound(self, fields: Mapping[str, Field]) -> Part:
-        """Return the salt as it is taken of these *fields*."""
+        """Return the salt for these *fields*."""
         return HashSalt(self.of, self.buckets, self.algorithm, fields)
 
     def encode(self, *values: Any) -> bytes:
@@ -90,7 +91,7 @@ class HashSalt(Spread):
         return self.salts[int.from_bytes(self._hash.digest(*values)) % len(self.salts)]
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return the same in one step, for one value."""
+        """Return a faster `encode` for one value."""
         material = self._hash.material_encoder()
         if material is None:
             return self.encode
@@ -98,17 +99,17 @@ class HashSalt(Spread):
         return lambda value: salts[number(material(value)) % count]
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:
-        """Return the salt of the values, or all of them where they are not given."""
+        """Return the salt of the values, or all salts if they are not given."""
         return super().alternatives(given) or self.salts
 
 
 @dataclass(frozen=True)
 class RandomSalt(Spread):
-    """A salt drawn at random: writes spread perfectly, and a get must look in every bucket (`candidates`).
+    """A salt drawn at random: writes are perfectly distributed, and a get must read every bucket (`candidates`).
 
-    A row that is put twice is there twice, below two salts, so it is for rows that are written once. *buckets* is a
-    number (a byte each, from 0) or an alphabet. Width: the bytes of a salt. Order: none. Ranges: one a bucket. Source:
-    HBase reference guide, "Schema design: Salting".
+    A row that is put twice may be stored twice, below two salts, so it is for rows that are written once. *buckets* is
+    a number (one byte each, from 0) or an alphabet. Width: the bytes of a salt. Order: none. Ranges: one for each
+    bucket. Source: HBase reference guide, "Schema design: Salting".
     """
 
     buckets: int | Sequence[str] | Sequence[bytes]
@@ -119,16 +120,16 @@ class RandomSalt(Spread):
 
     def encode(self) -> bytes:
         """Return a salt."""
-        return random.choice(self.salts)  # noqa: S311 - it spreads, it keeps no secret
+        return random.choice(self.salts)  # noqa: S311 - for distribution, not for security
 
-    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:  # noqa: ARG002 - they follow from nothing
+    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:  # noqa: ARG002 - they depend on nothing
         """Return all salts."""
         return self.salts
 
 
 @dataclass(frozen=True)
 class RoundRobinSalt(RandomSalt):
-    """A salt that goes round the buckets, from one key of this process to the next; else as `RandomSalt`.
+    """A salt that cycles through the buckets, key by key of this process; otherwise like `RandomSalt`.
 
     Width, order, ranges and source are those of `RandomSalt`.
     """

@@ -1,9 +1,9 @@
 r"""Fields of text and of bytes.
 
-A value of varying width ends with a terminator, which is escaped within it, in one of two ways; both are injective.
-With the terminator ``\0`` the order is kept: 00 becomes 01 01 and 01 becomes 01 02, so no 00 is left but the last,
-which sorts before every other byte (the idea is that of Google's OrderedCode: an escape that sorts as what it stands
-for). With any other terminator, such as ``:``, its first byte and ``%`` become ``%3A`` and ``%25``, as in URLs:
+A value of varying width ends with a terminator, which is escaped inside the value, in one of two injective ways. With
+the terminator ``\0`` the order is kept: 00 becomes 01 01 and 01 becomes 01 02, so the only 00 is the last byte, which
+sorts before every other byte (the idea is that of Google's OrderedCode: an escape sequence sorts like the byte that it
+replaces). With any other terminator, such as ``:``, its first byte and ``%`` become ``%3A`` and ``%25``, as in URLs:
 readable, but "a:" sorts after "a!:".
 """
 
@@ -27,12 +27,12 @@ _MARK = re.compile(rb"\x01(.?)", re.DOTALL)
 
 
 def keeps_order(terminator: bytes | None) -> bool:
-    """Whether texts sort as their encoded forms do; a text without a terminator is the end of its key."""
+    """Whether texts sort like their encoded forms; a text without a terminator is at the end of its key."""
     return terminator in (None, b"\x00")
 
 
 def escaped(value: bytes, terminator: bytes | None) -> bytes:
-    r"""Return *value* so that *terminator* is not in it; without the terminator itself.
+    r"""Return *value* with *terminator* escaped, without the terminator itself.
 
     >>> escaped(b"a:b", b":"), escaped(b"a\0b", b"\0"), escaped(b"a:b", None)
     (b'a%3Ab', b'a\x01\x01b', b'a:b')
@@ -46,7 +46,7 @@ def escaped(value: bytes, terminator: bytes | None) -> bytes:
 
 
 def unescaped(value: bytes, terminator: bytes | None) -> bytes:
-    """Return what was escaped; raises `ValueError` for bytes that `escaped` did not make."""
+    """Return the unescaped value; raises `ValueError` for bytes that `escaped` cannot have made."""
     if terminator == b"\x00":
         made = _MARK.sub(lambda found: bytes([found[1][0] - 1]) if found[1] in (b"\x01", b"\x02") else b"", value)
     elif terminator is not None:
@@ -59,14 +59,14 @@ def unescaped(value: bytes, terminator: bytes | None) -> bytes:
 
 
 def check_terminator(terminator: object, name: str = "terminator") -> None:
-    """Raise `InvalidArgument` for what cannot end a value."""
+    """Raise `InvalidArgument` for an invalid terminator."""
     if terminator is None:
         return
     if not isinstance(terminator, bytes) or not terminator:
         raise InvalidArgument(f"{name}={shown(terminator)} must be one byte or more, as in b':'")
     if terminator[:1] in b"%0123456789ABCDEF":
         raise InvalidArgument(
-            f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: values are escaped with those"
+            f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: which are used in escapes"
         )
 
 
@@ -74,11 +74,11 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
 class Bytes(Field):
     r"""Bytes as they are: exactly *size* of them; or any number, up to the end of the key or to a *terminator*.
 
-    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.fields.text`) and the
-    terminator, which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end
-    of the key and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or
-    not *size* of them; `InvalidArgument` for a size or a terminator that cannot be. Source: HBase reference guide,
-    "Data model": row keys are bytes, and sort by them.
+    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.fields.text`) and the terminator,
+    which is the key's separator by default. Order: that of the bytes with a size, at the end of the key and with the
+    terminator ``b"\0"``; none with another terminator. Errors: `FieldError` for a value that is not bytes, or not
+    *size* of them; `InvalidArgument` for an impossible size or terminator. Source: HBase reference guide, "Data model":
+    row keys are bytes, and sort by them.
     """
 
     name: str
@@ -106,12 +106,12 @@ class Bytes(Field):
     def unordered_because(self) -> tuple[str, str]:
         """The terminator sorts among the bytes of the values."""
         return (
-            f"the {self.terminator!r} behind it sorts among the bytes of its values",
+            f"the {self.terminator!r} after it sorts among the bytes of its values",
             "terminator=b'\\0' would keep the order, and so would a fixed width",
         )
 
     def encode(self, value: Any) -> bytes:
-        """Return the value's bytes, escaped and ended."""
+        """Return the escaped bytes of the value, with the terminator."""
         raw = self._raw(value)
         if self.terminator is None or self.size is not None:
             return raw
@@ -134,13 +134,13 @@ class Bytes(Field):
         if isinstance(condition, StartingWith):
             beginning = self._beginning(condition.prefix)
             if self.size is not None and len(beginning) > self.size:
-                self.refuse(condition.prefix, f"at most {self.size} bytes, as the field is")
+                self.refuse(condition.prefix, f"at most {self.size} bytes, the size of the field")
             return [prefix_range(escaped(beginning, None if self.size else self.terminator))]
         return super().ranges(condition)
 
     def _between(self, condition: Between) -> list[KeyRange]:
         found = super()._between(condition)
-        # At the end of the key the empty value is no byte at all, which as the end of a range would mean "no end".
+        # At the end of the key the empty value is empty bytes, which as the stop of a range would mean "no end".
         return [] if condition.until is not None and not self.encode(condition.until) else found
 
     def _raw(self, value: Any) -> bytes:
@@ -174,21 +174,21 @@ class Bytes(Field):
 class Text(Bytes):
     r"""Text as UTF-8, up to the end of the key, or to a *terminator*, which is escaped within it.
 
-    Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
-    Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
-    the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
-    what is no text, or has half of a surrogate pair. Source: `webtable.rowkey.fields.text`.
+    Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator by default). Order: by code
+    point at the end of the key and with the terminator ``b"\0"``; none with another terminator. With a *size* the text
+    must have exactly that many bytes; `FixedText` pads shorter ones. Errors: `FieldError` for a value that is not text,
+    or has half of a surrogate pair. Source: `webtable.rowkey.fields.text`.
     """
 
     def encoder(self) -> Callable[..., bytes]:
-        """Return `str.encode` where that is all that there is to do."""
+        """Return `str.encode` if nothing else has to be done."""
         end = self.terminator
         if self.size is not None:
             return self.encode
         return str.encode if end is None else lambda value: escaped(str.encode(value), end) + end
 
     def kept(self, value: Any) -> Any:
-        """Return the text as it is: a key keeps all of it."""
+        """Return the text unchanged: a key keeps all of it."""
         self._raw(value)
         return value
 
@@ -211,11 +211,11 @@ class Text(Bytes):
 
 @dataclass(frozen=True)
 class FixedText(Field):
-    r"""Text in exactly *size* bytes of UTF-8; shorter ones are filled up with *pad*.
+    r"""Text in exactly *size* bytes of UTF-8; shorter texts are padded with *pad*.
 
     Width: *size* bytes. Order: by code point. Errors: `FieldError` for a longer text, and for one that ends with the
-    pad or has a character that sorts before it (the pad would be lost, or the order); `InvalidArgument` for a *pad*
-    that is not one byte of ASCII. Source: Apache Phoenix, "Data types", CHAR.
+    pad or has a character that sorts before it (the pad, or the order, would be lost); `InvalidArgument` for a *pad*
+    that is not one ASCII byte. Source: Apache Phoenix, "Data types", CHAR.
     """
 
     name: str
@@ -236,7 +236,7 @@ class FixedText(Field):
         return self.size
 
     def encode(self, value: Any) -> bytes:
-        """Return the text, filled up."""
+        """Return the padded text."""
         raw = self.hash_input(value)
         if len(raw) > self.size:
             self.refuse(value, f"at most {self.size} bytes of UTF-8; it has {len(raw):,}")
@@ -262,14 +262,14 @@ class FixedText(Field):
             if len(beginning) > self.size:
                 self.refuse(condition.prefix, f"at most {self.size} bytes of UTF-8")
             stop = prefix_stop(beginning)
-            # A text that is one pad shorter looks as if it began so; it is the first of those that do.
+            # A text that is one pad shorter looks as if it began with the prefix; it is the first of those.
             start = prefix_stop(beginning.ljust(self.size, self.pad)) if beginning.endswith(self.pad) else beginning
             return merged([KeyRange(start, stop)])
         return super().ranges(condition)
 
 
 def utf8(field: Field, value: Any) -> bytes:
-    """Return the text *value* as UTF-8; raises the `FieldError` of *field* for what is no text, or none in UTF-8."""
+    """Return the text *value* as UTF-8; raises the `FieldError` of *field* if it is not text, or cannot be UTF-8."""
     if not isinstance(value, str):
         field.refuse(value, "text (str)")
     try:

@@ -1,4 +1,4 @@
-"""Fields of moments, packed: the newest last, or first."""
+"""Fields of packed timestamps, ascending or descending."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNITS: dict[Unit, timedelta] = {
 
 @dataclass(frozen=True)
 class Timestamp(Field):
-    """A moment as the number of *unit* since 1970, packed big-endian: the newest last.
+    """A time as the number of *unit* since 1970, packed big-endian: the newest last.
 
-    The value is a timezone-aware `datetime` and comes back in UTC. Times are rounded down to the unit and to multiples
-    of *step* of it (3600 with "s" is OpenTSDB's hour). Width: *size* bytes, 4 or 8. Range: 1970 to 2106 in 4 bytes of
-    seconds, to the year 9999 in 8. Order: by time. Errors: `FieldError` for anything else, a naive `datetime` included;
-    `InvalidArgument` for a unit, a size or a step that cannot be. Source: OpenTSDB user guide, "HBase schema".
+    The value is a timezone-aware `datetime` and is decoded in UTC. Times are rounded down to multiples of *step* units
+    (3600 with "s" is OpenTSDB's hour). Width: *size* bytes, 4 or 8. Range: 1970 to 2106 in 4 bytes of seconds, to the
+    year 9999 in 8. Order: by time. Errors: `FieldError` for anything else, including a naive `datetime`;
+    `InvalidArgument` for an impossible unit, size or step. Source: OpenTSDB user guide, "HBase schema".
     """
 
     name: str
@@ -62,7 +62,7 @@ class Timestamp(Field):
 
     def packing(self) -> Packing:
         """Return the format of the number of units."""
-        # What is in the year 10000 in UTC would fit into 8 bytes, but not into the datetime that it comes back as.
+        # A time in the year 10000 in UTC fits into 8 bytes, but cannot be decoded to a datetime.
         number = "(({value} - {epoch}) // {unit} if {is_a}({value}, {datetime}) and {value} <= {last} else None)"
         constants = {"epoch": EPOCH, "unit": self._unit, "is_a": isinstance, "datetime": datetime, "last": LAST}
         if self.step != 1:
@@ -75,7 +75,7 @@ class Timestamp(Field):
         return self._packed(value, self._ticks(value))
 
     def decode(self, key: bytes, at: int) -> tuple[datetime, int]:
-        """Return the moment at *at*, in UTC."""
+        """Return the time at *at*, in UTC."""
         ticks = self._unpacked(int.from_bytes(self.fixed(key, at, self.size), "big"))
         try:
             return EPOCH + ticks * self._unit, at + self.size
@@ -87,15 +87,15 @@ class Timestamp(Field):
         return b"%d" % self._ticks(value)
 
     def is_exact(self, value: Any) -> bool:
-        """Whether *value* is on the grid of unit and step."""
+        """Whether *value* is a multiple of unit and step."""
         return bool(EPOCH + self._ticks(value) * self._unit == in_utc(self, value))
 
     def comparable(self, value: Any) -> datetime:
-        """Return the moment in UTC: in its own timezone, the hour that comes twice would be one."""
+        """Return the time in UTC: in its own timezone the repeated hour of autumn would compare as equal."""
         return in_utc(self, value)
 
     def _ticks(self, value: Any) -> int:
-        # The look at the timezone saves most calls of in_utc, a tenth of the time of a salted key.
+        # Checking the timezone saves most calls of in_utc, a tenth of the time of a salted key.
         is_utc = isinstance(value, datetime) and value.tzinfo is UTC
         ticks: int = ((value if is_utc else in_utc(self, value)) - EPOCH) // self._unit
         return ticks if self.step == 1 else ticks - ticks % self.step
@@ -113,12 +113,12 @@ class Timestamp(Field):
 
 @dataclass(frozen=True)
 class ReverseTimestamp(Timestamp):
-    """A moment as `Long.MAX_VALUE` minus the number of *unit* since 1970, packed big-endian: the newest first.
+    """A time as `Long.MAX_VALUE` minus the number of *unit* since 1970, packed big-endian: the newest first.
 
-    So "the latest of X" is a scan of one row. The value is a timezone-aware `datetime` and comes back in UTC. Width:
-    *size* bytes, which are 8. Range: from 1970 on. Order: by time, backwards; `between` has ranges. Errors:
-    `FieldError` for anything else, a naive `datetime` included; `InvalidArgument` for another size. Source: HBase
-    reference guide, "Schema design: Reverse timestamps".
+    So "the latest of X" is a scan of one row. The value is a timezone-aware `datetime` and is decoded in UTC. Width:
+    *size* bytes, always 8. Range: from 1970 on. Order: by time, descending; `between` has ranges. Errors: `FieldError`
+    for anything else, including a naive `datetime`; `InvalidArgument` for another size. Source: HBase reference guide,
+    "Schema design: Reverse timestamps".
     """
 
     newest: ClassVar[Newest] = "first"
@@ -129,7 +129,7 @@ class ReverseTimestamp(Timestamp):
             raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be 8: it is counted from Long.MAX_VALUE")
 
     def packing(self) -> Packing:
-        """Return the format of a long: what is before 1970 does not fit into it."""
+        """Return the format of a long: times before 1970 do not fit into it."""
         forwards = super().packing()
         return Packing("q", "{most} - (" + forwards.number + ")", {**forwards.constants, "most": LONG_MAX})
 
@@ -145,7 +145,7 @@ class ReverseTimestamp(Timestamp):
 
     def _between(self, condition: Between) -> list[KeyRange]:
         since, until = condition.since, condition.until
-        # The times below *until* are those after its own bytes; and those of *since*, with what is cut off, are in.
+        # Times below *until* sort after its own bytes; those of *since*, including the part cut off, are included.
         start = b"" if until is None else self.encode(until)
         start = prefix_stop(start) if until is not None and self.is_exact(until) else start
         stop = b"" if since is None else prefix_stop(self.encode(since))
@@ -153,13 +153,13 @@ class ReverseTimestamp(Timestamp):
 
 
 def in_utc(field: Field, value: Any) -> datetime:
-    """Return *value* in UTC; raises `FieldError` for what is no `datetime` with a timezone."""
+    """Return *value* in UTC; raises `FieldError` unless it is a `datetime` with a timezone."""
     if isinstance(value, datetime) and value.tzinfo is UTC:
         return value
     if not isinstance(value, datetime):
         field.refuse(value, "a datetime with a timezone")
     if value.tzinfo is None or value.utcoffset() is None:
-        field.refuse(value, "a datetime with a timezone; this one is naive, and could be any of 24 hours")
+        field.refuse(value, "a datetime with a timezone; this one is naive and therefore ambiguous")
     try:
         return value.astimezone(UTC)
     except OverflowError:
