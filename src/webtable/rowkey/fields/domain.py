@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class ReversedDomain(Text):
     """A host name with its labels reversed: `com.example.www`, so that a domain sorts right before all hosts below it.
 
-    Width: the bytes of the canonical host and the terminator; a *size* in bytes is refused. Order: that of reversed names,
-    but `below(domain)` has ranges: a domain and all hosts below it are one range if the terminator is `/`, else two. IP
-    addresses are not reversed and have nothing below them. Errors: `FieldError` for an invalid host, `NoRange` for the
-    beginning of a name, `InvalidArgument` for a *size*. Source: Chang et al., Bigtable (OSDI 2006), section 2.
+    Width: the bytes of the canonical host and the terminator; a *size* in bytes is refused. Order: not that of the
+    names, but `below(domain)` has ranges: a domain and all hosts below it are one range if the terminator is `/`, else
+    two. IP addresses are not reversed and have nothing below them. Errors: `FieldError` for an invalid host, `NoRange`
+    for the beginning of a name, `InvalidArgument` for a *size*. Source: Chang et al., Bigtable (OSDI 2006), section 2.
     """
 
     def __post_init__(self) -> None:
