@@ -52,7 +52,7 @@ DIFFERENCES: Final = {
     ),
     "no transactions": Difference(
         HBASE | {"memory"},
-        "HBase has transactions of one row; memory does as HBase, for tests: in `together` each call stands alone",
+        "HBase has transactions of one row; memory does as HBase, for tests: in `transaction` each call stands alone",
     ),
     "slow calls": Difference(HBASE, "each example of a property is several calls of a gateway, so there are fewer"),
     "versions beyond the family's show in a time range": Difference(

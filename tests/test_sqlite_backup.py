@@ -69,7 +69,7 @@ def test_a_backup_beside_a_writer_is_of_one_moment_and_comes_to_its_end(store, t
         # What is in b was in a before: a copy of several moments would have more of b than of a.
         while not asked.is_set():
             row = b"w%05d" % len(written)
-            with store.together():
+            with store.transaction():
                 store.write("a", [put(row)])
                 store.write("b", [put(row)])
             written.append(row)

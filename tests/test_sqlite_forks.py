@@ -127,7 +127,7 @@ def test_children_read_and_write_while_threads_of_the_parent_do(store, path):
         assert b"first" in keys(store)
         assert store.write("t", [put(b"child/%02d" % number)]) == [None]
         assert store.read("t", [b"child/%02d" % number])[0] is not None
-        with store.together():
+        with store.transaction():
             assert store.write("t", [put(b"child/%02d/b" % number)]) == [None]
 
     def write(number):
@@ -249,7 +249,7 @@ def worker(path, number):
 # ---- from the inside -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["together", "reader", "writer"])
+@pytest.mark.parametrize("where", ["transaction", "reader", "writer"])
 def test_a_fork_from_inside_of_a_block_does_not_hang_and_leaves_the_file_to_the_parent(store, path, where):
     def child():
         for call in (
@@ -262,9 +262,9 @@ def test_a_fork_from_inside_of_a_block_does_not_hang_and_leaves_the_file_to_the_
                 call()
         store.close()
 
-    inside = {"together": store.together, "reader": store._file.reader, "writer": store._file.writer}[where]
+    inside = {"transaction": store.transaction, "reader": store._file.reader, "writer": store._file.writer}[where]
     with inside():
-        if where == "together":
+        if where == "transaction":
             store.write("t", [put(b"a")])
         begun = time.monotonic()
         code = forked(child)
@@ -273,14 +273,14 @@ def test_a_fork_from_inside_of_a_block_does_not_hang_and_leaves_the_file_to_the_
     assert code == 0
     assert waited < forks.PATIENCE
     assert store.write("t", [put(b"b")]) == [None]
-    assert keys(store) == ([b"a", b"b"] if where == "together" else [b"b"])
+    assert keys(store) == ([b"a", b"b"] if where == "transaction" else [b"b"])
     check_whole(path)
 
 
 def test_the_block_of_the_parent_stores_nothing_in_the_child(store, path):
     child = None
     try:
-        with store.together():
+        with store.transaction():
             store.write("t", [put(b"a")])
             child = os.fork()
     except WebTableError as exc:
@@ -300,7 +300,7 @@ def test_connections_that_were_in_use_are_never_closed_in_the_child(path):
         from webtable.schema import *
         store = SQLiteStore(sys.argv[1], create=True)
         store.create_table(TableSchema("t", (FamilySchema("f"),)))
-        with store.together():
+        with store.transaction():
             store.write("t", [Put(b"a", [NewCell(b"f:a", 1, b"x" * 500_000)])])
             child = os.fork()
             if child:

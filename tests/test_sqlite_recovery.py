@@ -19,7 +19,7 @@ from webtable.errors import NotAStore, StoreError, StoreRefused, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Delete, NewCell, Put, TimeRange, Wanted
-from webtable.store.sqlite import SQLiteStore, first_connection
+from webtable.store.sqlite import SQLiteStore, opening
 
 PAGE = 8192
 FAMILIES = (FamilySchema("f"), FamilySchema("hour", versions=3, ttl=3600))
@@ -416,7 +416,7 @@ def test_only_errors_of_ours_come_out_of_a_damaged_file(path, seed, tmp_path):
 
 
 def test_a_descriptor_is_kept_once_for_a_file(path, monkeypatch):
-    monkeypatch.setattr(first_connection, "_kept", {})
+    monkeypatch.setattr(opening, "_kept", {})
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE notes (text)")
     beside(path, "-wal").write_bytes(b"left over")
@@ -425,5 +425,5 @@ def test_a_descriptor_is_kept_once_for_a_file(path, monkeypatch):
         with pytest.raises(NotAStore):
             SQLiteStore(path)
 
-    assert len(first_connection._kept) == 1
-    os.close(first_connection._kept.popitem()[1])
+    assert len(opening._kept) == 1
+    os.close(opening._kept.popitem()[1])

@@ -1306,7 +1306,7 @@ def test_a_family_s_options_are_changed_in_place(store, new_table, adapter):
 
 
 def test_what_is_done_together_is_done(store, table, space):
-    with store.together():
+    with store.transaction():
         outcomes = store.write(table, [put(space(b"a")), put(space(b"b"))])
         outcomes += store.write(table, [put(space(b"c")), Delete(space(b"a"), 5000)])
         seen = store.read(table, [space(b"a"), space(b"c")])
@@ -1317,7 +1317,7 @@ def test_what_is_done_together_is_done(store, table, space):
 
 
 def test_an_exception_out_of_what_is_done_together_comes_through(store, table, space, adapter):
-    with pytest.raises(ZeroDivisionError), store.together():
+    with pytest.raises(ZeroDivisionError), store.transaction():
         store.write(table, [put(space(b"a"))])
         1 / 0  # noqa: B018
 
@@ -1328,7 +1328,7 @@ def test_an_exception_out_of_what_is_done_together_comes_through(store, table, s
 
 def test_other_threads_are_served_while_one_writes_together(store, table, space):
     with ThreadPoolExecutor(1) as threads:
-        with store.together():
+        with store.transaction():
             fill(store, table, space, [b"a"])
             read = threads.submit(store.read, table, [space(b"none")]).result(60)
             written = threads.submit(fill, store, table, space, [b"b"])

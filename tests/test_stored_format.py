@@ -25,7 +25,7 @@ from webtable.rowkey import KeyRange
 from webtable.rowkey.examples import LATEST_KEY
 from webtable.schema import ALL_VERSIONS, IndexState, KeyLayout, Layout, meta_table
 from webtable.store import Wanted
-from webtable.store.sqlite.first_connection import APPLICATION_ID
+from webtable.store.sqlite.opening import APPLICATION_ID
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "stored.md").read_text()
 PLACES = {

@@ -82,7 +82,7 @@ def test_a_long_write_holds_up_no_reader_and_writers_no_longer_than_their_deadli
         ):
             time.sleep(0.3)
             before, began = load.findings.calls.copy(), time.monotonic()
-            with long.store.together():
+            with long.store.transaction():
                 for turn, row in enumerate(rows):
                     assert long.store.write("long", [Put(row, [NewCell(b"f:q", 1, bytes(10_000))])]) == [None]
                     time.sleep(seconds / len(rows))

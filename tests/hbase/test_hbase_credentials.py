@@ -24,7 +24,7 @@ from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
 from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of
-from webtable.store.hbase import HBaseStore, Way
+from webtable.store.hbase import ConnectionMode, HBaseStore
 from webtable.store.hbase.address import address_of
 
 ROWS = [b"%05d" % number for number in range(30)]
@@ -152,7 +152,9 @@ def test_a_hook_of_python_makes_the_headers_of_each_request(pair):
         asked.append(host)
         return {"Authorization": f"Negotiate {len(asked)}", "X-Forwarded-User": "crawler"}
 
-    with HBaseStore(HOST, pair[0].port, thrift2=pair[1].port, timeout=2.0, way=Way(http=True, headers=hook)):
+    with HBaseStore(
+        HOST, pair[0].port, thrift2=pair[1].port, timeout=2.0, mode=ConnectionMode(http=True, headers=hook)
+    ):
         pass
 
     assert sent(pair) == {f"Negotiate {number + 1}" for number in range(len(asked))}
@@ -269,7 +271,7 @@ HOOKS = {
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_headers_that_cannot_be_sent_are_an_error_without_their_value(pair, hook):
     with pytest.raises(StoreRefused, match="header") as caught:
-        HBaseStore(HOST, pair[0].port, timeout=2.0, way=Way(http=True, headers=hook))
+        HBaseStore(HOST, pair[0].port, timeout=2.0, mode=ConnectionMode(http=True, headers=hook))
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert not pair[0].heads

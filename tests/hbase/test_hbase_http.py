@@ -12,7 +12,7 @@ from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store import StoreURL, Wanted
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, Way
+from webtable.store.hbase import ConnectionMode, HBaseStore
 from webtable.store.hbase.address import address_of
 from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
 
@@ -26,7 +26,7 @@ def http_pair(servers: list[Server], answer=fixed) -> tuple[HTTPGateway, HTTPGat
 
 
 def http_store(pair: tuple[HTTPGateway, HTTPGateway], with_thrift2: bool = True, **options) -> HBaseStore:
-    options = {"timeout": 5.0, "way": Way(http=True)} | options
+    options = {"timeout": 5.0, "mode": ConnectionMode(http=True)} | options
     return HBaseStore(HOST, pair[0].port, thrift2=pair[1].port if with_thrift2 else None, **options)
 
 
@@ -86,7 +86,7 @@ def test_what_can_be_no_host_is_a_wrong_url(scheme, host):
 
 def test_http_and_framed_transport_exclude_each_other():
     with pytest.raises(InvalidArgument, match="one transport"):
-        HBaseStore(HOST, 1, transport="framed", way=Way(http=True))
+        HBaseStore(HOST, 1, transport="framed", mode=ConnectionMode(http=True))
 
 
 # --- answers that are none -------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_a_connection_whose_end_is_announced_is_replaced(servers):
 
 def test_nothing_is_sent_while_an_answer_is_not_read_to_its_end(servers):
     pair = http_pair(servers)
-    with closing(Way(http=True).socket(HOST, pair[0].port)) as sock:
+    with closing(ConnectionMode(http=True).socket(HOST, pair[0].port)) as sock:
         sock.deadline = Deadline(5.0)
         sock.open()
         for _ in range(2):
@@ -223,7 +223,9 @@ def test_the_page_of_a_proxy_is_in_no_error(servers):
 def test_calls_go_on_with_another_gateway_in_http_mode(servers):
     first, second = (HTTPGateway(RowsThrift1(pages=ROWS)) for _ in range(2))
     servers.extend((first, second))
-    with HBaseStore(HOST, first.port, others=[(HOST, second.port)], timeout=5.0, way=Way(http=True)) as store:
+    with HBaseStore(
+        HOST, first.port, others=[(HOST, second.port)], timeout=5.0, mode=ConnectionMode(http=True)
+    ) as store:
         first.answer = status("503 Service Unavailable")
 
         for _ in range(10):

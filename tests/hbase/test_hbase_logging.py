@@ -15,7 +15,7 @@ from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.failures import LOGGER, tell
+from webtable.store.hbase.failures import LOGGER, log_gateway_event
 from webtable.store.hbase.thrift.connection import thrift1
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -141,7 +141,7 @@ def test_a_row_key_with_a_newline_does_not_begin_a_line_of_the_log(servers, capl
 def test_what_a_gateway_says_and_what_a_table_is_called_stay_in_their_line(caplog):
     error = StoreUnavailable("h: table 'a\\nb': getRows: \nERROR forged\x1b[2J\u2028")
 
-    tell(logging.INFO, "retry", "attempt 2\n", gateway="h", table="a\nb", seconds=1.0, error=error)
+    log_gateway_event(logging.INFO, "retry", "attempt 2\n", gateway="h", table="a\nb", seconds=1.0, error=error)
 
     [record] = caplog.records
     assert record.getMessage() == ("h: table 'a\\nb': attempt 2\\n (1.000 s): getRows: \\nERROR forged\\x1b[2J\\u2028")
@@ -171,8 +171,8 @@ def test_no_value_that_is_written_comes_into_the_log(rows, servers, caplog):
 
 def test_a_program_that_sets_up_no_logging_sees_nothing():
     program = (
-        "import logging; from webtable.store.hbase.failures import tell\n"
-        "tell(logging.WARNING, 'down', 'is down', gateway='h', table=None, seconds=1.0)"
+        "import logging; from webtable.store.hbase.failures import log_gateway_event\n"
+        "log_gateway_event(logging.WARNING, 'down', 'is down', gateway='h', table=None, seconds=1.0)"
     )
 
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -532,7 +532,7 @@ def test_first_rows_of_any_ranges_are_those_of_a_model(gateways, pages, known, w
     draw = Random(7)
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
         if known is not None:
-            monkeypatch.setattr(store._known, "region_bounds", lambda *_: known)
+            monkeypatch.setattr(store._table_cache, "region_bounds", lambda *_: known)
         wanted = Wanted(keys_only=keys_only, containing=None if word is None else Containing(b"f:title", (word,)))
 
         for limit in (1, 3, 20, 200):
@@ -553,7 +553,7 @@ def test_full_ranges_between_empty_ones_come_in_one_call_that_brings_little_more
     empty = [KeyRange(b"%02x:~" % salt, b"%02x:~~" % salt) for salt in range(20) if salt not in (3, 13)]
     ranges = sorted([*empty, KeyRange(b"03:", b"03;"), KeyRange(b"0d:", b"0d;")])
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
-        monkeypatch.setattr(store._known, "region_bounds", lambda *_: [])
+        monkeypatch.setattr(store._table_cache, "region_bounds", lambda *_: [])
         heard: list[Any] = []
         monitored, calls = counted_store(store)
         rows = store._thrift2.rows
@@ -774,7 +774,7 @@ def test_the_guilty_of_a_batch_have_their_reasons_and_the_others_are_stored(hbas
 
 @pytest.mark.hbase
 def test_a_family_that_went_away_is_refused_by_the_gateway_row_by_row(hbase, scratch, space):
-    hbase._known._families[scratch] = {b"f", b"gone"}
+    hbase._table_cache._families[scratch] = {b"f", b"gone"}
     mutations = [put(space(b"y%d" % n), column=b"gone:q" if n == 5 else b"f:q") for n in range(9)]
 
     outcomes = hbase.write(scratch, mutations)

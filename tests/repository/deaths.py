@@ -30,7 +30,7 @@ class EachAlone(WrappedStore):
         super().__init__(store)
         self.capabilities = replace(self.capabilities, writes_side_by_side=True)
 
-    def together(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         return nullcontext()
 
 

@@ -250,7 +250,7 @@ def test_a_wait_for_another_writer_of_the_file_is_logged(table, caplog):
     held, release = threading.Event(), threading.Event()
 
     def hold():
-        with table.store.together():
+        with table.store.transaction():
             held.set()
             release.wait(30)
 

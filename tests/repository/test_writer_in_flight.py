@@ -19,7 +19,7 @@ class Gate:
         own = spied.site.table.table
 
         def hold(call, table, *_):
-            if call != "together" and table == own and call == "write":
+            if call != "transaction" and table == own and call == "write":
                 with self.changed:
                     self.waiting += 1
                     self.most = max(self.most, self.waiting)

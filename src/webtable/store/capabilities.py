@@ -51,7 +51,7 @@ class OptionalCalls:
 
     name: str
 
-    def together(self) -> AbstractContextManager[int | None]:
+    def transaction(self) -> AbstractContextManager[int | None]:
         """Make all writes of this thread in the block one transaction, where the store has transactions.
 
         The block gets the number of its transaction then (see `last_transaction`), else None, and each call is applied
@@ -65,7 +65,7 @@ class OptionalCalls:
 
         Later reads see that transaction, and perhaps later ones. Each transaction of this store gets the next number,
         and each write by another process adds one. So a caller who knows the numbers of its own transactions can tell
-        in a block of `together` whether anybody else has written in between.
+        in a block of `transaction` whether anybody else has written in between.
         """
         return 0
 

@@ -205,7 +205,7 @@ class ObservedStore(WrappedStore):
             sums.seconds += seconds
             sums.latencies[bisect_left(_BOUNDS, seconds)] += 1
         if seconds > _LEAST_SLOW and seconds > self.timeout * _SLOW_SHARE:
-            self._tell("slow-call", f"{operation} took long", table, seconds)
+            self._log("slow-call", f"{operation} took long", table, seconds)
 
     def _failed(self, operation: str, table: str, seconds: float, error: WebTableError, *, is_new: bool = True) -> None:
         self._took(operation, table, seconds, (0, 0), is_new=is_new)
@@ -216,9 +216,9 @@ class ObservedStore(WrappedStore):
         with self._lock:
             self._sums[operation].failed += 1
         # Not the text of the error: it may quote the answer of a server.
-        self._tell("failed", f"{operation} failed", table, seconds, type(error).__name__)
+        self._log("failed", f"{operation} failed", table, seconds, type(error).__name__)
 
-    def _tell(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
+    def _log(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
         self._events(event)
         log_event(LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason)
 

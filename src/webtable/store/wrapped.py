@@ -57,9 +57,9 @@ class WrappedStore(Store):
         del call
         return do()
 
-    def together(self) -> AbstractContextManager[int | None]:
+    def transaction(self) -> AbstractContextManager[int | None]:
         """Pass on to the store."""
-        return self.around(Call("together", "", {}), self.wrapped.together)
+        return self.around(Call("transaction", "", {}), self.wrapped.transaction)
 
     def last_transaction(self) -> int:
         """Return that of the store."""

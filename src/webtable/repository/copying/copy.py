@@ -233,7 +233,7 @@ class InlinkCopier:
             return
         # First, as before a batch of pages: an unnecessary recount does no harm.
         target = self._tables.target
-        with target.store.together():
+        with target.store.transaction():
             entered = self._queue.entered({change.row for change in changes})
             self._queue.write([entered])
             written(target.store, target.table, changes)

@@ -113,7 +113,7 @@ class Alteration:
 
     def done(self) -> LayoutPlan:
         """Alter the table, and return the steps."""
-        with self._store.together():
+        with self._store.transaction():
             steps = self.planned()
             self._check(steps)
             less = {name: value for name, value in steps.options.items() if _is_less(value, steps.found.option(name))}

@@ -76,7 +76,7 @@ class LinkCounter:
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
         index = index_table(self.frame.table, LINK.name).name
-        with self.frame.store.together() as transaction, self._announced(changed if transaction is None else []):
+        with self.frame.store.transaction() as transaction, self._announced(changed if transaction is None else []):
             written(self.frame.store, index, entries)
             written(self.frame.store, self.frame.table, cells)
             written(self.frame.store, index, removals)

@@ -68,7 +68,7 @@ class Deletion:
         (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
         if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
             return False
-        with self._store.together():
+        with self._store.transaction():
             entered = self._updater.enter_removal(found)
             until = self._marked(found, now_in_milliseconds())
             self._write([Delete(row, until, self._content)])
@@ -92,7 +92,7 @@ class Deletion:
             for one in deleted.also
             for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
-        with self._store.together():
+        with self._store.transaction():
             entered = self._updater.enter_removal(found) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if is_gone:
@@ -239,7 +239,7 @@ class Retention:
                 gone: list[DeletedPage] = []
                 if before_delete is not None:
                     before_delete([page for _, page in some])
-                with store.together():
+                with store.transaction():
                     for key, page in some:
                         with until(Deadline(store.timeout)):
                             if deletion.of(key, self._is_meant):

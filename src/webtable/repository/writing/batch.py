@@ -90,7 +90,7 @@ class BatchWriter:
         captures of a page that was deleted meanwhile.
         """
         outcomes: list[PageOutcome] = []
-        with self.frame.store.together() as transaction:
+        with self.frame.store.transaction() as transaction:
             is_outdated, is_alone = False, transaction is not None and prepared.since is not None
             if self._transactions.others_between(prepared.since, transaction):
                 now = stored_of(self.frame, prepared.batch)
@@ -210,7 +210,7 @@ class BatchWriter:
 
     def mend(self, rows: Sequence[bytes]) -> None:
         """Mend the pages of *rows*, as after a concurrent write; raises the first error."""
-        with self.frame.store.together():
+        with self.frame.store.transaction():
             for error in self._settled(unsettled_writes(self.frame, rows)).values():
                 raise error
 

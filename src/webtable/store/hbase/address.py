@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from webtable.errors import InvalidArgument
 from webtable.store.hbase.thrift.credentials import PASSWORD, USER, Login, headers_by
 from webtable.store.hbase.thrift.http_socket import NoHeaders, check_headers
-from webtable.store.hbase.thrift.transport import Headers, Way, client_context
+from webtable.store.hbase.thrift.transport import ConnectionMode, Headers, client_context
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Settings(TypedDict):
     protocol: Protocol
     timeout: float
     pool_size: int
-    way: Way
+    mode: ConnectionMode
 
 
 class HostPort(NamedTuple):
@@ -82,14 +82,14 @@ class GatewayAddress(NamedTuple):
             "protocol": cast("Protocol", options.get("protocol", "binary")),
             "timeout": options.number("timeout", 30.0),
             "pool_size": int(options.number("pool", 8)),
-            "way": self._way(),
+            "mode": self._mode(),
         }
 
-    def _way(self) -> Way:
+    def _mode(self) -> ConnectionMode:
         options = self.options
         is_secure = self.scheme in ("hbases", "hbase+https")
         tls = client_context(options.get("ca"), options.get("cert"), options.get("key")) if is_secure else None
-        return Way(self.scheme in ("hbase+http", "hbase+https"), tls, self._headers())
+        return ConnectionMode(self.scheme in ("hbase+http", "hbase+https"), tls, self._headers())
 
     def _headers(self) -> Headers | None:
         """Return the function that makes the headers of requests; there must be credentials for each host."""

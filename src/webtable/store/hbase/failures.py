@@ -187,7 +187,7 @@ LOGGER: Final = logging.getLogger("webtable.store.hbase")
 _LONGEST: Final = 300  # of the reason, which may quote the answer of a server
 
 
-def tell(
+def log_gateway_event(
     level: int,
     event: str,
     text: str,

@@ -30,7 +30,7 @@ _REGIONS: Final = 10_000
 _TOLERATED: Final = 1_000
 
 
-class ExaminedHBase(Store):
+class HBaseHealth(Store):
     """Base class of the HBase store with the checks of its health and of its gateways."""
 
     _gateways: list[Gateway]
@@ -68,8 +68,8 @@ def clock_check(store: Store, table: str) -> Check:
         )
     ahead = newest - clock.milliseconds()
     if ahead > _TOLERATED:
-        told = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
-        return warned("clock", told, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
+        found = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
+        return warned("clock", found, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
     return well("clock", "HBase has dated no region in the future of this machine (whether it is behind is unknown)")
 
 
@@ -87,7 +87,7 @@ class GatewayChecks:
         self._settings: Settings = address.settings()
         self._deadline = of_call(self._settings["timeout"])
         self._addresses = address.gateways
-        self._name = store_name(address.gateways, self._settings["way"].scheme)
+        self._name = store_name(address.gateways, self._settings["mode"].scheme)
 
     def checks(self) -> Iterator[Check]:
         """Yield the check of each address; a service without an answering gateway has failed."""
@@ -116,13 +116,13 @@ class GatewayChecks:
         try:
             check_gateway(connector, self._name, number, self._deadline)
         except (NotAStore, StoreUnavailable) as exc:
-            told, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
-            return failed(name, told, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
+            found, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
+            return failed(name, found, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
         took = (clock.monotonic() - began) * 1000
-        way = f"{connector.transport} transport, {connector.protocol} protocol"
-        if connector.way.scheme != "hbase":
-            way += f" ({connector.way.scheme})"
-        return well(name, f"Thrift{number}, {way}, answers in {took:.0f} ms"), address
+        mode = f"{connector.transport} transport, {connector.protocol} protocol"
+        if connector.mode.scheme != "hbase":
+            mode += f" ({connector.mode.scheme})"
+        return well(name, f"Thrift{number}, {mode}, answers in {took:.0f} ms"), address
 
     def _connections(self, number: int, address: HostPort) -> Check:
         """Return the check of how many of the connections of one process are served at the same time."""
@@ -136,9 +136,9 @@ class GatewayChecks:
                     is_old = connection.service(soon) is None
                 served = wanted
             except DRIVER_ERRORS as exc:
-                told = f"{served} of {wanted} connections at once are answered within a second: {exc}"
+                found = f"{served} of {wanted} connections at once are answered within a second: {exc}"
                 remedy = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
-                return warned(name, told, remedy)
+                return warned(name, found, remedy)
         if is_old:
             return warned(name, f"{wanted} at once are answered, by HBase before 2.x", "webtable is tested with 2.6")
         return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")
@@ -153,14 +153,14 @@ class GatewayChecks:
             check_gateway(self._connector(2, address), self._name, 2, soon)
         except StoreError:
             return
-        told = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
-        yield warned(f"gateway {address}", told, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
+        found = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
+        yield warned(f"gateway {address}", found, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
 
     def _connector(self, number: int, address: HostPort) -> Connector:
         service = thrift1.Hbase if number == 1 else thrift2.THBaseService
         how = self._settings
         return Connector(
-            *address, transport=how["transport"], protocol=how["protocol"], service=service, way=how["way"]
+            *address, transport=how["transport"], protocol=how["protocol"], service=service, mode=how["mode"]
         )
 
 

@@ -198,7 +198,7 @@ class ScannerPieces(Pieces):
         row = keys.stop if self._wanted.reverse else keys.start
         name = None if self._scanner is None else self._scanner.gateway
         text = f"reopened scan at row {row[:_ROW_SHOWN]!r}"
-        self._client.gateway.tell(INFO, "reopened", text, self._table, seconds, name=name)
+        self._client.gateway.log(INFO, "reopened", text, self._table, seconds, name=name)
 
 
 def half_of(deadline: Deadline) -> Deadline:

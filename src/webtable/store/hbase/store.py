@@ -16,7 +16,7 @@ from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
 from webtable.store.hbase.calls.thrift2 import Thrift2
 from webtable.store.hbase.gateways.opening import Opening
-from webtable.store.hbase.health import ExaminedHBase
+from webtable.store.hbase.health import HBaseHealth
 from webtable.store.hbase.scan_pieces import (
     FIRST_ROWS,
     Pieces,
@@ -27,9 +27,9 @@ from webtable.store.hbase.scan_pieces import (
     stateless_calls,
 )
 from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
-from webtable.store.hbase.table_cache import Known
+from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
-from webtable.store.hbase.thrift.transport import Way
+from webtable.store.hbase.thrift.transport import ConnectionMode
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
 
@@ -50,7 +50,7 @@ _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_fr
 _READ_ROWS: Final = 100
 
 
-class HBaseStore(ExaminedHBase):
+class HBaseStore(HBaseHealth):
     """HBase behind its Thrift1 gateway at *port*, and its Thrift2 gateway at the port *thrift2*, if there is one.
 
     Thrift1 alone supports everything except split keys, changes of a family and some of its options (`CapabilityError`
@@ -61,7 +61,7 @@ class HBaseStore(ExaminedHBase):
     *timeout* is the deadline of each call in seconds, including waiting for a connection and for threads, connecting,
     and retries. The iterator of a scan has one for each requested row; table management has four times as long.
     *pool_size* is the number of connections to a gateway, and of the threads that use them for one call; *max_age* is
-    how many seconds one may be idle. *way* is for gateways in HTTP mode, and for TLS.
+    how many seconds one may be idle. *mode* is for gateways in HTTP mode, and for TLS.
     Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
@@ -80,22 +80,22 @@ class HBaseStore(ExaminedHBase):
         timeout: float = 30.0,
         pool_size: int = 8,
         max_age: float = 50.0,
-        way: Way = Way.CLEAR,
+        mode: ConnectionMode = ConnectionMode.PLAIN,
     ) -> None:
         _check(transport in ("buffered", "framed"), f"transport={transport!r} must be 'buffered' or 'framed'")
         _check(protocol in ("binary", "compact"), f"protocol={protocol!r} must be 'binary' or 'compact'")
         _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
-        _check(not way.http or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
+        _check(not mode.http or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
         deadline = of_call(timeout)
         addresses = [HostPort(*one) for one in ((host, port), *others)]
-        self.name: str = store_name(addresses, way.scheme)
+        self.name: str = store_name(addresses, mode.scheme)
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
-        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline, way)
+        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline, mode)
         first = opening.gateway(1, addresses)
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
@@ -110,7 +110,7 @@ class HBaseStore(ExaminedHBase):
             self._tables = Tables2(second, framed=transport == "framed")
             self._gateways.append(second)
         self._pools: list[Pool] = opening.pools
-        self._known = Known(self._tables, self.name)
+        self._table_cache = TableCache(self._tables, self.name)
         self._closed = False
 
     @classmethod
@@ -135,7 +135,7 @@ class HBaseStore(ExaminedHBase):
                 self.name,
                 table,
                 deadline,
-                lambda anew: self._known.families(table, deadline, anew),
+                lambda refresh: self._table_cache.families(table, deadline, refresh),
                 self._frame,
             )
         except StoreUnavailable as error:
@@ -181,9 +181,8 @@ class HBaseStore(ExaminedHBase):
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
-        deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._known.check_searched(table, selected, deadline)
+        self._table_cache.check_searched(table, selected, self._deadline())
         return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
@@ -195,7 +194,7 @@ class HBaseStore(ExaminedHBase):
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._known.check_searched(table, selected, deadline)
+        self._table_cache.check_searched(table, selected, deadline)
         if self._thrift2 is None or reverse:
             return rows_of_each(
                 lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
@@ -203,7 +202,8 @@ class HBaseStore(ExaminedHBase):
         first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
             return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
-        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._pools[-1].size)
+        bounds = self._table_cache.region_bounds(table, deadline)
+        return first.of(ranges, selected, deadline, bounds, self._pools[-1].size)
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -214,7 +214,7 @@ class HBaseStore(ExaminedHBase):
             return scanner_calls(table, ranges, each=each, reverse=reverse)
         if not each or reverse or overlap(ranges):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
-        groups = groups_of(ranges, self._known.region_bounds(table, deadline), self._pools[-1].size)
+        groups = groups_of(ranges, self._table_cache.region_bounds(table, deadline), self._pools[-1].size)
         return grouped_calls(table, calls_of(groups, FIRST_ROWS))
 
     def tables(self) -> list[str]:
@@ -227,18 +227,18 @@ class HBaseStore(ExaminedHBase):
 
     def create_table(self, schema: TableSchema) -> None:
         """Create the table, with Thrift2 also its namespace, and check the result."""
-        self._known.forget(schema.name)
+        self._table_cache.forget(schema.name)
         self._tables.create(schema, self._deadline(DDL_FACTOR))
 
     def set_family(self, table: str, family: FamilySchema) -> None:
         """Add or change the family and check the result."""
-        self._known.forget(table)
+        self._table_cache.forget(table)
         self._tables.set_family(table, family, self._deadline(DDL_FACTOR))
 
     def drop_table(self, table: str) -> None:
         """Remove the table."""
         self._tables.drop(table, self._deadline(DDL_FACTOR))
-        self._known.forget(table)
+        self._table_cache.forget(table)
 
     def regions(self, table: str) -> list[Region]:
         """Return the table's regions in key order."""
@@ -280,9 +280,9 @@ class HBaseStore(ExaminedHBase):
         return self._pools[0].on_call
 
     @on_call.setter
-    def on_call(self, told: OnCall | None) -> None:
+    def on_call(self, listener: OnCall | None) -> None:
         for pool in self._pools:
-            pool.on_call = told
+            pool.on_call = listener
 
     def _deadline(self, factor: int = 1) -> Deadline:
         if self._closed:

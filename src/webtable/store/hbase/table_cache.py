@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _REGIONS_SECONDS: Final = 60.0
 
 
-class Known:
+class TableCache:
     """The cache, read from *tables* at first use and again when it is out of date; *name* is the store's."""
 
     def __init__(self, tables: Tables, name: str) -> None:
@@ -26,9 +26,9 @@ class Known:
         self._families: dict[str, Collection[bytes]] = {}
         self._bounds: dict[str, Fresh[list[bytes]]] = {}
 
-    def families(self, table: str, deadline: Deadline, anew: bool = False) -> Collection[bytes]:
-        """Return the names of the table's families; with *anew* they are read again."""
-        found = None if anew else self._families.get(table)
+    def families(self, table: str, deadline: Deadline, refresh: bool = False) -> Collection[bytes]:
+        """Return the names of the table's families; with *refresh* they are read again."""
+        found = None if refresh else self._families.get(table)
         if found is None:
             found = self._families[table] = self._tables.families(table, deadline)
         return found
@@ -38,7 +38,7 @@ class Known:
         if wanted.search is None or wanted.columns is not None:
             return
         family = wanted.search.family
-        if not any(family in self.families(table, deadline, anew) for anew in (False, True)):
+        if not any(family in self.families(table, deadline, refresh) for refresh in (False, True)):
             raise StoreRefused(f"{self._name}: table {table!r} has no family {family.decode(errors='replace')!r}")
 
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:

@@ -20,7 +20,7 @@ from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
-from webtable.store.sqlite.first_connection import opened
+from webtable.store.sqlite.opening import opened
 from webtable.store.sqlite.turns import other_holder
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class StoreFile:
     def reader(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection in a read transaction: all reads see one moment.
 
-        In a block of this thread (`together`) it is the writing connection, which sees the writes of the block.
+        In a block of this thread (`transaction`) it is the writing connection, which sees the writes of the block.
         """
         self.check_open()
         if (block := self._own_block()) is not None:
@@ -120,7 +120,7 @@ class StoreFile:
     def writer(self, purpose: str = "writing", table: str | None = None) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection in a transaction that is committed at the end, or rolled back by an exception.
 
-        In a block of this thread (`together`) it is the block's own transaction. Others that wait
+        In a block of this thread (`transaction`) it is the block's own transaction. Others that wait
         too long see *purpose* in their error.
         """
         self.check_open()
@@ -147,7 +147,7 @@ class StoreFile:
         self._seen = seen
 
     @contextmanager
-    def together(self) -> Iterator[int]:
+    def transaction(self) -> Iterator[int]:
         """Make all reads and writes of this thread in the block one transaction, and give its number."""
         if (joined := self._own_block()) is not None:
             yield joined.number

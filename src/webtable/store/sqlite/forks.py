@@ -107,7 +107,7 @@ def inside() -> Iterator[None]:
 
 
 def opening(path: Path) -> threading.Lock:
-    """Return the lock under which connections to *path* are opened; see `webtable.store.sqlite.first_connection`."""
+    """Return the lock under which connections to *path* are opened; see `webtable.store.sqlite.opening`."""
     return _gate.opening.setdefault(path, threading.Lock())
 
 

@@ -49,7 +49,7 @@ class SQLiteStore(Store):
     """Tables in one SQLite file, for many concurrent threads and processes.
 
     The file is in WAL mode: readers do not wait for the writer, and writers wait for each other, at most `timeout`
-    seconds. Every write is one transaction, durable when it is acknowledged; with `together` several writes are one.
+    seconds. Every write is one transaction, durable when it is acknowledged; with `transaction` several writes are one.
     A cell may have as many bytes as SQLite allows, 1,000,000,000 in most builds; *max_cell* is a lower limit, and
     larger cells are neither written nor read.
     Raises `TableNotFound` if there is no file, `NotAStore` if it is not a store; nothing is changed then.
@@ -104,14 +104,14 @@ class SQLiteStore(Store):
         finally:
             file.close()
 
-    def together(self) -> AbstractContextManager[int]:
+    def transaction(self) -> AbstractContextManager[int]:
         """Make all writes of this thread in the block one transaction; other threads and processes wait to write.
 
         Inner blocks join it. Reads of this thread in the block see its writes, other threads the state before.
         Creating, changing and dropping tables is part of it; `compact` is refused. A write that fails as a whole rolls
         it back, and the block ends in a `StoreError`, whatever follows.
         """
-        return self._file.together()
+        return self._file.transaction()
 
     def last_transaction(self) -> int:
         """Return the number of the last transaction of this store that has ended."""

@@ -69,8 +69,8 @@ def integrity(file: StoreFile) -> Check:
         except sqlite3.OperationalError as exc:
             if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_INTERRUPT:
                 raise
-            told = f"integrity_check found nothing wrong in {seconds:.0f} s, but did not finish"
-            return warned("integrity", told, "allow more time (timeout=)")
+            text = f"integrity_check found nothing wrong in {seconds:.0f} s, but did not finish"
+            return warned("integrity", text, "allow more time (timeout=)")
         finally:
             connection.set_progress_handler(None, 0)
     if found == ["ok"]:
@@ -84,11 +84,11 @@ def integrity(file: StoreFile) -> Check:
 def _log(path: Path) -> Check:
     log = path.with_name(path.name + "-wal")
     size = _size_of(log)
-    told = f"{size_text(size)} in {log.name}"
+    text = f"{size_text(size)} in {log.name}"
     if size <= LARGE_LOG:
-        return well("log", told)
+        return well("log", text)
     why = "a long read transaction prevents it from being copied back"
-    return warned("log", f"{told}: {why}", "end readers that run for hours; the last to close the file copies it back")
+    return warned("log", f"{text}: {why}", "end readers that run for hours; the last to close the file copies it back")
 
 
 def _size_of(path: Path) -> int:
@@ -101,31 +101,31 @@ def _size_of(path: Path) -> int:
 
 def _disk(path: Path) -> Check:
     size, free = _size_of(path), shutil.disk_usage(path.parent).free
-    told = f"{size_text(free)} free, beside a file of {size_text(size)}"
+    text = f"{size_text(free)} free, beside a file of {size_text(size)}"
     if free < LEAST_FREE:
-        return failed("disk", told, "free some space: the next write may fail")
+        return failed("disk", text, "free some space: the next write may fail")
     if free < min(LITTLE_FREE, size):
-        return warned("disk", told, "free some space; webtable compact takes as much again as the file")
-    return well("disk", told)
+        return warned("disk", text, "free some space; webtable compact takes as much again as the file")
+    return well("disk", text)
 
 
 def _permissions(path: Path) -> Check:
     mode = path.stat().st_mode & 0o777
-    told = f"{mode:03o}"
+    text = f"{mode:03o}"
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        told += ": this user may read it, but not write to it or to its directory"
-        return warned("permissions", told, f"run as the user who owns {path}, or chmod it and its directory")
+        text += ": this user may read it, but not write to it or to its directory"
+        return warned("permissions", text, f"run as the user who owns {path}, or chmod it and its directory")
     if mode & 0o022:
-        told += ": other users may write to it"
-        return warned("permissions", told, f"chmod go-w {quote(str(path))}, unless that is intended")
-    return well("permissions", told)
+        text += ": other users may write to it"
+        return warned("permissions", text, f"chmod go-w {quote(str(path))}, unless that is intended")
+    return well("permissions", text)
 
 
 def _network(path: Path) -> Iterator[Check]:
     kind = _file_system(path)
     if kind.startswith(_OVER_A_NETWORK):
-        told = f"the file is on {kind}: processes on different machines would not see each other's locks"
-        yield warned("file-system", told, "move it to a disk of the machine that uses it")
+        text = f"the file is on {kind}: processes on different machines would not see each other's locks"
+        yield warned("file-system", text, "move it to a disk of the machine that uses it")
 
 
 def _file_system(path: Path) -> str:
@@ -187,7 +187,7 @@ def check_free(path: Path) -> None:
 
 
 def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Callable[[int], object] | None) -> None:
-    def told(_: int, left: int, total: int) -> None:
+    def report(_: int, left: int, total: int) -> None:
         if on_progress is not None:
             on_progress((total - left) * page_size)
 
@@ -197,7 +197,7 @@ def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Ca
         connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         try:
-            connection.backup(copy, pages=PAGES_AT_ONCE, progress=told)
+            connection.backup(copy, pages=PAGES_AT_ONCE, progress=report)
         except sqlite3.Error as exc:
             if is_damage(exc):
                 raise

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls import filterstrings
+from webtable.store.hbase.calls import filter_strings
 from webtable.store.hbase.calls.selection import Selection, cell, check_read, check_scanned, key_before
 from webtable.store.hbase.gateways.gateway import repeated
 from webtable.store.hbase.thrift.connection import thrift1
@@ -158,10 +158,10 @@ class Thrift1:
         Rows that are neighbours in the table share a scanner, and more of them each time that this was useful; others
         have one each.
         """
-        parts = [filterstrings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
+        parts = [filter_strings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
         if keys_only:
-            parts.append(filterstrings.KEYS_ONLY)
-        options = {"columns": [family], "batchSize": limit, "filterString": filterstrings.all_of(parts)}
+            parts.append(filter_strings.KEYS_ONLY)
+        options = {"columns": [family], "batchSize": limit, "filterString": filter_strings.all_of(parts)}
         left, found = sorted(set(rows)), dict[bytes, list[tuple[bytes, Cell]]]()
         most = max(1, _MOST_CELLS // limit)
         ask = first = min(_FIRST_NEIGHBOURS, most)
@@ -281,7 +281,7 @@ def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
         timestamp=None if wanted.time_range is None else wanted.time_range.until,
         columns=columns(wanted),
         caching=caching,
-        filterString=filterstrings.of_selection(wanted),
+        filterString=filter_strings.of_selection(wanted),
         reversed=wanted.reverse,
     )
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.deadline import attempts
-from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, tell, translated
+from webtable.store.hbase.failures import (
+    DRIVER_ERRORS,
+    disabled,
+    is_answer,
+    is_unanswered,
+    log_gateway_event,
+    translated,
+)
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.metrics import GatewayMetrics, Tally, subject_of
@@ -44,7 +51,7 @@ class Session:
     *on_call* is called with the method of each before it is sent; calls over *slow* seconds are logged.
     """
 
-    __slots__ = ("_deadline", "_on_call", "_slow", "_table", "_tell", "connection", "gateway")
+    __slots__ = ("_deadline", "_log", "_on_call", "_slow", "_table", "connection", "gateway")
 
     def __init__(
         self,
@@ -58,7 +65,7 @@ class Session:
     ) -> None:
         self.connection: Final = connection
         self.gateway: Final = gateway.name
-        self._tell = gateway.tell
+        self._log = gateway.log
         self._deadline = deadline
         self._on_call = on_call
         self._table = table
@@ -73,7 +80,7 @@ class Session:
         finally:
             seconds = clock.monotonic() - self.connection.busy[1]
             if seconds > self._slow:
-                self._tell(WARNING, "slow", f"{method} took long", self._table, seconds)
+                self._log(WARNING, "slow", f"{method} took long", self._table, seconds)
         if read is None:
             return answer
         try:
@@ -95,7 +102,7 @@ class Gateway(ABC):
         self._number = number
         self.events: Final = Tally()
 
-    def tell(
+    def log(
         self,
         level: int,
         event: str,
@@ -108,7 +115,7 @@ class Gateway(ABC):
     ) -> None:
         """Count and log *event*, as an event of the gateway *name* if that is one of several."""
         self.events(event)
-        tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
+        log_gateway_event(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
 
     def all_events(self) -> Counter[str]:
         """Return how often each event has occurred, in total for several gateways."""
@@ -228,19 +235,19 @@ class OneGateway(Gateway):
                 if session is None:
                     self.went_down(error, table, seconds)
                 else:
-                    self.tell(INFO, "dropped", "dropped a connection", table, seconds, error)
+                    self.log(INFO, "dropped", "dropped a connection", table, seconds, error)
             raise error from exc
 
     def went_down(self, error: WebTableError, table: str | None, seconds: float) -> None:
         """Log that no connection can be made, once until there is one again."""
         if not self._is_down:
             self._is_down = True
-            self.tell(WARNING, "down", "is down", table, seconds, error)
+            self.log(WARNING, "down", "is down", table, seconds, error)
 
     def came_up(self, table: str | None, seconds: float) -> None:
         """Log that there is a connection again."""
         self._is_down = False
-        self.tell(INFO, "up", "is up again", table, seconds)
+        self.log(INFO, "up", "is up again", table, seconds)
 
 
 def repeated(
@@ -255,7 +262,7 @@ def repeated(
     errors: list[StoreUnavailable] = []
     for number in attempts(deadline, at_once=True):
         if errors and gateway is not None:
-            gateway.tell(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
+            gateway.log(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
         try:
             return attempt()
         except StoreUnavailable as error:

@@ -85,7 +85,7 @@ class Gateways(Gateway):
         with self._lock:
             seconds = member.cool_down.failed()
         if seconds:
-            member.gateway.tell(INFO, "cool-down", "is left alone", table, seconds)
+            member.gateway.log(INFO, "cool-down", "is left alone", table, seconds)
 
     def unavailable(self, table: str | None, errors: Mapping[Member, StoreError]) -> StoreUnavailable:
         """Return the error of a call for which no gateway could be used."""
@@ -123,7 +123,7 @@ class Gateways(Gateway):
         self, member: Member, table: str | None, seconds: float, errors: Mapping[Member, StoreError]
     ) -> None:
         text = f"takes the place of {', '.join(str(one.address) for one in errors)}"
-        member.gateway.tell(INFO, "failover", text, table, seconds)
+        member.gateway.log(INFO, "failover", text, table, seconds)
 
     def _next(self, without: Collection[Member], preferred: Connection | None) -> Member | None:
         """Return the gateway to try next; None after all of them."""

@@ -15,7 +15,7 @@ from webtable.store.hbase.gateways.gateways import Gateways
 from webtable.store.hbase.thrift.connection import Connector, Protocol, Transport, thrift1, thrift2
 from webtable.store.hbase.thrift.pool import Pool
 from webtable.store.hbase.thrift.stream import GatewaySocket, WrongReply
-from webtable.store.hbase.thrift.transport import Way
+from webtable.store.hbase.thrift.transport import ConnectionMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,17 +45,17 @@ class Opening:
         max_age: float,
         workers: Workers,
         deadline: Deadline,
-        way: Way,
+        mode: ConnectionMode,
     ) -> None:
         self.pools: list[Pool] = []
         self._name = name
         self._transport: Transport = transport
         self._protocol: Protocol = protocol
         self._pool_size = pool_size
-        self._max_age = min(max_age, _HTTP_SECONDS) if way.http else max_age
+        self._max_age = min(max_age, _HTTP_SECONDS) if mode.http else max_age
         self._workers = workers
         self._deadline = deadline
-        self._way = way
+        self._mode = mode
 
     def gateway(self, number: int, addresses: Sequence[HostPort]) -> Gateway:
         """Return the Thrift*number* service of HBase behind *addresses*.
@@ -103,7 +103,7 @@ class Opening:
 
     def _connector(self, number: int, address: HostPort) -> Connector:
         service = thrift1.Hbase if number == 1 else thrift2.THBaseService
-        return Connector(*address, transport=self._transport, protocol=self._protocol, service=service, way=self._way)
+        return Connector(*address, transport=self._transport, protocol=self._protocol, service=service, mode=self._mode)
 
     def _pool(self, connector: Callable[[Deadline], Connection], name: str) -> Pool:
         self.pools.append(Pool(connector, size=self._pool_size, max_age=self._max_age, name=name))
@@ -168,11 +168,11 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
     except DRIVER_ERRORS as exc:
         if is_declined(exc):
             raise translated(exc, f"{name}: {address}", None, "looking at it") from exc
-        if connector.way == Way.CLEAR:
+        if connector.mode == ConnectionMode.PLAIN:
             _explain(connector, name, deadline)
         raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
     if found != wanted:
-        scheme = connector.way.scheme
+        scheme = connector.mode.scheme
         option = (
             f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway"
             if found == 2

@@ -15,7 +15,7 @@ from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
 from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
-from webtable.store.hbase.thrift.transport import Way
+from webtable.store.hbase.thrift.transport import ConnectionMode
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -157,7 +157,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
 class Connection(HappyBaseConnection):
     """A HappyBase connection with such a client; with *service* for Thrift2 or for any other service.
 
-    *way* makes its `socket`.
+    *mode* makes its `socket`.
 
     `scanners` are the open ones on this connection; `busy` is its latest call and when that began.
     """
@@ -170,17 +170,17 @@ class Connection(HappyBaseConnection):
         transport: Transport,
         protocol: Protocol,
         service: Any = thrift1.Hbase,
-        way: Way = Way.CLEAR,
+        mode: ConnectionMode = ConnectionMode.PLAIN,
     ) -> None:
         self._service = service
-        self._way = way
+        self._mode = mode
         self._protocol = protocol
         self.scanners: WeakSet[Any] = WeakSet()
         self.busy: tuple[str, float] = ("connecting", clock.monotonic())
         super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
 
     def _refresh_thrift_client(self) -> None:
-        self.socket: GatewaySocket = self._way.socket(self.host, self.port)
+        self.socket: GatewaySocket = self._mode.socket(self.host, self.port)
         self.transport: Any = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
         protocol = _PROTOCOLS[self._protocol](self.transport, decode_response=False)
@@ -206,14 +206,14 @@ class Connection(HappyBaseConnection):
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Makes connections to a gateway, given its host, port, transport, protocol, service, and way."""
+    """Makes connections to a gateway, given its host, port, transport, protocol, service, and mode."""
 
     host: str
     port: int
     transport: Transport
     protocol: Protocol
     service: Any
-    way: Way = Way.CLEAR
+    mode: ConnectionMode = ConnectionMode.PLAIN
 
     def __call__(self, deadline: Deadline) -> Connection:
         """Return a new, open connection."""
@@ -223,7 +223,7 @@ class Connector:
             transport=self.transport,
             protocol=self.protocol,
             service=self.service,
-            way=self.way,
+            mode=self.mode,
         )
         connection.socket.deadline = deadline
         connection.open()

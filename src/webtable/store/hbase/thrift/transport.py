@@ -17,14 +17,14 @@ Headers = Callable[[str], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """The transport to a gateway, with the *headers* of HTTP requests. `Way.CLEAR` is plain Thrift."""
+class ConnectionMode:
+    """The transport to a gateway, with the *headers* of HTTP requests. `ConnectionMode.PLAIN` is plain Thrift."""
 
     http: bool = False
     tls: ssl.SSLContext | None = None
     headers: Headers | None = field(default=None, repr=False)
 
-    CLEAR: ClassVar[Way]
+    PLAIN: ClassVar[ConnectionMode]
 
     @property
     def scheme(self) -> str:
@@ -40,7 +40,7 @@ class Way:
         return GatewaySocket(host, port, self.tls)
 
 
-Way.CLEAR = Way()
+ConnectionMode.PLAIN = ConnectionMode()
 
 
 KEY_PASSWORD: Final = "WEBTABLE_HBASE_KEY_PASSWORD"  # noqa: S105 - the name of the variable

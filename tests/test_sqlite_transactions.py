@@ -76,7 +76,7 @@ def fails_as_a_whole(store):
 
 def test_what_is_written_together_is_seen_at_once_by_others(store, path):
     with SQLiteStore(path) as other:
-        with store.together():
+        with store.transaction():
             assert store.write("t", [put(b"a")]) == [None]
             assert store.write("u", [put(b"b")]) == [None]
             seen = keys(other), keys(other, "u")
@@ -88,14 +88,14 @@ def test_what_is_written_together_is_seen_at_once_by_others(store, path):
 def test_transactions_have_numbers_by_which_a_writer_knows_whether_others_have_written(store, path):
     store.write("t", [put(b"a")])
     since = store.last_transaction()
-    with store.together() as first:
+    with store.transaction() as first:
         store.write("t", [put(b"b")])
         running = store.last_transaction()
-    with store.together() as second:
+    with store.transaction() as second:
         pass
     with SQLiteStore(path) as other:
         other.write("t", [put(b"c")])
-    with store.together() as third, store.together() as inner:
+    with store.transaction() as third, store.transaction() as inner:
         pass
 
     assert (first, running, second) == (since + 1, since, since + 2)
@@ -107,7 +107,7 @@ def test_the_thread_of_the_block_reads_what_it_has_written(store):
     begun = store.scan("t", [KeyRange()])
     others = []
 
-    with store.together():
+    with store.transaction():
         store.write("t", [put(b"c"), Delete(b"a", 5000)])
         with thread(lambda: others.append(keys(store))):
             pass
@@ -122,10 +122,10 @@ def test_the_thread_of_the_block_reads_what_it_has_written(store):
 
 
 def test_an_exception_takes_back_all_of_the_block(store):
-    with suppress(ZeroDivisionError), store.together():
+    with suppress(ZeroDivisionError), store.transaction():
         store.write("t", [put(b"a")])
         store.create_table(TableSchema("new", FAMILIES))
-        with store.together():
+        with store.transaction():
             store.write("u", [put(b"b")])
         1 / 0  # noqa: B018
 
@@ -136,8 +136,8 @@ def test_an_exception_takes_back_all_of_the_block(store):
 
 def test_a_block_in_a_block_is_stored_with_the_outer_one(store, path):
     with SQLiteStore(path) as other:
-        with store.together():
-            with store.together():
+        with store.transaction():
+            with store.transaction():
                 store.write("t", [put(b"a")])
             seen = keys(other)
             store.write("t", [put(b"b")])
@@ -147,7 +147,7 @@ def test_a_block_in_a_block_is_stored_with_the_outer_one(store, path):
 
 
 def test_tables_are_created_changed_and_dropped_as_a_part_of_the_block(store, path):
-    with SQLiteStore(path) as other, store.together():
+    with SQLiteStore(path) as other, store.transaction():
         store.create_table(TableSchema("new", FAMILIES))
         store.set_family("t", FamilySchema("more"))
         store.drop_table("u")
@@ -162,7 +162,7 @@ def test_tables_are_created_changed_and_dropped_as_a_part_of_the_block(store, pa
 
 
 def test_a_refused_mutation_or_a_missing_table_does_not_end_the_block(store):
-    with store.together():
+    with store.transaction():
         [first, second] = store.write("t", [put(b""), put(b"a")])
         with pytest.raises(TableNotFound):
             store.write("none", [put(b"a")])
@@ -179,7 +179,7 @@ def test_a_write_that_fails_as_a_whole_takes_back_the_block_and_all_behind_it(st
     store.write("t", [put(b"before")])
     outcomes = []
 
-    with fails_as_a_whole(store), pytest.raises(StoreRefused, match="disk full"), store.together():
+    with fails_as_a_whole(store), pytest.raises(StoreRefused, match="disk full"), store.transaction():
         assert store.write("t", [put(b"a")]) == [None]
         outcomes += store.write("t", [put(b"b", bytes(1_000_000)), put(b"")])
         # SQLite has rolled back: these would be transactions of their own.
@@ -199,7 +199,7 @@ def test_a_write_that_is_interrupted_takes_back_the_block(store, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    with pytest.raises(StoreError, match="interrupted"), store.together():
+    with pytest.raises(StoreError, match="interrupted"), store.transaction():
         store.write("t", [put(b"a")])
         with monkeypatch.context() as patch:
             patch.setattr("webtable.store.sqlite.store.Mutations.apply", interrupted)
@@ -229,7 +229,7 @@ def test_a_full_disk_at_the_commit_is_an_error_of_the_block(store, monkeypatch):
     writer = store._file._connections.writer
     store._file._connections.writer = Failing(writer)
 
-    with pytest.raises(StoreUnavailable, match="disk I/O error"), store.together():
+    with pytest.raises(StoreUnavailable, match="disk I/O error"), store.transaction():
         store.write("t", [put(b"a")])
     store._file._connections.writer = writer
 
@@ -238,7 +238,7 @@ def test_a_full_disk_at_the_commit_is_an_error_of_the_block(store, monkeypatch):
 
 
 def test_a_store_that_is_closed_in_a_block_stores_nothing_of_it(store, path):
-    with pytest.raises(StoreError, match="closed"), store.together():
+    with pytest.raises(StoreError, match="closed"), store.transaction():
         store.write("t", [put(b"a")])
         store.close()
 
@@ -247,7 +247,7 @@ def test_a_store_that_is_closed_in_a_block_stores_nothing_of_it(store, path):
 
 
 def test_to_compact_is_no_part_of_a_block(store):
-    with store.together():
+    with store.transaction():
         store.write("t", [put(b"a")])
         with pytest.raises(StoreRefused, match="part of a transaction"):
             store.compact([])
@@ -258,7 +258,7 @@ def test_to_compact_is_no_part_of_a_block(store):
 def test_blocks_of_threads_and_processes_come_one_after_another(store, path):
     def count(name, times):
         for _ in range(times):
-            with store.together():
+            with store.transaction():
                 [row] = store.read("t", [b"count"])
                 store.write("t", [put(b"count", b"%d" % (int(row.value(b"f:a")) + 1))])
 
@@ -266,7 +266,7 @@ def test_blocks_of_threads_and_processes_come_one_after_another(store, path):
     code = """
         store = SQLiteStore(sys.argv[1])
         for _ in range(50):
-            with store.together():
+            with store.transaction():
                 [row] = store.read("t", [b"count"])
                 number = int(row.value(b"f:a")) + 1
                 store.write("t", [Put(b"count", [NewCell(b"f:a", 1000, b"%d" % number)])])
@@ -313,10 +313,10 @@ def test_writers_of_a_process_come_in_the_order_in_which_they_asked(store):
     turns, order = store._file._connections.turns, []
 
     def write(number):
-        with store.together():
+        with store.transaction():
             order.append(number)
 
-    with ThreadPoolExecutor(6) as threads, store.together():
+    with ThreadPoolExecutor(6) as threads, store.transaction():
         for number in range(6):
             threads.submit(write, number)
             until_waiting(turns, number + 1)
@@ -355,7 +355,7 @@ def test_who_waits_too_long_is_told_which_thread_writes_and_what(path):
 def test_who_waits_too_long_is_told_which_process_writes(store, path):
     code = """
         store = SQLiteStore(sys.argv[1])
-        with store.together():
+        with store.transaction():
             print("ready", flush=True)
             sys.stdin.read()
     """
