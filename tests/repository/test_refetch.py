@@ -122,6 +122,18 @@ def test_a_304_keeps_what_the_page_has(town):
     assert [page.fetched_at for page in town.table.history(town.url())] == [before.fetched_at]
 
 
+def test_a_writer_puts_a_304_of_a_page_that_it_may_have_put_itself(town):
+    page = linked(town, "/a", "/b", days=3)
+    with town.table.writer() as writer:
+        writer.put(page)
+
+        receipt = writer.put_not_modified(page.url, town.now, {"date": "now"})
+
+        assert not receipt.result().is_new
+    after = town.table.get(page.url)
+    assert (after.body, after.status, after.fetched_at) == (page.body, 200, town.now)
+
+
 def test_a_304_of_what_is_not_stored_is_refused(town):
     with pytest.raises(InvalidCapture, match="not stored"):
         town.table.put_not_modified(town.url("/nowhere"))

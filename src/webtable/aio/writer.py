@@ -11,7 +11,8 @@ from webtable.aio.calls import Calls, Missed, Wrapped, awaited
 from webtable.errors import failed_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
+    from datetime import datetime
     from types import TracebackType
     from typing import Any
 
@@ -108,6 +109,13 @@ class Writer(Wrapped[sync.Writer]):
         return Receipt(receipt, self._table)
 
     put_many: Final = awaited(sync.Writer.put_many)
+
+    async def put_not_modified(
+        self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
+    ) -> Receipt:
+        """Put that the server of *url* said "not modified", as `webtable.Writer.put_not_modified` does."""
+        receipt = await self._calls.run(partial(self._core.put_not_modified, url, fetched_at, headers))
+        return Receipt(receipt, self._table)
 
     async def flush(self) -> None:
         """Store everything that was put, and return when it is stored; raises what `webtable.Writer.flush` does."""

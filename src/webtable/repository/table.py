@@ -182,8 +182,8 @@ class WebTable(ShowsItself):
         """Store that the server of *url* said "not modified" (status 304) at *fetched_at*, now by default.
 
         The page keeps its content and its links, which are written anew once half of their time to live is over;
-        *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status=304,
-        same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
+        *headers* are those of the answer. Many are stored faster through `Writer.put_not_modified`. Raises
+        `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
         self._writers.put_not_modified(url, fetched_at, headers, partial(self.writer, max_age=3_600))
 

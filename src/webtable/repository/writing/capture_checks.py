@@ -190,7 +190,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     """Return *page* as it is stored: with one link for each URL (the first), and the size and digest of its body.
 
     *digest* and size are those of the whole body; a body longer than *max_body* is truncated. If the body was truncated
-    before, the size and digest that the page gives are kept, where the size is larger than the body.
+    before, and the page gives a larger size, its size and digest are kept.
     """
     links, body = page.outlinks, page.body
     if links is not None:
@@ -199,12 +199,12 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
             first.setdefault(link.url, link)
         links = tuple(first.values())
     is_cut = body is not None and max_body is not None and len(body) > max_body
-    is_told = body is None or (page.truncated and (page.size or 0) > len(body))
+    is_given = body is None or (page.truncated and (page.size or 0) > len(body))
     return replace(
         page,
         body=body[:max_body] if body is not None and is_cut else body,
-        digest=page.digest if is_told else digest,
-        size=page.size if is_told or body is None else len(body),
+        digest=page.digest if is_given else digest,
+        size=page.size if is_given or body is None else len(body),
         truncated=page.truncated or is_cut,
         outlinks=links,
         outlink_count=page.outlink_count if links is None else len(links),

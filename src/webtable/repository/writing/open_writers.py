@@ -11,9 +11,7 @@ import weakref
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 
-from webtable._clock import clock
 from webtable._forks import renew_after_fork
-from webtable._page.page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.store.deadline import Deadline, until
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from webtable._page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.metrics import WriterMetrics
 
@@ -32,6 +31,11 @@ class OpenWriter(Protocol):
 
     def put(self, page: Page) -> object:
         """Take *page* to be stored."""
+
+    def put_not_modified(
+        self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
+    ) -> object:
+        """Put that *url* was not modified."""
 
     @property
     def metrics(self) -> WriterMetrics:
@@ -129,9 +133,8 @@ class Writers:
         with until(Deadline(self._frame.store.timeout)):
             if get(self._frame, url, None, (), verify=False) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so it cannot be not modified: fetch the whole page")
-            moment = clock.now() if fetched_at is None else fetched_at
-            page = Page(url=url, status=304, same_as=url, fetched_at=moment, headers=headers or {})
-            self.put(page, new_writer)
+            with closing(new_writer()) as writer:
+                writer.put_not_modified(url, fetched_at, headers)
 
     def close(self) -> None:
         """Do what `WebTable.close` does."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
+from webtable._clock import clock
 from webtable._forks import generation
+from webtable._page.page import Page
 from webtable.errors import ExpiredCapture, OtherProcess, StoreUnavailable, WriteFailed, failed_together
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
@@ -18,11 +20,11 @@ from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
     from os import PathLike
     from types import TracebackType
 
-    from webtable._page.page import Page
     from webtable.repository.writing.batch import BatchWriter
 
 MOST_ERRORS = 100
@@ -47,10 +49,9 @@ class Writer:
 
     Leaving the `with` block flushes, also after an exception. Pages that were not stored are reported by `WriteFailed`:
     its `pages` has them, or its message names the file of the *spool*. Until then failed pages are kept in memory,
-    which takes at most as much again.
-
-    A writer that is left open is closed when the interpreter exits, with a `ResourceWarning`. Many threads may use one
-    writer. In a process forked from this one `put` and `flush` raise `OtherProcess`, and `close` does nothing.
+    which takes at most as much again. A writer that is left open is closed, with a `ResourceWarning`, when the
+    interpreter exits. Many threads may use one writer. In a process forked from this one `put` and `flush` raise
+    `OtherProcess`, and `close` does nothing.
     """
 
     def __init__(
@@ -77,14 +78,14 @@ class Writer:
         self._outcomes = Callbacks(on_outcome)
         self._receipts = Receipts(self._check_process, self._send_batch, self._outcomes)
         self._failures: list[PageOutcome] = []
-        room = (in_flight + 1) * buffer_bytes
         # Without a spool, failed pages that the callback got are needed no longer.
         files = None if spool is None else Spool(spool)
-        self._unsent = None if on_outcome and spool is None else Unsent(room, files, self._frame.log)
+        self._unsent = (
+            None if on_outcome and spool is None else Unsent((in_flight + 1) * buffer_bytes, files, self._frame.log)
+        )
         self._errors: list[Exception] = []
         self._generation = generation()
-        self._closed = False
-        self._finished = False
+        self._closed = self._finished = False
         self.stored: int = 0
         """How many pages are stored, so far."""
         self.unchanged: int = 0
@@ -93,8 +94,7 @@ class Writer:
         """How many contents were dropped because of the limits of the table, so far."""
         self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
         self._wake = threading.Event()
-        self._wanted = -1
-        """The number of the batch that a receipt waits for."""
+        self._wanted = -1  # the number of the batch that a receipt waits for
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
         open_writers.remember(self)
@@ -147,6 +147,16 @@ class Writer:
             self.put(page)
         return count
 
+    def put_not_modified(
+        self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
+    ) -> Receipt:
+        """Put that the server of *url* said "not modified" (status 304) at *fetched_at*, by default now.
+
+        A page that is not stored yet gets no content. *headers* are those of the response. Raises what `put` does.
+        """
+        moment = clock.now() if fetched_at is None else fetched_at
+        return self.put(Page(url=url, status=304, same_as=url, fetched_at=moment, headers=headers or {}))
+
     def flush(self) -> None:
         """Store everything that was put, and return when it is stored; raises `WriteFailed` for pages that were not.
 
@@ -172,8 +182,7 @@ class Writer:
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
-        errors = [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]
-        if errors:
+        if errors := [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]:
             raise failed_together(f"{self.name}: a writer", errors)
 
     def close(self) -> None:
