@@ -50,7 +50,7 @@ class Page(
 
     Give `url`, `body` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in
     them what you leave out. Pages that come from the store have the other fields too; `body` and `outlinks` are None
-    where you did not ask for them, or the page has none. The store's own notes are in `stored`.
+    where you did not ask for them, or the page has none. The bookkeeping of the store is in `stored`.
     """
 
     # What a crawler sets. The order of all fields is that of the members of stored JSON.
@@ -165,14 +165,14 @@ class Page(
 
     @property
     def stored(self) -> Bookkeeping:
-        """What the store has noted of the page for itself."""
+        """The bookkeeping of the store about the page."""
         # Made when it is asked for: each page of a listing would pay for it.
         return Bookkeeping(
             self._content_at, self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
         )
 
     def with_stored(self, stored: Bookkeeping) -> Page:
-        """Return the page with these notes, as an importer of captures gives them."""
+        """Return the page with this bookkeeping, as an importer of captures may know it."""
         return msgspec.structs.replace(
             self, **{f"_{name}": value for name, value in msgspec.structs.asdict(stored).items()}
         )

@@ -1,4 +1,4 @@
-"""What a page consists of: its links, what it says of itself, how often it is linked to, what a store notes of it."""
+"""Parts of a page: its links, its facts, the counts of links to it, and the bookkeeping of the store."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
-    """What a store notes of a page for itself; nothing of it on a page that a crawler makes."""
+    """Bookkeeping of the store about a page; all of it has its default on a page that a crawler makes."""
 
     content_at: datetime | None = None
     """The date of the capture with which body and links are stored: before `fetched_at` if they did not change.
