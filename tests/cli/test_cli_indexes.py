@@ -296,7 +296,7 @@ def test_verify_of_indexes_that_hold_is_exit_code_0(run: Run) -> None:
     result = run("index", "verify", "--all", "--format", "csv")
 
     assert (result.code, result.err) == (0, "")
-    assert result.lines[0] == "index,pages,entries,missing,stale,pending,crossed"
+    assert result.lines[0] == "index,pages,entries,missing,stale,pending,inconsistent"
     assert [line.split(",")[0] for line in result.lines[1:]] == sorted(WEB_INDEXES)
     assert all(line.endswith(",0,0,0") for line in result.lines[1:])
 

@@ -904,7 +904,7 @@ def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site
 
     assert [one.status for one in site.table.history(page.url)] == [304, 200]
     assert site.table.get(page.url).body is None
-    assert site.table.verify(site.domain).crossed == 0
+    assert site.table.verify(site.domain).inconsistent == 0
 
 
 def test_the_date_of_content_must_name_a_time_zone(site):

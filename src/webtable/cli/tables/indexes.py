@@ -29,7 +29,7 @@ group: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the index
 
 _DRIFT = (
     column("index"),
-    *(column(name, "count") for name in ("pages", "entries", "missing", "stale", "pending", "crossed")),
+    *(column(name, "count") for name in ("pages", "entries", "missing", "stale", "pending", "inconsistent")),
 )
 
 NameArgument = Annotated[
@@ -145,9 +145,10 @@ def verify(
 
     Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
     that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
-    nothing is known. With the link index also pages whose newest capture disagrees with their history (crossed), since
-    two writers stored captures of them at once. An index that cannot be compared, as one of your own that was not named
-    (`webtable --index`), does not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
+    nothing is known. With the link index also pages whose newest capture disagrees with their history (inconsistent),
+    since two writers stored captures of them at once. An index that cannot be compared, as one of your own that was not
+    named (`webtable --index`), does not stop --all: it is named at the end, and the exit code is 3. The table may be in
+    use.
 
     With --resume and --all it goes on within the index at which it was ended; those that were done are compared again.
     """

@@ -23,7 +23,7 @@ _FOUND = (
     column("pages", "count"),
     column("bodies", "count"),
     column("bytes", "bytes", heading="size"),
-    *(column(name, "count") for name in ("damaged", "lost", "missing", "crossed")),
+    *(column(name, "count") for name in ("damaged", "lost", "missing", "inconsistent")),
 )
 
 
@@ -40,8 +40,8 @@ def verify(
     Counted are rows that are damaged, pages whose body or links are lost, and pages that are missing: those that a host
     has less than `links refresh` has counted, unless something of it has changed since. That is empty where nothing was
     counted. The first of all are named on standard error, and the exit code is 1. To delete a page mends it, and so
-    does storing a newer capture. Crossed are pages whose newest capture disagrees with their history, since two writers
-    stored captures of them at once, and were killed before they noticed; `index repair` mends them.
+    does storing a newer capture. Inconsistent are pages whose newest capture disagrees with their history, since two
+    writers stored captures of them at once, and were killed before they noticed; `index repair` mends them.
     """
     check_scan(domain, full_scan)
     this = session(ctx)
@@ -53,8 +53,8 @@ def verify(
         found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
     write_records([found], _FOUND, format)
     tell_findings(found)
-    if found.crossed:
-        told = f"{plural(found.crossed, 'page')} whose newest capture disagrees with the history"
+    if found.inconsistent:
+        told = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
         note(f"{told}; to mend them: {this.command('index repair --all --apply')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)

@@ -38,9 +38,9 @@ PIECE = 500
 class Drift:
     """How an index differs from its table, as of a moment.
 
-    `pages` and `entries` were compared. The differences are `missing` and `stale` entries, and `crossed` pages, whose
-    newest capture disagrees with their history because two writers stored captures of them at once; `repaired` is how
-    many of them were repaired. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be
+    `pages` and `entries` were compared. The differences are `missing` and `stale` entries, and `inconsistent` pages,
+    whose newest capture disagrees with their history because two writers stored captures of them at once; `repaired` is
+    how many were repaired. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be
     read, so their entries are unknown; `WebTable.verify` finds these rows. `examples` has some of all.
     """
 
@@ -53,13 +53,13 @@ class Drift:
     pending: int = 0
     repaired: int = 0
     damaged: int = 0
-    crossed: int = 0
+    inconsistent: int = 0
     examples: list[str] = field(default_factory=list)
 
     @property
     def differences(self) -> int:
         """How many differences there are, repaired or not."""
-        return self.missing + self.stale + self.crossed
+        return self.missing + self.stale + self.inconsistent
 
     @property
     def is_empty(self) -> bool:
@@ -200,23 +200,23 @@ class HistoryComparison(DriftComparison):
 
     def run(self) -> Iterator[None]:
         """Compare; yields after each piece of the work."""
-        yield from self.mend(self._crossed(), self._still_crossed, "crossed")
+        yield from self.mend(self._inconsistent(), self._still_inconsistent, "inconsistent")
 
     def write(self, places: Sequence[SourcedCell], kind: str) -> None:
         """Repair pages."""
         del kind
         self._mend_pages([place.row for place in places])
 
-    def _crossed(self) -> Iterator[list[SourcedCell]]:
+    def _inconsistent(self) -> Iterator[list[SourcedCell]]:
         rows = self._frame.store.scan(self._frame.table, [KeyRange()], self._wanted)
         while piece := list(islice(rows, PIECE)):
-            yield self._crossed_among(piece)
+            yield self._inconsistent_among(piece)
 
-    def _still_crossed(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+    def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)
-        return self._crossed_among(row for row in found if row is not None)
+        return self._inconsistent_among(row for row in found if row is not None)
 
-    def _crossed_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
+    def _inconsistent_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
         column, places = self._frame.codec.columns.page, []
         for row in rows:
             stored = self._frame.codec.stored(row)

@@ -73,8 +73,8 @@ def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
         yield warned("digests", f"{text}, when the time was over", "give it more time (timeout=)")
     else:
         yield well("digests", text)
-    if found.crossed:
-        text = f"the newest capture of {found.crossed:,} of these pages disagrees with their history"
+    if found.inconsistent:
+        text = f"the newest capture of {found.inconsistent:,} of these pages disagrees with their history"
         yield failed("history", text, "run: webtable index repair --all --apply")
 
 

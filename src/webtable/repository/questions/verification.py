@@ -133,8 +133,8 @@ class Verification:
     """What was read (pages, the bodies of all their versions, and the bytes of these), and what of it is damaged.
 
     `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body or links are not there
-    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both. `crossed` pages are
-    those whose newest capture disagrees with their history, since two writers stored captures of them at once:
+    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both. `inconsistent` pages
+    are those whose newest capture disagrees with their history, since two writers stored captures of them at once:
     `repair_index` mends them.
     """
 
@@ -148,12 +148,12 @@ class Verification:
     """How many pages hosts have less than were counted; None where none were counted (`WebTable.refresh_links`)."""
     short_hosts: tuple[MissingPages, ...] = ()
     """The first 100 of these hosts."""
-    crossed: int = 0
+    inconsistent: int = 0
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing is damaged, lost or missing, and each page agrees with its history."""
-        return not (self.damaged or self.lost or self.missing or self.crossed)
+        return not (self.damaged or self.lost or self.missing or self.inconsistent)
 
 
 class _VerifiedSoFar(Walked):
@@ -162,11 +162,13 @@ class _VerifiedSoFar(Walked):
     bodies: int = 0
     size: int = 0
     lost: int = 0
-    crossed: int = 0
+    inconsistent: int = 0
 
     def verification(self) -> Verification:
         examples = tuple(self.damaged_rows())
-        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples, crossed=self.crossed)
+        return Verification(
+            self.pages, self.bodies, self.size, self.damaged, self.lost, examples, inconsistent=self.inconsistent
+        )
 
 
 def verify(
@@ -228,7 +230,7 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
                     lost.add(error)
             elif isinstance(one, int):
                 found.bodies, found.size = found.bodies + 1, found.size + one
-        found.crossed += _is_crossed(frame, row)
+        found.inconsistent += _is_inconsistent(frame, row)
         found.position = row.key
         found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
         found.add_examples(examples[len(found.examples) :])
@@ -239,7 +241,7 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
         on_progress(found.pages)
 
 
-def _is_crossed(frame: Frame, row: Row) -> bool:
+def _is_inconsistent(frame: Frame, row: Row) -> bool:
     """Whether the newest capture of *row* disagrees with the history that it has."""
     names = frame.codec.columns
     # Without the body and links, which have been read once.

@@ -153,10 +153,10 @@ class BatchWriter:
         With *is_alone* no other writer can have changed their rows meanwhile.
         """
         stored = [index not in errors for index in range(len(prepared.batch))]
-        crossed, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
-        overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
+        writes, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
+        overtaken = {one.place for one in writes if one.overtaken} | unread.keys()
         errors |= prepared.update.after_pages(stored, overtaken) | unread
-        return prepared.outcomes(self._settled(crossed) | errors if crossed else errors)
+        return prepared.outcomes(self._settled(writes) | errors if writes else errors)
 
     def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []
@@ -195,18 +195,18 @@ class BatchWriter:
         except WebTableError as exc:
             return [], {index: exc for some in own.values() for index, _ in some}
 
-    def _settled(self, crossed: Sequence[ConcurrentWrite]) -> dict[int, WebTableError]:
+    def _settled(self, writes: Sequence[ConcurrentWrite]) -> dict[int, WebTableError]:
         """Mend rows that were written concurrently; return the errors by the places of their pages."""
         try:
-            plan, stored = settled(self.frame, crossed)
+            plan, stored = settled(self.frame, writes)
             batch = [(row, now.page) for row, now in stored.items() if now.page is not None]
             pages = [PackedPage(page, None) for _, page in batch]
             prepared = self._pack(batch, _ReadBatch(pages, stored, {}, self.frame.indexes.read()), plan)
             outcomes = self._settle(prepared, self._put(prepared))
         except WebTableError as exc:
-            return {one.place: exc for one in crossed}
+            return {one.place: exc for one in writes}
         errors = dict(zip(stored, (outcome.error for outcome in outcomes), strict=True))
-        return {one.place: error for one in crossed if (error := errors.get(one.row)) is not None}
+        return {one.place: error for one in writes if (error := errors.get(one.row)) is not None}
 
     def mend(self, rows: Sequence[bytes]) -> None:
         """Mend the pages of *rows*, as after a concurrent write; raises the first error."""

@@ -127,14 +127,14 @@ def unsettled_writes(frame: Frame, rows: Sequence[bytes]) -> list[ConcurrentWrit
     ]
 
 
-def settled(frame: Frame, crossed: Sequence[ConcurrentWrite]) -> tuple[BatchPlan, dict[bytes, Stored]]:
-    """Return the plan that mends *crossed* rows, and the stored state of those that still exist.
+def settled(frame: Frame, writes: Sequence[ConcurrentWrite]) -> tuple[BatchPlan, dict[bytes, Stored]]:
+    """Return the plan that mends the rows of *writes*, and the stored state of those that still exist.
 
     The newest capture stays the newest, whichever writer stored it. Its inlinks are written again, because the other
     writer may have removed them, and the inlinks of the captures from the same time are removed.
     """
-    found = frame.pages.stored([one.row for one in crossed], frame.versions_at_first)
-    there = [(one, now, now.page) for one, now in zip(crossed, found, strict=True) if now.page is not None]
+    found = frame.pages.stored([one.row for one in writes], frame.versions_at_first)
+    there = [(one, now, now.page) for one, now in zip(writes, found, strict=True) if now.page is not None]
     links = frame.pages.links_of([(one.row, page) for one, _, page in there])
     others = frame.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)
     plan = BatchPlan(len(there), [], [], {})

@@ -179,8 +179,8 @@ def test_a_page_whose_writer_was_killed_before_it_read_again_is_found_and_repair
     repaired = table.repair_index("link", apply=True, settle=0)
 
     assert wrong[0][1] == 502
-    assert (found.crossed, found.is_sound, drift.crossed, drift.is_empty) == (1, False, 1, False)
-    assert repaired.crossed == 1
+    assert (found.inconsistent, found.is_sound, drift.inconsistent, drift.is_empty) == (1, False, 1, False)
+    assert repaired.inconsistent == 1
     assert [status for _, status, _ in made.seen()["history"]] == [200, 502, 200]
     assert table.verify(full_scan=True).is_sound
     assert table.verify_index("link", settle=0).is_empty
