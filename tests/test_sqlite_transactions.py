@@ -19,9 +19,8 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Cell, Delete, NewCell, Put
-from webtable.store.sqlite import SQLiteStore
-from webtable.store.sqlite import turns as holders
-from webtable.store.sqlite.turns import Turns
+from webtable.store.sqlite import SQLiteStore, fair_lock
+from webtable.store.sqlite.fair_lock import FairLock
 
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3))
 
@@ -325,7 +324,7 @@ def test_writers_of_a_process_come_in_the_order_in_which_they_asked(store):
 
 
 def test_a_turn_that_was_given_up_goes_to_the_next(store):
-    turns = Turns()
+    turns = FairLock()
     assert turns.take("first", 0)
     results = []
 
@@ -365,7 +364,7 @@ def test_who_waits_too_long_is_told_which_process_writes(store, path):
         [outcome] = impatient.write("t", [put(b"a")])
 
     assert isinstance(outcome, StoreUnavailable)
-    named = f"by process {other.pid} (python" if holders.LOCKS.exists() else "by another process"
+    named = f"by process {other.pid} (python" if fair_lock.LOCKS.exists() else "by another process"
     assert "locked for over" in str(outcome)
     assert named in str(outcome)
 
@@ -374,7 +373,7 @@ def test_another_connection_of_the_process_is_told_as_such_or_not_at_all(store, 
     with closing(sqlite3.connect(path, isolation_level=None)) as other, SQLiteStore(path, timeout=0.1) as impatient:
         other.execute("BEGIN IMMEDIATE")
         [known] = impatient.write("t", [put(b"a")])
-        monkeypatch.setattr(holders, "LOCKS", tmp_path / "none")
+        monkeypatch.setattr(fair_lock, "LOCKS", tmp_path / "none")
         [unknown] = impatient.write("t", [put(b"a")])
 
     assert "by another" in str(known)

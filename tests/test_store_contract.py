@@ -24,7 +24,7 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreR
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, MAX_ROW_KEY, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted
-from webtable.testing.calls import counted_store
+from webtable.testing.call_counts import counted_store
 
 HOUR = 3_600_000
 

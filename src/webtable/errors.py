@@ -237,7 +237,7 @@ class LayoutMismatch(SchemaError):
 
 
 class IndexNotNamed(LayoutMismatch):
-    """The table has an index that a user defined, and this process was not told that it may be imported.
+    """The table has an index that a user defined, but its importable name was not given.
 
     The message gives the name of the index in the table, and says where to give it.
     """

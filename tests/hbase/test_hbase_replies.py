@@ -19,9 +19,9 @@ from webtable.store import Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
-from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST, WrongReply
 from webtable.store.rows import Row
-from webtable.testing.calls import counted_store
+from webtable.testing.call_counts import counted_store
 
 ROWS = [b"%05d" % number for number in range(30)]
 TIMES = examples(12, 40)

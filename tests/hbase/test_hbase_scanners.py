@@ -25,9 +25,9 @@ from webtable.store.hbase import scan_pieces as scan_pieces
 from webtable.store.hbase.calls.selection import Selection, check_scanned
 from webtable.store.hbase.scan_pieces import ScannerPieces
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.hbase.thrift.stream import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Row
-from webtable.testing.calls import counted_store
+from webtable.testing.call_counts import counted_store
 
 ROWS = [b"%05d" % number for number in range(3000)]
 FOREIGN = [b"%05dx" % number for number in range(3000)]

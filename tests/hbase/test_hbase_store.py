@@ -34,11 +34,11 @@ from webtable.store.hbase.scan_rows import FirstRows, rows_of
 from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.thrift.filters import expression
+from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.hbase.thrift.pool import Pool
-from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import stages
-from webtable.testing.calls import counted_store
+from webtable.testing.call_counts import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.stored import cells as stored_cells
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
-from webtable.testing.calls import counted_store
+from webtable.testing.call_counts import counted_store
 
 SECONDS = count(60)
 SALTS = [Salt.host(), Salt.url(), Salt.none()]

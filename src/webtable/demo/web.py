@@ -76,7 +76,7 @@ class SamplePage:
 
 
 class Answer(NamedTuple):
-    """What a server says when a URL is fetched."""
+    """The response of a server to a request for a URL."""
 
     status: str
     headers: dict[str, str]

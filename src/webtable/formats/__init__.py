@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from webtable._page.json_lines import page_to_json
     from webtable.formats.answer_files import FORMATS, write, write_pages
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
-    from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
     from webtable.formats.exports.export import Exported, write_export
     from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
     from webtable.formats.read import read_pages
+    from webtable.formats.read_report import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 
 __all__ = [
     "DEFAULT_TYPES",
@@ -53,7 +53,7 @@ _HOMES = {
         "read_export",
         "verify_export",
     ),
-    "webtable.formats.base": (
+    "webtable.formats.read_report": (
         "DEFAULT_TYPES",
         "DamagedRecord",
         "Place",

@@ -14,7 +14,7 @@ from fastwarc.stream_io import BrotliReader
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import looks_like_html
 from webtable._page.headers import Headers
-from webtable.formats.base import Damaged, OverLimit
+from webtable.formats.read_report import Damaged, OverLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

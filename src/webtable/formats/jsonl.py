@@ -12,8 +12,8 @@ from webtable._page.fields import ATTRIBUTES, page_with, values_of
 from webtable._page.page import Page
 from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annotation
 from webtable.errors import InvalidURL
-from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.formats.compressed.stream import TooLong
+from webtable.formats.read_report import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

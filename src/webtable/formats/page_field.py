@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from webtable._page.fields import ATTRIBUTES, page_with, values_of
 from webtable._page.page import Page
-from webtable.formats.base import Damaged
+from webtable.formats.read_report import Damaged
 from webtable.repository.stored.page_state import GIVEN
 
 if TYPE_CHECKING:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from webtable.errors import InvalidURL, UnknownColumn
-from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, OverLimit, Place, ReadReport, check_announced
+from webtable.formats.read_report import (
+    Damaged,
+    DamagedFile,
+    DamagedRecord,
+    OverLimit,
+    Place,
+    ReadReport,
+    check_announced,
+)
 from webtable.repository.answers.arrow_batches import arrow
 from webtable.repository.answers.arrow_pages import ROWS_AT_ONCE, checked_columns, page_of
 from webtable.rowkey import canonical_url

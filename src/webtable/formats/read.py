@@ -13,11 +13,11 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.completion import filled
 from webtable._page.page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
-from webtable.formats.base import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
 from webtable.formats.compressed.members import pieces_of
 from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.parquet import MAGIC, read_parquet
+from webtable.formats.read_report import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
 from webtable.formats.warc import MEMBER_START, read_warc
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from webtable._page.fields import attributes
 from webtable._page.headers import Headers, media_type
 from webtable._page.page import BLANK, Page
 from webtable.errors import InvalidURL
-from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
 from webtable.formats.page_field import extra_fields
+from webtable.formats.read_report import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -207,7 +207,7 @@ def layout_values(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _LayoutHeader(msgspec.Struct, frozen=True):
-    """What the layouts of all kinds of tables have in common."""
+    """The fields that the layouts of all kinds of tables have in common."""
 
     kind: str = "web"
     format: int = LAYOUT_FORMAT

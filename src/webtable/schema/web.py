@@ -41,7 +41,7 @@ ColumnNames = Literal["readable", "short"]
 PlainColumn = Literal["title", "status", "last_modified"]
 
 _STORED_STATUS = "status_code"
-"""What a stored layout calls the plain column `status`."""
+"""The name of the plain column `status` in stored layouts."""
 
 DAY = 86_400
 DEFAULT_TTL = 90 * DAY
@@ -157,7 +157,7 @@ def web_table_schema(
 
 
 class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is stored about an index: where it is defined, and whether its entries are complete.
+    """The stored state of an index: where it is defined, and whether its entries are complete.
 
     `of` is the importable name (`package.module:attribute`) of an index that a user defined. `position` is the row, in
     hex, that a rebuild has reached. `added` is when the index was added, in epoch milliseconds, and 0 for those with

@@ -4,7 +4,7 @@ A test that asks for `hbase_url` gets a store URL without a table, such as `hbas
 server serves the whole session and is found in this order:
 
 1. `WEBTABLE_HBASE_URL`, as it is: a running server.
-2. Docker: a container on free ports, always removed at the end (`webtable.testing.keeper`); the workers
+2. Docker: a container on free ports, always removed at the end (`webtable.testing.shared_hbase`); the workers
    of pytest-xdist share it. Its image is built once (a few minutes) and again only when its files change.
 3. Otherwise the test is skipped with the reason, or fails if `WEBTABLE_REQUIRE_HBASE=1`.
 

@@ -12,8 +12,8 @@ from webtable._importable import importable
 from webtable._shown.text import plural
 from webtable.cli.session import importing_from_here
 from webtable.errors import FormatError, InvalidArgument
-from webtable.formats.base import DamagedFile
 from webtable.formats.compressed.stream import BLOCK, ByteStream
+from webtable.formats.read_report import DamagedFile
 from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
-from webtable.formats.base import MAX_DAMAGED
 from webtable.formats.read import PART_BYTES, FilePart, parts_of
+from webtable.formats.read_report import MAX_DAMAGED
 from webtable.repository import LayoutOptions
 from webtable.repository.derived.refresh import Recount
 from webtable.repository.writing.outcomes import Dropped

@@ -13,8 +13,8 @@ from webtable._clock import clock
 from webtable._shown.text import plural
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
-from webtable.formats.base import DamagedFile
 from webtable.formats.compressed.stream import BLOCK, ByteStream
+from webtable.formats.read_report import DamagedFile
 
 _MAX_LINE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

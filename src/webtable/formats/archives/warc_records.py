@@ -21,8 +21,8 @@ from webtable._page.fields import values_of
 from webtable._page.headers import media_type
 from webtable._page.page import Page
 from webtable._page.parts import SAID
-from webtable.formats.base import Damaged, LeftOut
 from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, field_value
+from webtable.formats.read_report import Damaged, LeftOut
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import zstandard
 from fastwarc.stream_io import Lz4Reader
 
-from webtable.formats.base import DamagedFile
 from webtable.formats.compressed.compressed_bytes import CompressedBytes
+from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

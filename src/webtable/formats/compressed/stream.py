@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable.formats.base import DamagedFile
 from webtable.formats.compressed.members import pieces_of
+from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
     import re

@@ -23,8 +23,8 @@ from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._limits import EXPORT_LIMITS
 from webtable._whole_file import whole_file
 from webtable.errors import FormatError, WebTableError
-from webtable.formats.base import ReadReport
 from webtable.formats.read import read_pages
+from webtable.formats.read_report import ReadReport
 from webtable.schema import Layout
 
 if TYPE_CHECKING:

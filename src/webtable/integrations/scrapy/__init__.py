@@ -10,8 +10,8 @@ try:
 except ImportError as _exc:
     raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({_exc})") from _exc
 
-from webtable.integrations.scrapy.answers import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
 from webtable.integrations.scrapy.captures import FROM_TABLE, WebTableMiddleware, WebTablePipeline
+from webtable.integrations.scrapy.http_cache import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
 from webtable.integrations.scrapy.start import WebTableStart
 
 __all__ = [

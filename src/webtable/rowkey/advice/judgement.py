@@ -172,7 +172,7 @@ def share_text(share: float) -> str:
 
 
 def start_text(key: bytes) -> str:
-    r"""Return the first key of a region, with spaces made visible; the first region has a name of its own.
+    r"""Return the first key of a region, with spaces made visible; "(beginning)" for the first region.
 
     >>> start_text(b" x"), start_text(b"")
     ('\\x20x', '(beginning)')

@@ -60,11 +60,11 @@ RANKING = (
     ColumnHelp("key bytes", "the mean length of a row key, which is stored with every cell of the row"),
     ColumnHelp("p99", "the length in bytes that 99 of 100 keys do not exceed"),
     ColumnHelp("of a cell", "the share of a stored cell that is its row key, beside a value of so many bytes"),
-    ColumnHelp("with names", "the same with the names of family and column; none where no column is given"),
+    ColumnHelp("with names", "the same with the names of family and column; empty if no column is given"),
 )
 """The columns of the ranking, in order."""
 QUESTIONS = (
-    ColumnHelp("weight", "how many times the question counts for the score; none where it was derived beside your own"),
+    ColumnHelp("weight", "how many times the question counts for the score; empty if it was derived"),
     ColumnHelp("ranges", "the key ranges that hold the answer, on average; HBase scans each from its first key on"),
     ColumnHelp("rows read for one", "how many of the measured rows are read for each one that is wanted, on average"),
     ColumnHelp("calls, Thrift2", "calls to a Thrift2 gateway until the first rows are there, each for up to 32 ranges"),

@@ -207,7 +207,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     remedies = remedies_of(declared)
     leads_with_url = isinstance(declared, CompositeKey) and remedies.owners == ("url",) and "url" in declared.fields
     remedy = (
-        "a salt of url in front spreads the pages of one host, which become a range for each bucket"
+        "a salt of url at the beginning distributes the pages of one host, which become a range for each bucket"
         if leads_with_url
         else remedies.of_owner
     )

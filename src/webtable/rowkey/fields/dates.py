@@ -155,7 +155,7 @@ class _Dated(_Formatted):
 
     def _in_century(self, value: date) -> None:
         if "%y" in self._directives and not 2000 <= value.year <= 2099:
-            self.refuse(value, "in a year from 2000 to 2099: two digits tell no more (%Y has four)")
+            self.refuse(value, "in a year from 2000 to 2099: two digits allow no other (%Y has four)")
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
+from webtable.store.hbase.thrift.gateway_socket import NotServed, WrongReply
 from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
-from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.metrics import log_event, subject_of
 
 if TYPE_CHECKING:

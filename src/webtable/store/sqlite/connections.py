@@ -13,7 +13,7 @@ from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.failures import DamagedCells
-from webtable.store.sqlite.turns import Turns
+from webtable.store.sqlite.fair_lock import FairLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Connections:
         self._name = name
         self._path = path
         self._max_cell = max_cell
-        self.turns: Final = Turns()
+        self.turns: Final = FairLock()
         self.open: set[sqlite3.Connection] = set()
         self.writer: sqlite3.Connection | None = None
         self.is_writing = False

@@ -20,8 +20,8 @@ from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
+from webtable.store.sqlite.fair_lock import other_holder
 from webtable.store.sqlite.opening import opened
-from webtable.store.sqlite.turns import other_holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

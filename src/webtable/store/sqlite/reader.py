@@ -15,7 +15,7 @@ from webtable._clock import clock
 from webtable.rowkey import KeyRange
 from webtable.store.rows import Cell, Containing, Row, Wanted
 from webtable.store.sqlite.failures import DamagedCells, check_cell
-from webtable.store.sqlite.sources import MOST_NAMED, ONE_ROW, Found, Source, merged_rows, wanted_families
+from webtable.store.sqlite.statements import MOST_NAMED, ONE_ROW, FamilyQuery, Found, merged_rows, wanted_families
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -54,9 +54,9 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
 
 
 @lru_cache(maxsize=64)
-def _sources(table: StoredTable, wanted: Wanted) -> list[Source]:
+def _sources(table: StoredTable, wanted: Wanted) -> list[FamilyQuery]:
     """Return the families of *table* that are *wanted*; usually those of an earlier call."""
-    return [Source(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
+    return [FamilyQuery(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Reader:
     """Rows from one connection in one transaction; `close` ends its statements."""
 
     connection: sqlite3.Connection
-    sources: list[Source]
+    sources: list[FamilyQuery]
     now: int
     only_keys: bool
     plain: bool

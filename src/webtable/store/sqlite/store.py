@@ -17,7 +17,6 @@ from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
-from webtable.store.sqlite.changes import Mutations
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.reader import (
     FIRST_PIECE,
@@ -29,6 +28,7 @@ from webtable.store.sqlite.reader import (
     reader,
 )
 from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
+from webtable.store.sqlite.writes import Mutations
 
 if TYPE_CHECKING:
     import os

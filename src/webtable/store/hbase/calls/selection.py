@@ -10,7 +10,7 @@ from operator import gt, lt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.store.hbase.thrift.filters import expression
-from webtable.store.hbase.thrift.stream import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Cell, TimeRange
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_scanned, key_before
 from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import thrift2
-from webtable.store.hbase.thrift.stream import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:

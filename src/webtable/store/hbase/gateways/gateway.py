@@ -19,7 +19,7 @@ from webtable.store.hbase.failures import (
     translated,
 )
 from webtable.store.hbase.thrift.descriptors import table_name
-from webtable.store.hbase.thrift.stream import NotServed, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import NotServed, WrongReply
 from webtable.store.metrics import GatewayMetrics, Tally, subject_of
 
 if TYPE_CHECKING:

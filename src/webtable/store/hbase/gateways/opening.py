@@ -13,8 +13,8 @@ from webtable.store.hbase.failures import DRIVER_ERRORS, is_declined, translated
 from webtable.store.hbase.gateways.gateway import OneGateway
 from webtable.store.hbase.gateways.gateways import Gateways
 from webtable.store.hbase.thrift.connection import Connector, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.thrift.gateway_socket import GatewaySocket, WrongReply
 from webtable.store.hbase.thrift.pool import Pool
-from webtable.store.hbase.thrift.stream import GatewaySocket, WrongReply
 from webtable.store.hbase.thrift.transport import ConnectionMode
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from thriftpy2.thrift import TApplicationException, TClient, TException, TMessag
 from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
-from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST, WrongReply
 from webtable.store.hbase.thrift.transport import ConnectionMode
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.thrift.stream import GatewaySocket
+    from webtable.store.hbase.thrift.gateway_socket import GatewaySocket
 
 if TYPE_CHECKING:
 

@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.thrift.stream import LARGEST, PIECE, GatewaySocket, NothingLeft, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST, PIECE, GatewaySocket, NothingLeft, WrongReply
 
 if TYPE_CHECKING:
     import ssl

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from webtable.errors import InvalidArgument
+from webtable.store.hbase.thrift.gateway_socket import GatewaySocket
 from webtable.store.hbase.thrift.http_socket import HTTPSocket
-from webtable.store.hbase.thrift.stream import GatewaySocket
 
 Headers = Callable[[str], Mapping[str, str]]
 """A function that returns the headers of a request to a host, as `{"Authorization": "Bearer …"}`."""

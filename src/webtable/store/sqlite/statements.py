@@ -1,6 +1,6 @@
 """The SQL statements that read the cells of one family, and the conversion of their results to rows.
 
-Cells hidden by a delete are not in the tables (see changes.py), so two rules remain: of a column the newest `versions`
+Cells hidden by a delete are not in the tables (see writes.py), so two rules remain: of a column the newest `versions`
 cells count, and of those the TTL hides the older ones, except the first `min_versions`. The time range and the wanted
 number of versions select among the rest.
 """
@@ -31,7 +31,7 @@ Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
 """A key, its cells, and the total bytes of their values."""
 
 
-class Source:
+class FamilyQuery:
     """The SQL for one family, and the conversion of its results to rows."""
 
     def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted) -> None:

@@ -28,7 +28,7 @@ class _Turn:
         return f"thread {self.thread.name!r}, which has been {self.purpose} for {clock.monotonic() - self.since:.1f} s"
 
 
-class Turns:
+class FairLock:
     """A lock that is passed on in the order of arrival."""
 
     def __init__(self) -> None:
