@@ -161,7 +161,7 @@ def ended_after(count, error):
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_what_was_ended_goes_on_behind_the_last_whole_file(tmp_path, form, error):
+def test_what_was_ended_goes_on_behind_the_last_atomic_file(tmp_path, form, error):
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
     options = {"format": form, "full_scan": True, "file_bytes": 100_000}
     with pytest.raises(type(error)):

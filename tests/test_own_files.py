@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import webtable
-from webtable._whole_file import whole_file
+from webtable._atomic_file import atomic_file
 from webtable.cli import app
 from webtable.repository.writing.spool import Spool
 
@@ -53,7 +53,7 @@ def test_a_store_that_is_there_keeps_its_mode(tmp_path, sample_pages):
 
 def test_a_file_that_is_written_whole_is_for_its_owner_alone(tmp_path, umask):
     path = tmp_path / "export.csv"
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         before = mode(part)
         part.write_text("new")
 
@@ -65,7 +65,7 @@ def test_a_file_that_is_written_again_is_as_readable_as_it_was(tmp_path):
     path.write_text("old")
     path.chmod(0o644)
 
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text("new")
 
     assert (path.read_text(), mode(path)) == ("new", 0o644)
@@ -77,7 +77,7 @@ def test_a_readable_file_that_another_user_has_put_there_makes_nothing_readable(
     path.chmod(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
 
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text("new")
 
     assert mode(path) == 0o600
@@ -88,7 +88,7 @@ def test_a_link_that_lies_in_wait_for_a_file_is_not_followed(tmp_path):
     victim.write_text("mine")
     (tmp_path / f"export.csv.{os.getpid()}.part").symlink_to(victim)
 
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text("new")
 
     assert (victim.read_text(), path.read_text()) == ("mine", "new")

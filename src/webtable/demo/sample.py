@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import webtable
+from webtable._atomic_file import OWNER_ONLY_FOLDER, private_opener
 from webtable._clock import clock
-from webtable._whole_file import OWN_FOLDER, own_file
 from webtable.demo.web import CRAWLS, Answer, SampleWeb, http_date
 from webtable.formats import read_pages
 from webtable.formats.archives.warc_records import REVISIT, record
@@ -74,12 +74,12 @@ def write_crawls(web: SampleWeb, folder: Path) -> list[Path]:
 
     The same web gives the same bytes.
     """
-    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
+    folder.mkdir(OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
     paths = [folder / f"crawl-{crawl + 1}.warc.gz" for crawl in range(CRAWLS)]
     for crawl, path in enumerate(paths):
         fetches = list(web.fetches(crawl))
         begin = web.dates[crawl] - timedelta(seconds=2 * len(fetches))
-        with open(path, "wb", opener=own_file) as file:
+        with open(path, "wb", opener=private_opener) as file:
             file.writelines(
                 _warc_record(url, answer, begin + timedelta(seconds=2 * number))
                 for number, (url, answer) in enumerate(fetches, start=1)

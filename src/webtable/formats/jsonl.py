@@ -83,7 +83,7 @@ def read_jsonl(
             stream.skip_to(b"\n")
             continue
         place, unit = (number, "line") if not (stream.begin or stream.gaps) else (stream.mark, "byte")
-        page = report.taken(
+        page = report.attempt(
             lambda: check_announced(types, _page(_line(stream, limits), report, limits)),
             lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - called at once
         )

@@ -50,7 +50,7 @@ def read_parquet(
             if number <= skip:
                 continue
             values = {fields[name]: value for name, value in row.items()}
-            page = report.taken(
+            page = report.attempt(
                 lambda: check_announced(types, _page(values, limits)),  # noqa: B023 - called at once
                 lambda reason: DamagedRecord(source, number, None, reason, "row"),  # noqa: B023
             )

@@ -100,7 +100,7 @@ class ReadReport:
         self.bytes_skipped += skipped
         self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"))
 
-    def taken(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
+    def attempt(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
         """Return the page that *read* returns; None if it raises, which is counted.
 
         *damaged* makes the listed record of the reason.

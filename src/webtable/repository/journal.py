@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 import msgspec
 
+from webtable._atomic_file import atomic_file, private_opener
 from webtable._clock import clock
-from webtable._whole_file import own_file, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Journal(Generic[State]):
             return
         began = clock.monotonic()
         kept = _Kept(self._job, clock.now(), msgspec.Raw(msgspec.json.encode(found)))
-        with whole_file(self._path) as part:
+        with atomic_file(self._path) as part:
             part.write_bytes(msgspec.json.encode(kept))
             following = None if self._held is None else _held(part)
         if following is not None:
@@ -155,7 +155,7 @@ def _held(path: Path) -> IO[bytes] | None:
 
     Raises `OSError` if it cannot be written.
     """
-    file = open(path, "ab", opener=own_file)  # noqa: SIM115 - open for as long as the journal
+    file = open(path, "ab", opener=private_opener)  # noqa: SIM115 - open for as long as the journal
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

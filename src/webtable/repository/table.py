@@ -126,7 +126,7 @@ class WebTable(ShowsItself):
         from webtable.repository.metrics import metrics_of
 
         frame = self._frame
-        return metrics_of(self.store, frame.counts.taken(), frame.events.taken(), self._writers.metrics())
+        return metrics_of(self.store, frame.counts.snapshot(), frame.events.snapshot(), self._writers.metrics())
 
     def writer(
         self,

@@ -146,7 +146,7 @@ class Snapshots(NamedTuple):
         """Return the name of the snapshot of *table*; the colon of a namespace is not valid there."""
         return f"{table.replace(':', '.')}.{self.label}"
 
-    def taken(self) -> str:
+    def create_lines(self) -> str:
         """Return the lines that take the snapshots, and as comments those that restore, copy or delete them."""
         return "\n".join(
             [
@@ -169,12 +169,12 @@ class Snapshots(NamedTuple):
             ]
         )
 
-    def restored(self) -> str:
+    def restore_lines(self) -> str:
         """Return the lines that restore the snapshots in place of the current tables."""
         heading = f"# Restores {self.table} from its snapshots ({self.label}), in place of the current tables."
         return "\n".join([heading, "# Stop all writers and readers first.", *self._restoring(), ""])
 
-    def cloned(self, name: str) -> str:
+    def clone_lines(self, name: str) -> str:
         """Return the lines that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
         TableSchema(name, (FamilySchema("any"),))
         heading = f"# Makes the web table {name} from the snapshots of {self.table} ({self.label})."

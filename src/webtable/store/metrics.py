@@ -76,7 +76,7 @@ class Tally:
         with self._lock:
             self.counts[name] += many
 
-    def taken(self) -> Counter[str]:
+    def snapshot(self) -> Counter[str]:
         """Return a snapshot of the counts."""
         with self._lock:
             return Counter(self.counts)

@@ -68,7 +68,7 @@ class _Sums:
         self.seconds = 0.0
         self.latencies = [0] * (len(_BOUNDS) + 1)
 
-    def taken(self) -> OperationMetrics:
+    def snapshot(self) -> OperationMetrics:
         """Return the sums as a frozen value."""
         return OperationMetrics(self.calls, self.failed, self.rows, self.bytes, self.seconds, tuple(self.latencies))
 
@@ -96,11 +96,11 @@ class ObservedStore(WrappedStore):
     def measured(self) -> dict[str, OperationMetrics]:
         """Return a snapshot of the metrics, by operation."""
         with self._lock:
-            return {name: sums.taken() for name, sums in self._sums.items()}
+            return {name: sums.snapshot() for name, sums in self._sums.items()}
 
     def events(self) -> Counter[str]:
         """Return how often each event has occurred, including those of the store."""
-        return super().events() + self._events.taken()
+        return super().events() + self._events.snapshot()
 
     def listen(self, listener: CallListener) -> Callable[[], None]:
         """Call *listener* for each call that reads or writes rows; the returned function ends that.

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webtable._whole_file import whole_file
+from webtable._atomic_file import atomic_file
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.testing.hbase import NoHBase, hbase_server
 
@@ -97,7 +97,7 @@ def _keep(folder: Path, starting: int) -> None:
             said = {"missing": str(exc)}
         except WebTableError as exc:
             said = {"failed": str(exc)}
-        with whole_file(folder / _ANSWER) as answer:
+        with atomic_file(folder / _ANSWER) as answer:
             answer.write_text(json.dumps(said))
         os.close(starting)
         if "url" in said:

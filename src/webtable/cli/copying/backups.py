@@ -80,8 +80,11 @@ def snapshot(
     if restore and clone:
         raise InvalidArgument("restore= and clone= exclude each other")
     with session(ctx).open() as table:
-        taken = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
-    typer.echo(taken.restored() if restore else taken.cloned(clone) if clone else taken.taken(), nl=False)
+        snapshots = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
+    typer.echo(
+        snapshots.restore_lines() if restore else snapshots.clone_lines(clone) if clone else snapshots.create_lines(),
+        nl=False,
+    )
 
 
 def _snapshots(table: WebTable, label: str) -> Snapshots:

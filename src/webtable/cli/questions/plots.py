@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from webtable._atomic_file import atomic_file
 from webtable._progress import progress_bar
-from webtable._whole_file import whole_file
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
 from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
@@ -142,6 +142,6 @@ def write_picture(ax: Axes, out: Path) -> None:
     ending = out.suffix.lower().removeprefix(".")
     # Without a date and with names that are no random ones: the same picture is the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-    with whole_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
+    with atomic_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
         figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
     note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from webtable._atomic_file import private_opener
 from webtable._clock import clock
-from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
 from webtable.repository import DeletedPage, Deletions
 
@@ -139,6 +139,6 @@ def receipt_in(name: str | None) -> Iterator[DeletionReceipt]:
     if name is None:
         yield DeletionReceipt()
         return
-    with open(name, "a+b", opener=own_file) as file:
+    with open(name, "a+b", opener=private_opener) as file:
         file.seek(0)
         yield DeletionReceipt(file)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
-from webtable._whole_file import whole_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
 from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table, shown_of
@@ -235,6 +235,6 @@ def check_page_file(path: Path) -> None:
 
 def write_page(path: Path, page: str) -> None:
     """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         part.write_text(page, encoding="utf-8")
     note(f"written: {path}")

@@ -15,9 +15,9 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
+from webtable._atomic_file import OWNER_ONLY_FOLDER, atomic_file, naming_errors, partial_path, private_opener
 from webtable._clock import clock
 from webtable._progress import counting
-from webtable._whole_file import OWN_FOLDER, named, own_file, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
 from webtable.formats.archives.warc_records import date_text, sha256
@@ -92,7 +92,7 @@ def write_warc(
                 scratch.run("INSERT INTO line VALUES (?)", [line])
 
         def opened(name: str) -> IO[bytes]:
-            return open(part / name, "xb", opener=own_file)
+            return open(part / name, "xb", opener=private_opener)
 
         files = WarcFiles(opened, file_bytes, indexed, archived.add)
         _fill(files, table, scope, archived, on_progress, lambda _: None)
@@ -124,7 +124,7 @@ def write_wacz(
     archived = Archived()
     tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
     _check_file(file)
-    with whole_file(file) as part, ZipFile(part, "w") as zipped, TemporaryTables(*tables) as scratch:
+    with atomic_file(file) as part, ZipFile(part, "w") as zipped, TemporaryTables(*tables) as scratch:
         package = Package(zipped)
 
         def written(warc: MeasuredFile) -> None:
@@ -193,10 +193,10 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
         raise InvalidArgument(f"{folder}: it exists already; name a new or empty directory")
     # Inside an existing empty folder, which may be a separate file system.
-    part = folder / f".{os.getpid()}.part" if is_there else part_of(folder)
+    part = folder / f".{os.getpid()}.part" if is_there else partial_path(folder)
     try:
-        with named(folder):
-            part.mkdir(OWN_FOLDER)
+        with naming_errors(folder):
+            part.mkdir(OWNER_ONLY_FOLDER)
             yield part
             if is_there:
                 for file in sorted(part.iterdir()):

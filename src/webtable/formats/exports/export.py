@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, get_args
 
 from msgspec.structs import replace
 
+from webtable._atomic_file import OWNER_ONLY_FOLDER, atomic_file
 from webtable._clock import clock
-from webtable._whole_file import OWN_FOLDER, whole_file
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
 from webtable.formats.exports.capture_files import KINDS
@@ -126,7 +126,7 @@ def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
         raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
     if not folder.parent.is_dir():
         raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
-    folder.mkdir(OWN_FOLDER, exist_ok=True)
+    folder.mkdir(OWNER_ONLY_FOLDER, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _lock(descriptor, folder)
@@ -210,7 +210,7 @@ class _Export:
         """Write a file that begins with *page*, and return the first page for the next file."""
         manifest = self._exported.manifest
         name = file_name(len(manifest.files) + 1, manifest.format)
-        with whole_file(self._folder / name) as part:
+        with atomic_file(self._folder / name) as part:
             with part.open("wb") as file:
                 counts, following = self._fill(file, name, page, most)
                 file.flush()

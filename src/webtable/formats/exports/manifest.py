@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from webtable._atomic_file import atomic_file
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._limits import EXPORT_LIMITS
-from webtable._whole_file import whole_file
 from webtable.errors import FormatError, WebTableError
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
@@ -100,7 +100,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def write(self, folder: Path) -> None:
         """Write the manifest into *folder*; it replaces an earlier one."""
         data = with_checksum(msgspec.json.encode(self))
-        with whole_file(folder / NAME) as part, part.open("wb") as file:
+        with atomic_file(folder / NAME) as part, part.open("wb") as file:
             file.write(msgspec.json.format(data, indent=2) + b"\n")
             file.flush()
             os.fsync(file.fileno())

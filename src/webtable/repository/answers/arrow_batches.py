@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
+from webtable._atomic_file import atomic_file
 from webtable._page.memory import LINK_BYTES
-from webtable._whole_file import whole_file
 from webtable.errors import FormatError, MissingExtra
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def write_parquet(reader: pa.RecordBatchReader, path: str | os.PathLike[str], ho
     *host* names the column of URLs by whose hosts rows are grouped, if there is one.
     """
     rows = 0
-    with whole_file(Path(path)) as part, new_file(part, reader.schema) as writer:
+    with atomic_file(Path(path)) as part, new_file(part, reader.schema) as writer:
         for group in _row_groups(reader, host):
             writer.write_table(group, row_group_size=max(1, group.num_rows))
             rows += group.num_rows

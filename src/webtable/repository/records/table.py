@@ -115,7 +115,7 @@ class KeyedTable:
     @property
     def metrics(self) -> Metrics:
         """A snapshot of the metrics: the calls of the table, their errors, and the rows that scans have skipped."""
-        return metrics_of(self.store, self._reader.counts.taken())
+        return metrics_of(self.store, self._reader.counts.snapshot())
 
     def __repr__(self) -> str:
         return f"<KeyedTable {self.name} key={self.key.declaration}>"

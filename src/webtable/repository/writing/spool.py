@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import zstandard
 
+from webtable._atomic_file import private_opener
 from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
-from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument, InvalidCapture, WriteFailed
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Spool:
             stem = self.path.name.removesuffix(ENDING)
             path = self.path if number == 1 else self.path.with_name(f"{stem}-{number}{ENDING}")
             try:
-                open(path, "xb", opener=own_file).close()
+                open(path, "xb", opener=private_opener).close()
             except FileExistsError:
                 continue
             return path

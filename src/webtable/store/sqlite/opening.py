@@ -12,9 +12,9 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from webtable._atomic_file import OWNER_ONLY
 from webtable._clock import clock
 from webtable._stored_form import FILE_FORMAT, check_format
-from webtable._whole_file import OWN
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
 from webtable.store.sqlite.failures import is_busy
@@ -96,7 +96,7 @@ def _make(path: Path, connections: Connections, wait: Wait) -> None:
     # SQLite would make it readable for everybody; the files beside it get the same mode.
     with suppress(FileExistsError), connections.opening(wait):
         # In turns, and only a new file: closing a file releases the locks that this process has on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
     connection = connections.connect(wait, write=True, mode="rwc")
     try:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")

@@ -263,7 +263,7 @@ class SQLiteStore(Store):
 
     def events(self) -> Counter[str]:
         """Return how often each event has occurred, including those of the file."""
-        return super().events() + self._file.events.taken()
+        return super().events() + self._file.events.snapshot()
 
     def close(self) -> None:
         """Close the file, even if a scan is not at its end."""

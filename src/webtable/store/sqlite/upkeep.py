@@ -15,8 +15,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from webtable._atomic_file import atomic_file
 from webtable._shown.sizes import size_text
-from webtable._whole_file import whole_file
 from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.health import Check, failed, warned, well
@@ -161,7 +161,7 @@ def _holders(path: Path) -> Iterator[tuple[int, str]]:
 def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | None) -> int:
     """Implement `Store.backup`."""
     check_free(path)
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         try:
             with closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 _fill(file, copy, path, on_progress)

@@ -119,7 +119,7 @@ class Gateway(ABC):
 
     def all_events(self) -> Counter[str]:
         """Return how often each event has occurred, in total for several gateways."""
-        return self.events.taken()
+        return self.events.snapshot()
 
     @abstractmethod
     def state(self) -> list[GatewayMetrics]:
@@ -190,7 +190,7 @@ class OneGateway(Gateway):
     def state(self, cool_down: float = 0.0) -> list[GatewayMetrics]:
         """Return the state of the gateway, which is in its cool-down for *cool_down* more seconds."""
         in_use, idle, opened = self.pool.in_use(), self.pool.idle, self.pool.opened
-        dropped = self.events.taken()["dropped"]
+        dropped = self.events.snapshot()["dropped"]
         return [GatewayMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
 
     @contextmanager

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OWN: Final = 0o600
+OWNER_ONLY: Final = 0o600
 """The mode of new files, less what the umask takes away. Crawled pages may be confidential."""
-OWN_FOLDER: Final = 0o700
+OWNER_ONLY_FOLDER: Final = 0o700
 
 
-def own_file(path: str, flags: int) -> int:
+def private_opener(path: str, flags: int) -> int:
     """Open a file, for the owner alone if it is new; for use as the `opener` of the function `open`."""
-    return os.open(path, flags, OWN)
+    return os.open(path, flags, OWNER_ONLY)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Give a path beside *path* to write to; at the end of the block that file replaces *path*.
 
     Only its owner may read it, except that it keeps the mode of an earlier file of the same owner. If the block fails,
@@ -30,12 +30,12 @@ def whole_file(path: Path) -> Iterator[Path]:
     as it is. Raises `OSError` with the name of the file, which the error of a full disk lacks.
     """
     if path.exists() and not path.is_file():
-        with named(path):
+        with naming_errors(path):
             yield path
         return
-    part = part_of(path)
+    part = partial_path(path)
     try:
-        with named(path):
+        with naming_errors(path):
             _make(part, like=path)
             yield part
             part.replace(path)
@@ -47,7 +47,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 def _make(part: Path, like: Path) -> None:
     """Make the empty file *part*, with the mode of the file *like* if that has the same owner."""
     part.unlink(missing_ok=True)  # left by a killed process of the same number, or a trap: a link to elsewhere
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN)
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
         with suppress(FileNotFoundError):
             there = like.stat()
@@ -57,17 +57,17 @@ def _make(part: Path, like: Path) -> None:
         os.close(file)
 
 
-def part_of(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """Return the name under which this process writes what becomes *path*."""
     return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def naming_errors(path: Path) -> Iterator[None]:
     """Give the name *path* to an `OSError` without a name (a full disk), or with that of the unfinished file."""
     try:
         yield
     except OSError as exc:
-        if exc.errno is None or exc.filename not in (None, str(part_of(path))):
+        if exc.errno is None or exc.filename not in (None, str(partial_path(path))):
             raise
         raise OSError(exc.errno, exc.strerror, str(path)) from exc
