@@ -18,7 +18,7 @@ _CHECKSUM = 6
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
     question: str
-    behind: bytes
+    place: bytes
 
 
 def token_of(question: str, order: str, place: bytes) -> str:
@@ -35,7 +35,7 @@ def place_in(token: str | None, question: str, order: str) -> bytes | None:
         raise invalid_token(token)
     if position.question != _fingerprint(question, order):
         raise InvalidToken(f"after={token!r} belongs to another question than {question}, order={order!r}")
-    return position.behind
+    return position.place
 
 
 def number_of(place: bytes) -> int:

@@ -91,15 +91,15 @@ class PageCopier:
         deleted = [both for both in some if not covers(both.here.deleted, both.there.deleted)]
         for both in deleted:
             self._repeat_delete(both)
-        alike: list[_Copy] = []
+        outdated: list[_Copy] = []
         own: list[_Copy] = []
         for one in self._read(some, stale={both.target_row for both in deleted}):
             relation = self._tables.relation(one.there, one.here)
             if relation == "same":
                 self._counts.add(unchanged=1)
             else:
-                (alike if relation == "outdated" else own).append(one)
-        self._store_alike(alike)
+                (outdated if relation == "outdated" else own).append(one)
+        self._store_outdated(outdated)
         self._merge(own)
 
     def _repeat_delete(self, both: RowPair) -> None:
@@ -158,7 +158,7 @@ class PageCopier:
         error = self._tables.source.pages.lost(row, page, [html])
         return [] if error is None else [error]
 
-    def _store_alike(self, copies: Sequence[_Copy]) -> None:
+    def _store_outdated(self, copies: Sequence[_Copy]) -> None:
         """Write pages as they are stored in the source."""
         if not copies:
             return

@@ -107,8 +107,8 @@ def short(text: str, most: int = LABEL, *, from_end: bool = True) -> str:
     """
     # A font without a letter draws a box, and warns.
     letters = harmless(text[:4_096]).encode("ascii", "backslashreplace").decode()
-    behind = (most - 1) // 2 if from_end else 0
-    return letters if len(letters) <= most else f"{letters[: most - 1 - behind]}…{letters[len(letters) - behind :]}"
+    tail = (most - 1) // 2 if from_end else 0
+    return letters if len(letters) <= most else f"{letters[: most - 1 - tail]}…{letters[len(letters) - tail :]}"
 
 
 def thousands(axis: Any) -> None:

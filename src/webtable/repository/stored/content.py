@@ -90,12 +90,12 @@ class ContentCodec:
     def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
         """Return the cells of the content of *page*: its capture, and its *packed* body and links."""
         body, links = packed
-        beside: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "body_crc32": self._checksum(body),
             "links_crc32": self._checksum(links),
             "has_links": links is not None,
         }
-        capture = Capture(*_captured(page), **beside)
+        capture = Capture(*_captured(page), **facts)
         return self._version_cells(row, timestamp, capture, body, links)
 
     def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
@@ -161,8 +161,8 @@ class ContentCodec:
         cells = [NewCell(self.columns.urls, cell.timestamp, packed)]
         for capture in () if self._compress else row.cells.get(self.columns.capture, ()):
             if capture.timestamp == cell.timestamp:
-                told = replace(self.capture(row, capture).capture, links_crc32=self._checksum(packed))
-                value = checked_json(told, row.key, capture.timestamp)
+                changed = replace(self.capture(row, capture).capture, links_crc32=self._checksum(packed))
+                value = checked_json(changed, row.key, capture.timestamp)
                 cells.append(NewCell(self.columns.capture, capture.timestamp, value))
         return cells
 

@@ -27,7 +27,7 @@ _LETTER = regex.compile(r"\w")
 _FIRST = regex.compile(r"[^\W\p{M}]")
 _BOUNDARY = regex.compile(r"(?w)\b")
 """A word boundary by the default rules of UAX #29."""
-_PARTING = frozenset(".:")
+_SEPARATORS = frozenset(".:")
 """Characters that also separate words: the rules leave them to each program, and a tag may follow without a space."""
 # JSON escapes quotes, backslashes and control characters; Java's lower case distinguishes a sigma at the end of a word.
 _WRITTEN_OTHERWISE = re.compile(r'["\\\x00-\x1fσ]+')
@@ -128,14 +128,14 @@ class _Pattern(NamedTuple):
 
 
 def _is_boundary(text: str, at: int) -> bool:
-    before, behind = text[at - 1 : at], text[at : at + 1]
+    before, after = text[at - 1 : at], text[at : at + 1]
     # In most cases this is obvious, and the rules are not needed.
-    if before.isascii() and behind.isascii():
-        if before.isalnum() and behind.isalnum():
+    if before.isascii() and after.isascii():
+        if before.isalnum() and after.isalnum():
             return False
-        if not before or not behind or before.isspace() or behind.isspace():
+        if not before or not after or before.isspace() or after.isspace():
             return True
-    if (before in _PARTING and behind.isalpha()) or (behind in _PARTING and before.isalpha()):
+    if (before in _SEPARATORS and after.isalpha()) or (after in _SEPARATORS and before.isalpha()):
         return True
     return _BOUNDARY.match(text, at) is not None
 
