@@ -279,7 +279,7 @@ def test_blocks_of_threads_and_processes_come_one_after_another(store, path):
 
 
 def test_writers_gain_nothing_from_writing_side_by_side():
-    assert SQLiteStore.capabilities.writes_side_by_side is False
+    assert SQLiteStore.capabilities.writes_concurrently is False
 
 
 # ---- who waits for whom --------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def _other_inlinks(table: WebTable, expected: Mapping[str, Page]) -> Iterable[st
         answer = [inlink.source for inlink in table.linking_to(url)]
         return None if answer == [sources[url]] else f"to {url} link {answer}, and not {sources[url]}"
 
-    with ThreadPoolExecutor(AT_ONCE if table.store.capabilities.writes_side_by_side else 1) as asking:
+    with ThreadPoolExecutor(AT_ONCE if table.store.capabilities.writes_concurrently else 1) as asking:
         yield from filter(None, asking.map(asked, expected))
 
 

@@ -28,7 +28,7 @@ class EachAlone(WrappedStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.capabilities = replace(self.capabilities, writes_side_by_side=True)
+        self.capabilities = replace(self.capabilities, writes_concurrently=True)
 
     def transaction(self) -> AbstractContextManager[None]:
         return nullcontext()

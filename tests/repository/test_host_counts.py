@@ -179,7 +179,7 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
     monkeypatch.setattr(host_changes, "MOST_BETWEEN", 3)
     monkeypatch.setattr(host_counts, "MOST_PAGES", 40)
-    able = replace(SQLiteStore.capabilities, scans_range_by_range=is_range_by_range)
+    able = replace(SQLiteStore.capabilities, scans_ranges_separately=is_range_by_range)
     monkeypatch.setattr(SQLiteStore, "capabilities", able)
     draw = random.Random(20261122)
 

@@ -38,7 +38,7 @@ class Gate:
 @pytest.mark.parametrize(("in_flight", "stored_at_once"), [(1, 1), (2, 1), (4, 3)])
 def test_as_many_batches_are_stored_side_by_side_as_are_allowed(spied, site, in_flight, stored_at_once):
     gate = Gate(spied)
-    if not site.table.store.capabilities.writes_side_by_side:
+    if not site.table.store.capabilities.writes_concurrently:
         stored_at_once = 1  # a file has one lock for all who write
     with spied.site.table.writer(in_flight=in_flight, buffer_pages=2) as writer:
         crawler = threading.Thread(

@@ -148,8 +148,8 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
 def not_there(store: Store, table: str) -> TableNotFound:
     """Return the error for a web table without a stored layout."""
     there = store.tables()
-    if store.capabilities.why_empty and not there:
-        return TableNotFound(f"{store.name} has no tables. {store.capabilities.why_empty}")
+    if store.capabilities.empty_hint and not there:
+        return TableNotFound(f"{store.name} has no tables. {store.capabilities.empty_hint}")
     if table in there:
         return TableNotFound(
             f"{store.name} has a table {table!r}, but not its layout, which should be in {meta_table(table).name!r}. "

@@ -26,11 +26,11 @@ class Capabilities:
 
     max_cell: int = MAX_CELL
     """The largest cell in bytes: row key, family, qualifier, value and 24 more. A larger one is a `StoreRefused`."""
-    writes_side_by_side: bool = True
+    writes_concurrently: bool = True
     """Whether several threads write faster than one."""
-    processes_write_side_by_side: bool = False
+    processes_write_concurrently: bool = False
     """Whether several processes write faster than one, as those of `webtable ingest --workers` do."""
-    scans_range_by_range: bool = False
+    scans_ranges_separately: bool = False
     """Whether a scan needs separate calls for each range: reading the rows between two ranges may be cheaper."""
     changes_families: bool = True
     """Whether it can add and change families of an existing table; else `set_family` is a `CapabilityError`."""
@@ -40,9 +40,9 @@ class Capabilities:
     """The default number of contents of a page that a new web table keeps; None is all of them."""
     has_snapshots: bool = False
     """Whether the shell of the store takes snapshots of its tables; else `backup` may copy it into a file."""
-    made_when_missing: bool = False
+    is_created_on_ingest: bool = False
     """Whether `webtable ingest` makes a missing web table: its layout needs no decision."""
-    why_empty: str = ""
+    empty_hint: str = ""
     """Why an existing store may contain no tables, and what to do; empty if that is normal."""
 
 
@@ -90,7 +90,7 @@ class OptionalCalls:
         return []
 
     @classmethod
-    def reached(cls, url: StoreURL) -> Iterator[Check]:  # noqa: ARG003
+    def connection_checks(cls, url: StoreURL) -> Iterator[Check]:  # noqa: ARG003
         """Yield checks of the way to the store that *url* names, without opening it; it need not exist.
 
         If a check has failed, the store cannot be opened. Nothing is written. Raises `InvalidArgument`.

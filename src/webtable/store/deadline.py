@@ -42,7 +42,7 @@ class Deadline:
         sooner.at = min(sooner.at, self.at)
         return sooner
 
-    def hasten(self, other: Deadline) -> None:
+    def limit_to(self, other: Deadline) -> None:
         """Move this deadline to that of *other* if that is earlier."""
         self.at = min(self.at, other.at)
 

@@ -129,7 +129,7 @@ def ingest(
     this = session(ctx)
     _check_workers(workers, files)
     kinds, limits = _types(types), parse_limits(limit or ())
-    stores = workers > 1 and adapter_of(this.store).capabilities.processes_write_side_by_side
+    stores = workers > 1 and adapter_of(this.store).capabilities.processes_write_concurrently
     job = Job(kinds, limits, batch, cut, this if stores else None, options)
     load = Load(files=files, job=job, workers=workers)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
@@ -258,7 +258,7 @@ def _open(this: CommandSession, first: Page | None, regions: int, options: Layou
     try:
         return this.open(**options)
     except TableNotFound:
-        if not adapter_of(this.store).capabilities.made_when_missing:
+        if not adapter_of(this.store).capabilities.is_created_on_ingest:
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
     ttl = options.get("ttl", adapter_of(this.store).capabilities.default_ttl)

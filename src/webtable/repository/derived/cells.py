@@ -153,7 +153,7 @@ class DerivedCellWriter:
 
     def _written(self, changes: Mapping[str, Sequence[Put | Delete]]) -> list[list[WebTableError | None]]:
         """Write the changes to each of several tables, and return their outcomes."""
-        if self._store.capabilities.writes_side_by_side:
+        if self._store.capabilities.writes_concurrently:
             return self._threads.map(lambda one: self._write(*one), changes.items())
         return [self._write(table, some) for table, some in changes.items()]
 

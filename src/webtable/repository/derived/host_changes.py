@@ -145,7 +145,7 @@ class SpanReader:
                 yield row.key, page.size or 0
 
     def _rows(self, spans: list[KeyRange]) -> Iterator[Row]:
-        if self.frame.store.capabilities.scans_range_by_range:
+        if self.frame.store.capabilities.scans_ranges_separately:
             at = alone = 0
             while at < len(spans) and alone < MOST_ALONE:
                 begun = at

@@ -105,7 +105,7 @@ def checks(
     if not timeout > 0:
         raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
     time = Deadline(timeout)
-    reached = _made("store", time, lambda: adapter_of(url).reached(StoreURL.parse(url)))
+    reached = _made("store", time, lambda: adapter_of(url).connection_checks(StoreURL.parse(url)))
     yield from reached
     if any(one.state == "failed" for one in reached):
         return

@@ -169,7 +169,7 @@ class Dispatch:
     def hasten(self, deadline: Deadline) -> None:
         """Let batches in flight fail that are not stored by *deadline*."""
         for batch in list(self._under_way):
-            batch.deadline.hasten(deadline)
+            batch.deadline.limit_to(deadline)
 
     def is_first_done(self) -> bool:
         """Whether `settle_first` would return at once."""
@@ -178,7 +178,7 @@ class Dispatch:
     def settle_first(self, deadline: Deadline) -> list[PageOutcome]:
         """Wait for the first batch in flight, and return the outcomes of its pages; fails at *deadline*."""
         first = self._under_way[0]
-        first.deadline.hasten(deadline)
+        first.deadline.limit_to(deadline)
         outcomes = first.outcomes.result()
         del self._under_way[0]
         return outcomes

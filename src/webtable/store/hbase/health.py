@@ -36,7 +36,7 @@ class HBaseHealth(Store):
     _gateways: list[Gateway]
 
     @classmethod
-    def reached(cls, url: StoreURL) -> Iterator[Check]:
+    def connection_checks(cls, url: StoreURL) -> Iterator[Check]:
         """Yield the checks of each gateway that *url* names."""
         yield from GatewayChecks(url).checks()
 

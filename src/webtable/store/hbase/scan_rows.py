@@ -47,7 +47,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
             ahead = None
             count += 1
             if count > _AHEAD_FROM and not pieces.done and not workers.is_worker():
-                ahead = Ahead(pieces, workers, deadline())
+                ahead = NextPiece(pieces, workers, deadline())
             empty += 1
             yield piece
             if piece:
@@ -65,7 +65,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
                     ahead.leave(deadline())
 
 
-class Ahead:
+class NextPiece:
     """The next of *pieces*, which *workers* fetch while the caller uses this one."""
 
     def __init__(self, pieces: Pieces, workers: Workers, deadline: Deadline) -> None:
@@ -79,7 +79,7 @@ class Ahead:
         """Return the piece; it is fetched in this thread if no other one has begun it, or could not."""
         if self._task.cancel():
             return self._pieces.next(until)
-        self._deadline.hasten(until)
+        self._deadline.limit_to(until)
         try:
             return self._workers.result(self._task, until)
         except StoreUnavailable:

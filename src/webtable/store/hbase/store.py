@@ -65,7 +65,7 @@ class HBaseStore(HBaseHealth):
     Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
-    capabilities: Capabilities = Capabilities(processes_write_side_by_side=True, has_snapshots=True)
+    capabilities: Capabilities = Capabilities(processes_write_concurrently=True, has_snapshots=True)
     _closed = True  # until it is open
 
     def __init__(
@@ -102,7 +102,7 @@ class HBaseStore(HBaseHealth):
         self._tables: Tables = Tables1(first)
         self._gateways: list[Gateway] = [first]
         self.capabilities = replace(
-            self.capabilities, scans_range_by_range=thrift2 is None, changes_families=thrift2 is not None
+            self.capabilities, scans_ranges_separately=thrift2 is None, changes_families=thrift2 is not None
         )
         if thrift2 is not None:
             second = opening.gateway(2, list(dict.fromkeys(HostPort(one.host, thrift2) for one in addresses)))

@@ -56,11 +56,11 @@ class SQLiteStore(Store):
     """
 
     capabilities: Capabilities = Capabilities(
-        writes_side_by_side=False,
+        writes_concurrently=False,
         default_ttl=None,  # nobody expects a file to lose data that was put into it
         default_versions=None,
-        made_when_missing=True,
-        why_empty="A file that was copied without the -wal file beside it looks like this; that file has the last "
+        is_created_on_ingest=True,
+        empty_hint="A file that was copied without the -wal file beside it looks like this; that file has the last "
         "writes: copy both, or close the store first",
     )
 

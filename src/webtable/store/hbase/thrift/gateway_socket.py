@@ -37,11 +37,11 @@ class NotServed(TimeoutError):
         super().__init__("it accepted the connection and answered nothing (is it out of worker threads?)")
 
 
-class NotBelieved(OSError):
+class UntrustedServer(OSError):
     """A server without a valid certificate for its host, or that does not speak TLS."""
 
 
-class NothingLeft(Exception):
+class EndOfReply(Exception):
     """The reply has no bytes left."""
 
 
@@ -99,7 +99,7 @@ class GatewaySocket:
     def read(self, size: int) -> bytes:
         """Return received bytes, at least one and at most *size*."""
         if self._over:
-            raise NothingLeft
+            raise EndOfReply
         if size > LARGEST:
             raise WrongReply(f"a reply announces {size:,} bytes")
         sock = self._ready()
@@ -119,7 +119,7 @@ class GatewaySocket:
         self._over = True
         try:
             read(1)
-        except NothingLeft:
+        except EndOfReply:
             return True
         finally:
             self._over = False
@@ -150,9 +150,9 @@ class GatewaySocket:
             sock.settimeout(self._seconds(CONNECT_SECONDS))
             sock.do_handshake()
         except ssl.SSLCertVerificationError as exc:
-            raise NotBelieved(f"its certificate is not trusted: {exc.verify_message}") from exc
+            raise UntrustedServer(f"its certificate is not trusted: {exc.verify_message}") from exc
         except ssl.SSLError as exc:
-            raise NotBelieved(f"no TLS connection ({exc.reason or exc}); does it speak TLS there?") from exc
+            raise UntrustedServer(f"no TLS connection ({exc.reason or exc}); does it speak TLS there?") from exc
 
     def _ready(self) -> socket.socket:
         if self.sock is None:

@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.thrift.gateway_socket import LARGEST, PIECE, GatewaySocket, NothingLeft, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST, PIECE, EndOfReply, GatewaySocket, WrongReply
 
 if TYPE_CHECKING:
     import ssl
@@ -95,7 +95,7 @@ class HTTPSocket(GatewaySocket):
                 self._response = self._begun()
             data = self._response.read(min(size, PIECE))
         if not data and self._at_end:
-            raise NothingLeft
+            raise EndOfReply
         if not data:
             raise WrongReply("an HTTP response that ends before its reply")
         return data
@@ -109,7 +109,7 @@ class HTTPSocket(GatewaySocket):
         self._at_end = True
         try:
             read(1)
-        except NothingLeft:
+        except EndOfReply:
             return super().is_read_whole(self._incoming.peek)
         finally:
             self._at_end = False
