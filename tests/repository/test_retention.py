@@ -30,9 +30,9 @@ def domain() -> str:
     return f"{uuid.uuid4().hex[:10]}.example"
 
 
-def page(url: str, *, days: int = 0, html: bytes = b"<p>x</p>", status: int = 200, links: tuple = ()) -> Page:
+def page(url: str, *, days: int = 0, body: bytes = b"<p>x</p>", status: int = 200, links: tuple = ()) -> Page:
     outlinks = tuple(Link(to, anchor) for to, anchor in links)
-    return Page(url=url, body=html, status=status, fetched_at=NOW - timedelta(days=days), outlinks=outlinks)
+    return Page(url=url, body=body, status=status, fetched_at=NOW - timedelta(days=days), outlinks=outlinks)
 
 
 def store(table, *pages: Page) -> None:
