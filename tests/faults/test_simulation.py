@@ -88,7 +88,7 @@ def pages_that_failed_acknowledged(monkeypatch):
 
 def entries_that_failed_forgotten(monkeypatch):
     put = DerivedCellWriter.put
-    monkeypatch.setattr(DerivedCellWriter, "put", lambda self, *hints: put(self, *hints) and {})
+    monkeypatch.setattr(DerivedCellWriter, "put", lambda self, *derived: put(self, *derived) and {})
 
 
 def nothing_entered_into_the_queue(monkeypatch):
@@ -113,9 +113,9 @@ def entries_newer_than_their_page_removed(monkeypatch):
 def entries_only_where_they_differ(monkeypatch):
     add = updates.add_entries
 
-    def differing(hints, changes, maintained, key):
+    def differing(derived, changes, maintained, key):
         new = [change for change in changes if change.before is None or change.before.digest != change.page.digest]
-        return add(hints, new, maintained, key)
+        return add(derived, new, maintained, key)
 
     monkeypatch.setattr(updates, "add_entries", differing)
 
@@ -124,12 +124,12 @@ def removals_up_to_now(monkeypatch):
     """Entries of what was stored before are removed under a later date than the capture's own."""
     remove = DerivedCellWriter.remove
 
-    def later(self, hints, stored):
-        hints.removals = [
+    def later(self, derived, stored):
+        derived.removals = [
             (owner, table, change if hasattr(change, "cells") else _later(change))
-            for owner, table, change in hints.removals
+            for owner, table, change in derived.removals
         ]
-        return remove(self, hints, stored)
+        return remove(self, derived, stored)
 
     monkeypatch.setattr(DerivedCellWriter, "remove", later)
 

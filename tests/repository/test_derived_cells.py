@@ -1,4 +1,4 @@
-"""What a batch writes into other rows: in which order it is sent, and which pages fail with it."""
+"""Derived cells of a batch: the order in which they are sent, and the pages that fail with them."""
 
 from __future__ import annotations
 
