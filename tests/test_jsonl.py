@@ -101,7 +101,7 @@ def test_a_field_that_a_page_does_not_have_is_refused_before_anything_is_written
     [
         (b"not json", "malformed"),
         (b'{"body": "x"}', "url"),
-        (b'{"url": "no url"}', "no URL"),
+        (b'{"url": "no url"}', "is not a URL"),
         (b'{"url": "https://example.com/", "status": "200"}', "status"),
         (b'{"url": "https://example.com/", "fetched_at": "2026-01-01T00:00:00"}', "time zone"),
         (b'{"url": "https://example.com/", "body_base64": "?"}', "body_base64"),

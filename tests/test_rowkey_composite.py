@@ -529,7 +529,7 @@ def test_a_value_that_is_missing_is_named(name):
             CompositeKey(Date("a", "%Y%m"), Time("a")),
             {"a": between(NOON, None)},
             "do not sort as time does",
-            "without a gap",
+            "in order from the most significant part",
         ),
         (CompositeKey(UInt("a")), {"a": starting_with("1")}, "is not supported by UInt('a')", "between()"),
         (CompositeKey(Text("a")), {"a": below("a.com")}, "is not supported by Text('a')", "between()"),

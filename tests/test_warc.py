@@ -269,7 +269,7 @@ def test_a_resource_record_is_a_page():
     ("damaged", "reason"),
     [
         (record(b"not http at all"), "no HTTP response"),
-        (record(response(), url="http://exa mple.com/"), "no URL"),
+        (record(response(), url="http://exa mple.com/"), "is not a URL"),
         (record(response(), WARC_Date="yesterday"), "WARC-Date 'yesterday'"),
         (record(response(), url=""), "no WARC-Target-URI"),
         (record(response(), WARC_Segment_Number="1"), "segments"),
