@@ -8,20 +8,20 @@ from typing import Any
 from webtable.errors import InvalidArgument
 
 
-def importable(name: str, said: str) -> Any:
+def importable(name: str, noun: str) -> Any:
     """Import and return the object with the name `package.module:attribute`; raises `InvalidArgument`.
 
-    *said* is what a message calls such a name.
+    *noun* is the word for such a name in messages.
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise InvalidArgument(f"{said} {name!r} must be an importable name, as in my_module:NAME")
+        raise InvalidArgument(f"{noun} {name!r} must be an importable name, as in my_module:NAME")
     try:
         imported = importlib.import_module(module)
     except ImportError as exc:
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc}") from exc
+        raise InvalidArgument(f"{noun} {name!r} cannot be imported: {exc}") from exc
     except Exception as exc:
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc!r}") from exc
+        raise InvalidArgument(f"{noun} {name!r} cannot be imported: {exc!r}") from exc
     if not hasattr(imported, attribute):
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
+        raise InvalidArgument(f"{noun} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
     return getattr(imported, attribute)

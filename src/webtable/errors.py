@@ -12,12 +12,12 @@ WebTableError
 │   ├── NoRange              a question that a row key cannot answer by ranges
 │   ├── NotAlterable         an option that a table keeps as it was created; the message says why and what helps
 │   └── InvalidToken         a page token that is damaged or belongs to another question
-├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
+├── InvalidCapture           a page that the table cannot store (also a ValueError)
 │   ├── ExpiredCapture       older than the time for which the table keeps content
 │   ├── FutureCapture        fetched more than a day from now
 │   ├── HiddenByDelete       older than the delete of its page, which would hide it
 │   └── CellTooLarge         a cell over the limit of the store, after compression
-├── FullScanNeeded           a question that only reading the whole table can answer (also a ValueError)
+├── FullScanNeeded           a question that needs reading the whole table (also a ValueError)
 │   └── IndexNeeded          the table has no index for this question; the message says how to add it
 ├── IndexFailed              the function of an index of your own failed for a page
 ├── WriteFailed              pages that could not be stored, each with its reason
@@ -28,12 +28,12 @@ WebTableError
 │   ├── TableNotFound        no such table or file; create it first
 │   ├── LayoutMismatch       the table was created with another layout
 │   │   ├── IndexNotNamed    the table has an index of your own; name it, and it is imported
-│   │   ├── NewerFormat      written by a later webtable; use that one (also a NotAStore)
+│   │   ├── NewerFormat      written by a later webtable; use that version (also a NotAStore)
 │   │   └── OlderFormat      from before the first release; export it with the version that made it (also a NotAStore)
 │   └── SchemaDrift          the families of the table differ from the schema
-└── StoreError               the store could not do what it was asked
-    ├── StoreUnavailable     not reached in time; trying again may help
-    ├── StoreRefused         the store declined; trying again does not help
+└── StoreError               the store could not carry out a call
+    ├── StoreUnavailable     not reached in time; a retry may help
+    ├── StoreRefused         the store refused; a retry does not help
     ├── DamagedRow           a stored row that cannot be read; store its page again, or delete it
     ├── NotAStore            the URL does not lead to a store of this kind
     └── CapabilityError      this store cannot do that; the message says what to run instead
@@ -108,7 +108,7 @@ class InvalidURL(WebTableError, ValueError):
 
 
 class KeyTooLong(InvalidURL):
-    """A URL whose row key would be over 16,384 bytes; keys are never cut."""
+    """A URL whose row key would be over 16,384 bytes; keys are never truncated."""
 
 
 class KeyFormatError(WebTableError, ValueError):
@@ -149,11 +149,11 @@ class NotAlterable(InvalidArgument):
 
 
 class InvalidToken(InvalidArgument):
-    """A page token that is damaged, or was given out by another question."""
+    """A page token that is damaged, or comes from another question."""
 
 
 class InvalidCapture(WebTableError, ValueError):
-    """A page that this table cannot store as it is; nothing of it was written."""
+    """A page that this table cannot store; nothing of it was written."""
 
 
 class ExpiredCapture(InvalidCapture):
@@ -173,16 +173,16 @@ class HiddenByDelete(InvalidCapture):
 
 
 class CellTooLarge(InvalidCapture):
-    """A cell over the limit of the store, after compression; a writer with `max_body` cuts such bodies instead.
+    """A cell over the limit of the store, after compression; a writer with `max_body` truncates such bodies instead.
 
-    The message ends with `CUTS` where it is a body.
+    The message ends with `CUTS` if it concerns a body.
     """
 
     CUTS: Final = "; max_body= cuts long bodies"
 
 
 class FullScanNeeded(WebTableError, ValueError):
-    """A question that only reading the whole table can answer; give `full_scan=True` to do that."""
+    """A question that needs reading the whole table; give `full_scan=True` to do that."""
 
 
 class IndexNeeded(FullScanNeeded):
@@ -197,15 +197,15 @@ class IndexFailed(WebTableError):
 
 
 class WriteFailed(WebTableError):
-    """Pages, or rows of another table, that were handed in and are not stored.
+    """Pages, or rows of another table, that were put but could not be stored.
 
-    `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes; of rows that were
-    put into a `KeyedTable` one `RecordOutcome` each. `pages` are the pages themselves, to be put again or kept
-    elsewhere, without those that the `spool` of the writer has; where many batches have failed since the last `flush`
-    the first of them, as many as the writer may hold.
+    `failures` has a `PageOutcome` for each page, with its URL and its error, in the order of the writes, or a
+    `RecordOutcome` for each row of a `KeyedTable`. `pages` are the pages themselves, to be put again or kept elsewhere,
+    except those in the `spool` of the writer; if many batches have failed since the last `flush`, only as many of the
+    first as the writer may hold.
     """
 
-    # Pages and outcomes lie above the errors, whose imports lead nowhere, not even for type checkers.
+    # Any, because this lowest module imports no other one, not even for type checkers.
     def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.failures: Final = tuple(failures)
@@ -213,7 +213,7 @@ class WriteFailed(WebTableError):
 
 
 class MissingExtra(WebTableError, ImportError):
-    """A package that webtable works without, and that this needs, is not installed; the message says how to."""
+    """An optional package that this call needs is not installed; the message says how to install it."""
 
 
 class OtherProcess(WebTableError):
@@ -248,15 +248,15 @@ class SchemaDrift(SchemaError):
 
 
 class StoreError(WebTableError):
-    """The store could not do what it was asked."""
+    """The store could not carry out a call."""
 
 
 class StoreUnavailable(StoreError):
-    """The store was not reached in time; trying again may help."""
+    """The store was not reached in time; a retry may help."""
 
 
 class StoreRefused(StoreError):
-    """The store declined; trying again does not help."""
+    """The store refused; a retry does not help."""
 
 
 class DamagedRow(StoreError):
@@ -277,7 +277,7 @@ class NotAStore(StoreError):
 
 
 class NewerFormat(LayoutMismatch, NotAStore):
-    """The table, or its file, is of a later webtable; the message names the format that this one does not know."""
+    """The table, or its file, is of a later webtable; the message names the format that this version does not know."""
 
 
 class OlderFormat(LayoutMismatch, NotAStore):

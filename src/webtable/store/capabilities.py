@@ -52,7 +52,7 @@ class OptionalCalls:
     name: str
 
     def transaction(self) -> AbstractContextManager[int | None]:
-        """Make all writes of this thread in the block one transaction, where the store has transactions.
+        """Make all writes of this thread in the block one transaction, if the store has transactions.
 
         The block gets the number of its transaction then (see `last_transaction`), else None, and each call is applied
         separately, as without the block. Reads of this thread in the block see its writes. An exception that leaves the

@@ -258,7 +258,7 @@ def _compared(folder: Path, file: ExportFile) -> str | None:
 
 
 def _counted(folder: Path, file: ExportFile, checked: CheckedExport, limits: ReadLimits) -> str | None:
-    """Count the pages and captures in *file*; return how these differ from the manifest, None where they do not."""
+    """Count the pages and captures in *file*; return how these differ from the manifest; None if they do not."""
     pages = captures = 0
     report = ReadReport()
     try:
