@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from webtable import KeyRange, Page, WebTable
+from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from webtable import Page, WebTable
     from webtable.store import Row
 
 Cell = tuple[bytes, bytes, bytes, int, bytes]

@@ -63,7 +63,7 @@ def run(setting: Setting) -> list[Result]:
             with stopwatch() as watch, table.writer() as writer:
                 for page in pages:
                     writer.put(page)
-            stored = [f"{page.url} {page.digest}" for page in table.pages(full_scan=True)]
+            stored = [f"{page.url} {page.digest}" for page in table.pages(webtable.ALL)]
         file.unlink()
         return Run(watch.seconds, len(pages), _digest(stored))
 

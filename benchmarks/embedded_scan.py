@@ -40,7 +40,7 @@ def run(setting: Setting) -> list[Result]:
 
         def scan(columns: list[str]) -> Run:
             with stopwatch() as watch:
-                found = [page for host in hosts for page in table.pages(host, host_only=True, columns=columns)]
+                found = [page for host in hosts for page in table.pages(webtable.HostOnly(host), columns=columns)]
             return Run(watch.seconds, len(found), digest_of((page.url, page.body or b"") for page in found))
 
         def select(where: str, *, unpack: bool) -> Run:

@@ -8,8 +8,9 @@ import pandas as pd
 
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
-from webtable import KeyRange, Page
+from webtable import ALL, Page
 from webtable.repository.answers.page_columns import PAGES
+from webtable.rowkey import KeyRange
 from webtable.store import Wanted
 
 if TYPE_CHECKING:
@@ -30,18 +31,18 @@ def results(setting: Setting, table: WebTable, store: str) -> list[Result]:
 
     def ours() -> Run:
         with stopwatch() as watch:
-            frame = table.pages(full_scan=True).to_pandas()
+            frame = table.pages(ALL).to_pandas()
         return Run(watch.seconds, len(frame), (len(frame), set(frame["url"]), frame["size"].sum()))
 
     def objects() -> Run:
         with stopwatch() as watch:
-            found = list(table.pages(full_scan=True))
+            found = list(table.pages(ALL))
             frame = pd.DataFrame([_fields(page) for page in found])
         return Run(watch.seconds, len(frame), (len(frame), set(frame["url"]), frame["size"].sum()))
 
     def batches() -> Run:
         with stopwatch() as watch:
-            rows = sum(batch.num_rows for batch in table.pages(full_scan=True).to_arrow())
+            rows = sum(batch.num_rows for batch in table.pages(ALL).to_arrow())
         return Run(watch.seconds, rows, rows)
 
     def cells() -> Run:

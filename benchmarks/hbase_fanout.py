@@ -12,7 +12,7 @@ from benchmarks.measuring import Result, Run, compare, stopwatch
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
-    from webtable import KeyRange
+    from webtable.rowkey import KeyRange
 
 NEEDS = frozenset({"hbase"})
 DOMAIN = "wanted.example"

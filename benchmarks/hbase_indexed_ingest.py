@@ -62,15 +62,15 @@ class Side:
                     writer.put(page)
             calls = made.copy()
             with stopwatch() as refreshing:
-                table.refresh_links()
+                table.links.refresh()
             stored = list(table.pages(DOMAIN, columns=["body"], order="storage"))
             assert sum(page.outlink_count or 0 for page in stored) == self.links
             if self.links:
                 home = self.pages[0].url
-                found = {link.source for link in table.linking_to(home)}
+                found = {link.source for link in table.links.to(home)}
                 assert found == {page.url for page in self.pages if home in {link.url for link in page.outlinks or ()}}
             elif self.indexes:
-                assert sum(1 for _ in table.dead_ends(order="storage")) == len(self.pages)
+                assert sum(1 for _ in table.links.dead_ends(order="storage")) == len(self.pages)
             digest = digest_of((page.url, page.body or b"") for page in stored)
         written = Run(watch.seconds, len(stored), digest)
         return Ingested(written, Run(watch.seconds + refreshing.seconds, len(stored), digest), calls)

@@ -8,8 +8,9 @@ from benchmarks.material import digest_of
 from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
 from benchmarks.plain import HTML, TITLE
 from benchmarks.plain_ingest import Said, by_selectolax, by_standard_library, ingest
-from webtable import WebKey
+from webtable import HostOnly
 from webtable.formats import read_pages
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def run(setting: Setting) -> list[Result]:
                     for page in read_pages(file):
                         writer.put(page)
             hosts = {page.url.split("/")[2] for file in files for page in read_pages(file, extract=False)}
-            stored = [page for host in hosts for page in table.pages(host, host_only=True, columns=["body"])]
+            stored = [page for host in hosts for page in table.pages(HostOnly(host), columns=["body"])]
             seen = ((page.url, (page.title or "").encode() + b"\0" + (page.body or b"")) for page in stored)
             return Run(watch.seconds, len(stored), digest_of(seen))
 

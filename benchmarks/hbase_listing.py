@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
 from benchmarks.plain import METADATA_COLUMNS, put_all
-from webtable import WebKey
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting

@@ -11,8 +11,8 @@ from benchmarks.crawl import DOMAINS, HOSTS, Crawl
 from benchmarks.measuring import Result, Run, compare, stopwatch, tidied
 from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
-from webtable import WebKey
 from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.rowkey import WebKey
 from webtable.testing.call_counts import counted_store
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _load(table: WebTable, crawl: Crawl) -> None:
     with table.writer() as writer:
         for page in crawl.pages():
             writer.put(page)
-    table.refresh_links()
+    table.links.refresh()
 
 
 @contextmanager

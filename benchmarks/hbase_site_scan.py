@@ -13,8 +13,8 @@ from benchmarks.drain import drain, relay
 from benchmarks.material import corpus_pages, digest_of
 from benchmarks.measuring import Result, Run, compare, compared, stopwatch
 from benchmarks.plain import HTML, METADATA_COLUMNS, TITLE, put_all
-from webtable import WebKey
 from webtable.repository.stored.values import pack
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,8 @@ from benchmarks.material import corpus_pages, digest_of
 from benchmarks.measuring import Result, Run, compare, stopwatch, wait_until_idle
 from benchmarks.plain import HTML, put_all
 from benchmarks.setting import REGIONS, Setting
-from webtable import WebKey
+from webtable import HostOnly
+from webtable.rowkey import WebKey
 
 NEEDS = frozenset({"hbase", "corpus"})
 
@@ -25,7 +26,7 @@ def run(setting: Setting) -> list[Result]:
             with stopwatch() as watch, table.writer() as writer:
                 for page in pages:
                     writer.put(page)
-            stored = (page for host in hosts for page in table.pages(host, host_only=True, columns=["body"]))
+            stored = (page for host in hosts for page in table.pages(HostOnly(host), columns=["body"]))
             return Run(watch.seconds, len(pages), digest_of((page.url, page.body or b"") for page in stored))
 
     def happybase() -> Run:

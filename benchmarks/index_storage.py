@@ -63,7 +63,7 @@ def _ingest(setting: Setting, table: WebTable) -> None:
         for file in _files(setting):
             for page in read_pages(file):
                 writer.put(page)
-    table.refresh_links()
+    table.links.refresh()
 
 
 def _files(setting: Setting) -> list[Path]:

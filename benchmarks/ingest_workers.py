@@ -39,7 +39,7 @@ def run(setting: Setting) -> list[Result]:
             done, seconds, share = _timed(workers, url, files)
             shares[workers].append(share)
             with webtable.open(url) as table:
-                pages = list(table.pages(full_scan=True, order="storage", columns=["body"]))
+                pages = list(table.pages(webtable.ALL, order="storage", columns=["body"]))
             assert f"{len(pages):,} pages stored" in done
             return Run(seconds, len(pages), digest_of((page.url, page.body or b"") for page in pages))
 

@@ -10,10 +10,12 @@ from w3lib.url import canonicalize_url
 
 from benchmarks.material import corpus_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
-from webtable import InvalidURL, Page, WebKey
+from webtable.errors import InvalidURL
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
+    from webtable import Page
 
 NEEDS = frozenset({"corpus"})
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from warcio.archiveiterator import ArchiveIterator
 
-from webtable import Page, canonical_url
+from webtable import Page
+from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

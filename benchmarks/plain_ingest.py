@@ -13,7 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 from warcio.archiveiterator import ArchiveIterator
 
 from benchmarks.plain import BATCH_CELLS, LINKS, cells_of
-from webtable import Link, Page, WebKey
+from webtable import Link, Page
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

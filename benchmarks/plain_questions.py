@@ -8,14 +8,15 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.plain import BATCH_CELLS, HTML, LINKS, METADATA_COLUMNS, TITLE, cells_of
-from webtable import handle_of
+from webtable.indexes import handle_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import happybase
 
-    from webtable import Page, WebKey
+    from webtable import Page
+    from webtable.rowkey import WebKey
 
 URL = b"metadata:url"
 STATUS = b"metadata:status_code"

@@ -23,7 +23,9 @@ from benchmarks.plain_questions import (
     shown,
     where,
 )
-from webtable import Page, WebKey, WebTable, handle_of
+from webtable import Page, WebTable
+from webtable.indexes import handle_of
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,14 +111,14 @@ QUESTIONS = (
     _sorted("fetched last", lambda table, _: table.fetched(limit=ROWS), FETCHED, newest_first),
     _filtered(
         "fetched in a range",
-        lambda table, crawl: table.fetched(crawl.ago(0.53), crawl.ago(0.5), limit=ROWS),
+        lambda table, crawl: table.fetched(since=crawl.ago(0.53), until=crawl.ago(0.5), limit=ROWS),
         lambda crawl: f"{where(FETCHED, '>=', _at(crawl.ago(0.53)))} AND {where(FETCHED, '<', _at(crawl.ago(0.5)))}",
         FETCHED,
         newest_first,
     ),
     _filtered(
         "modified since",
-        lambda table, crawl: table.modified(crawl.ago(0.03), limit=ROWS),
+        lambda table, crawl: table.modified(since=crawl.ago(0.03), limit=ROWS),
         lambda crawl: where(MODIFIED, ">=", _at(crawl.ago(0.03))),
         MODIFIED,
         newest_first,
@@ -173,10 +175,10 @@ QUESTIONS = (
         lambda plain, _: plain.hosts(SITE),
         "RowFilter on the keys of the domain, the sizes of its pages",
     ),
-    _sorted("most linked", lambda table, _: table.most_linked(limit=ROWS), INLINK_COUNT, descending),
+    _sorted("most linked", lambda table, _: table.links.most_linked(limit=ROWS), INLINK_COUNT, descending),
     _filtered(
         "dead ends",
-        lambda table, _: table.dead_ends(limit=ROWS),
+        lambda table, _: table.links.dead_ends(limit=ROWS),
         lambda _: where(OUTLINK_COUNT, "=", "binary:0"),
         OUTLINK_COUNT,
         as_it_is,
@@ -185,14 +187,14 @@ QUESTIONS = (
         "links to a page",
         lambda table, crawl: [
             (link.source, link.anchor, link.page and link.page.title)
-            for link in table.linking_to(_subject(crawl), limit=ROWS)
+            for link in table.links.to(_subject(crawl), limit=ROWS)
         ],
         lambda plain, crawl: plain.linking_to(_subject(crawl)),
         "SingleColumnValueFilter on outlinks:urls (a substring), 12 metadata columns of what it lets through",
     ),
     Question(
         "broken links",
-        lambda table, _: [(link.source, link.target, link.status) for link in table.broken_links(limit=ROWS)],
+        lambda table, _: [(link.source, link.target, link.status) for link in table.links.broken(limit=ROWS)],
         lambda plain, _: plain.broken_links(),
         "SingleColumnValueFilter on metadata:status_code, then a scan of outlinks:urls of all rows",
     ),

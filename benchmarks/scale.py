@@ -108,13 +108,13 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | 
     with stopwatch() as storing, table.writer() as writer:
         for number in range(done, pages):
             writer.put(with_body(crawl.page(number), body))
-    refreshing = _seconds(table.refresh_links)
+    refreshing = _seconds(table.links.refresh)
     questions = {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS}  # noqa: B023
     calls = {question.name: _calls(table, crawl, question) for question in QUESTIONS}
     walks = {
         "refresh_links": refreshing,
-        "stats": _seconds(lambda: table.stats(full_scan=True, by=("status",))),
-        "verify_index time": _seconds(lambda: table.verify_index("time")),
+        "stats": _seconds(lambda: table.stats(webtable.ALL, by=("status",))),
+        "verify_index time": _seconds(lambda: table.indexes.verify("time")),
     }
     return Size(
         pages,

@@ -19,7 +19,7 @@ from benchmarks.measuring import stopwatch
 from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS
 from benchmarks.setting import Setting, setting
-from webtable import WebKey
+from webtable.rowkey import WebKey
 
 
 class FilterScans(msgspec.Struct, frozen=True):

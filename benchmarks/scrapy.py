@@ -113,7 +113,7 @@ def _compared(setting: Setting, what: str, crawl: Any) -> Iterator[Result]:
 
 def _check(url: str, done: Run) -> None:
     with webtable.open(url) as table:
-        stored = table.pages(full_scan=True).count()
+        stored = table.pages(webtable.ALL).count()
     assert stored >= done.items, f"{done.items:,} pages were crawled, and {stored:,} are stored"
 
 

@@ -87,7 +87,7 @@ class Setting:
         """Lend HappyBase's view of a fresh table with the same families, options and regions as a web table has."""
         name = f"bench_{uuid.uuid4().hex[:8]}"
         with self._store() as store:
-            splits = webtable.split_points(REGIONS)
+            splits = webtable.rowkey.split_points(REGIONS)
             store.create_table(Layout().table_schema(name, splits))
             try:
                 with self.happybase() as connection:

@@ -13,7 +13,8 @@ from benchmarks import bare
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import LeftOut, Result, tidied
 from benchmarks.plain import cells_of, put_all
-from webtable import Page, WebKey
+from webtable import Page
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

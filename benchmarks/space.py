@@ -23,7 +23,7 @@ FOLDER = "/data/hbase/data/default"
 
 def tables_of(table: WebTable) -> dict[str, str]:
     """Return the names of the tables by what they are: the main one, the queue, and each index that there is."""
-    indexes = {name: index_table(table.table, name).name for name in table.index_states()}
+    indexes = {name: index_table(table.table, name).name for name in table.indexes.states()}
     return {"pages": table.table, "queue": queue_table(table.table).name, **indexes}
 
 

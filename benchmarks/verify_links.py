@@ -52,7 +52,7 @@ def _load(table: WebTable, pages: Iterable[Page]) -> None:
     with table.writer() as writer:
         for page in pages:
             writer.put(page)
-    table.refresh_links()
+    table.links.refresh()
 
 
 def _site(count: int) -> Iterator[Page]:
@@ -110,7 +110,7 @@ def _compared(table: WebTable, times: int) -> tuple[float, int]:
     seconds = []
     for _ in range(times):
         with stopwatch() as watch:
-            drift = table.verify_index("link", settle=0)
+            drift = table.indexes.verify("link", settle=0)
         assert drift.is_empty, drift
         seconds.append(watch.seconds)
-    return median(seconds), sum(page.outlink_count or 0 for page in table.pages(full_scan=True))
+    return median(seconds), sum(page.outlink_count or 0 for page in table.pages(webtable.ALL))

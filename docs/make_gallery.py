@@ -30,13 +30,13 @@ CHANGED = "https://docs.example.com/guide/news/group-road-first-street-5.html"
 REGIONS = 16
 
 PICTURES: dict[str, Callable[[WebTable], Axes]] = {
-    "regions": lambda table: table.stats(full_scan=True, by="region").plot(),
-    "sizes": lambda table: table.stats(full_scan=True, by="size").plot(),
-    "status": lambda table: table.stats(full_scan=True, by="status").plot(),
-    "captures": lambda table: table.stats(full_scan=True, by="day").plot(),
+    "regions": lambda table: table.stats(webtable.ALL, by="region").plot(),
+    "sizes": lambda table: table.stats(webtable.ALL, by="size").plot(),
+    "status": lambda table: table.stats(webtable.ALL, by="status").plot(),
+    "captures": lambda table: table.stats(webtable.ALL, by="day").plot(),
     "hosts": lambda table: table.hosts().plot(),
     "history": lambda table: table.history(CHANGED).plot(),
-    "links": lambda table: table.neighbours("https://example.com/", limit=8).plot(),
+    "links": lambda table: table.links.neighbours("https://example.com/", limit=8).plot(),
 }
 """The pictures by their names, which are those of `webtable plot`."""
 
@@ -50,7 +50,7 @@ def main() -> None:
         with table.writer() as writer:
             for page in sample_pages(Path(folder)):
                 writer.put(page)
-        table.refresh_links()
+        table.links.refresh()
         for name, picture in PICTURES.items():
             write_picture(picture(table), FOLDER / f"gallery-{name}.png")
 

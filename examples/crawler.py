@@ -51,8 +51,8 @@ class Crawler:
         """Return what to fetch next: at most *most* URLs that were not tried yet."""
         urls = {url for url in seeds if await self.table.get(url) is None} | self.redirected
         for host in {httpx.URL(seed).host for seed in seeds}:
-            urls |= {page.url async for page in self.table.outdated(not_fetched_since=older_than, domain=host)}
-            urls |= {url async for url in self.table.discovered(host)}
+            urls |= {page.url async for page in self.table.outdated(host, not_fetched_since=older_than)}
+            urls |= {url async for url in self.table.links.discovered(host)}
         return set(sorted(urls - self.tried)[:most])
 
     async def visit(self, urls: list[str]) -> None:

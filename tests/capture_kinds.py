@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -304,25 +305,25 @@ def answers(
     told["first seen"] = None if page is None or url in FIRST_SEEN_IS_GONE else page.first_seen
     told["history"] = [fields_of(one, without) for one in table.history(url, columns=columns)]
     told["validators"] = table.validators(url)
-    told["links"] = list(table.links_of(url))
+    told["links"] = list(table.links.of(url))
     told["duplicates"] = None if page is None else sorted(one.url for one in table.duplicates(url))
     return told
 
 
 def indexed(table: webtable.WebTable, without: set[str] = frozenset()) -> dict[str, object]:
     """Return what the indexes of *table* answer, and who links where."""
-    table.refresh_links()
+    table.links.refresh()
     told: dict[str, object] = {
-        name: [fields_of(one, without) for one in getattr(table, name)()]
-        for name in ("fetched", "largest", "errors", "redirects", "most_linked", "dead_ends")
+        name: [fields_of(one, without) for one in attrgetter(name)(table)()]
+        for name in ("fetched", "largest", "errors", "redirects", "links.most_linked", "links.dead_ends")
     }
-    told["linking"] = [(one.source, one.anchor, one.rel) for one in table.linking_to(LINKS[0].url)]
+    told["linking"] = [(one.source, one.anchor, one.rel) for one in table.links.to(LINKS[0].url)]
     told["changes"] = [
         (one.kind, one.url, _content_of(one.before), _content_of(one.after))
         for since, until in pairwise(_CHANGES)
-        for one in table.changes(since=since, until=until, kind=_CHANGE_KINDS, full_scan=True)
+        for one in table.changes(webtable.ALL, since=since, until=until, kind=_CHANGE_KINDS)
         if one.url not in FIRST_SEEN_IS_GONE
     ]
     told["hosts"] = [(host.name, host.pages, host.bytes) for host in table.hosts()]
-    told["groups"] = [(one.urls, one.pages) for one in table.duplicate_groups(full_scan=True)]
+    told["groups"] = [(one.urls, one.pages) for one in table.duplicate_groups(webtable.ALL)]
     return told

@@ -95,6 +95,12 @@ class Space:
 
 
 @pytest.fixture
+def large_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every store count as one that is too large to be read as a whole without being asked for it."""
+    monkeypatch.setattr("webtable.repository.scanning.scope.SMALL_BYTES", -1)
+
+
+@pytest.fixture
 def interruptible() -> Iterator[None]:
     """Interrupts come through, here and in processes started here, also where the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell turns them off there

@@ -21,7 +21,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 PAIRS = [
     (webtable.WebTable, aio.WebTable),
     (webtable.Writer, aio.Writer),
-    (webtable.Results, aio.Results),
+    (webtable.answers.Results, aio.Results),
     (webtable.repository.Hosts, aio.Hosts),
     (webtable.KeyedTable, aio.KeyedTable),
 ]
@@ -70,7 +70,7 @@ def test_what_is_not_lazy_is_awaited(ours, theirs):
             assert inspect.iscoroutinefunction(methods(theirs)[name]) is not is_lazy, name
 
 
-@pytest.mark.parametrize("name", ["open", "create", "doctor", "regions_of"])
+@pytest.mark.parametrize("name", ["open", "create", "doctor"])
 def test_a_function_of_the_door_takes_the_same_parameters(name):
     parameters = dict(inspect.signature(getattr(aio, name)).parameters)
     parameters.pop("threads", None)
@@ -152,10 +152,10 @@ def test_hosts_and_answers_as_tables_are_awaited(url):
     async def main():
         async with aio.open(url, create=True) as table:
             await filled(table, 3)
-            await table.refresh_links()
+            await table.links.refresh()
             hosts = [host async for host in table.hosts()]
             arrow = await table.pages("a.example").to_arrow(["url"])
-            indexed = [found.url async for found in await table.indexed("status", "200")]
+            indexed = [found.url async for found in await table.indexed("status", term="200")]
             return hosts, arrow, await table.stats("a.example"), indexed
 
     hosts, arrow, stats, indexed = asyncio.run(main())
@@ -166,7 +166,7 @@ def test_hosts_and_answers_as_tables_are_awaited(url):
 
 
 def test_rows_under_any_key_go_in_and_come_out(url):
-    key = webtable.CompositeKey(Text("name"), UInt("number"), separator=b"/")
+    key = webtable.rowkey.CompositeKey(Text("name"), UInt("number"), separator=b"/")
 
     async def main():
         async with aio.KeyedTable.open(url, key, create=True) as table:
@@ -185,12 +185,13 @@ def test_rows_under_any_key_go_in_and_come_out(url):
 
 TYPED = """
 import asyncio
-from webtable import Hit, Host, Page, aio
+from webtable import Page, aio
+from webtable.answers import Hit, Host
 
 async def main() -> None:
     async with aio.open("crawl.db", create=True, ttl=90) as table:
         page: Page | None = await table.get("https://a.example/", as_of="7d")
-        async for found in table.search("word", domain="a.example"):
+        async for found in table.search("word", "a.example"):
             hit: Hit = found
         host: Host | None = await table.hosts().first()
         async with table.writer(max_age=1) as writer:

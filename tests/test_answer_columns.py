@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import csv
+import inspect
 import io
 import json
 import math
@@ -21,9 +22,11 @@ import pytest
 
 import webtable
 import webtable.aio
-from webtable import DamagedRow, Link, Page
+from webtable import Link, Page
+from webtable.errors import DamagedRow
 from webtable.formats import read_pages, write
 from webtable.repository.answers.tabular import Tabular
+from webtable.repository.table.links import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
@@ -35,7 +38,7 @@ ANSWERS = {
     "history": lambda table: table.history(HOME),
     "diff": lambda table: table.diff(HOME),
     "hosts": lambda table: table.hosts(),
-    "search": lambda table: table.search("salt", domain="example.com"),
+    "search": lambda table: table.search("salt", "example.com"),
     "stats": lambda table: table.stats("example.com"),
     "changes": lambda table: table.changes("example.com", since="3d"),
     "duplicate_groups": lambda table: table.duplicate_groups("example.com"),
@@ -52,16 +55,16 @@ ANSWERS = {
     "redirects": lambda table: table.redirects(),
     "duplicates": lambda table: table.duplicates(GONE),
     "indexed": lambda table: table.indexed("status"),
-    "linking_to": lambda table: table.linking_to(GONE),
-    "links_of": lambda table: table.links_of(HOME),
-    "neighbours": lambda table: table.neighbours(HOME),
-    "most_linked": lambda table: table.most_linked(),
-    "dead_ends": lambda table: table.dead_ends(),
-    "broken_links": lambda table: table.broken_links(),
-    "orphans": lambda table: table.orphans("example.com"),
-    "discovered": lambda table: table.discovered("example.com"),
+    "links.to": lambda table: table.links.to(GONE),
+    "links.of": lambda table: table.links.of(HOME),
+    "links.neighbours": lambda table: table.links.neighbours(HOME),
+    "links.most_linked": lambda table: table.links.most_linked(),
+    "links.dead_ends": lambda table: table.links.dead_ends(),
+    "links.broken": lambda table: table.links.broken(),
+    "links.orphans": lambda table: table.links.orphans("example.com"),
+    "links.discovered": lambda table: table.links.discovered("example.com"),
     "pages with all that is asked for": lambda table: table.pages("example.com", columns=READ),
-    "most_linked with its counts": lambda table: table.most_linked(columns=["link_counts"]),
+    "links.most_linked with its counts": lambda table: table.links.most_linked(columns=["link_counts"]),
     "a batch": lambda table: table.pages("example.com").page(2),
 }
 
@@ -75,12 +78,14 @@ def table(tmp_path_factory):
             table.put(Page(url=url, body=b"n\xf6", charset="latin-1", status=status, fetched_at=NOW))
         table.put(Page(url=f"{HOME}long", body=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
         table.put(Page(url=MOVED, status=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
-        table.refresh_links()
+        table.links.refresh()
         yield table
 
 
 def test_all_answers_of_a_table_are_among_these():
-    returned = {name: one.__annotations__["return"] for name, one in vars(webtable.WebTable).items() if is_method(one)}
+    groups = {"": webtable.WebTable, "links.": TableLinks}
+    methods = [(of + name, one) for of, group in groups.items() for name, one in inspect.getmembers(group, is_method)]
+    returned = {name: one.__annotations__.get("return", "") for name, one in methods}
     kinds = {name: getattr(webtable.repository, re.split(r"\W", text)[0], object) for name, text in returned.items()}
     answers = {name for name, kind in kinds.items() if issubclass(typing.get_origin(kind) or kind, Tabular)}
 
@@ -151,7 +156,7 @@ def test_answers_for_asyncio_have_the_columns_and_values_of_dicts(table, name):
 @pytest.mark.parametrize("name", ANSWERS)
 def test_records_by_themselves_have_the_columns_of_their_answer(table, name):
     answer = ANSWERS[name](table)
-    if "counts" in name or name in ("most_linked", "pages with all that is asked for"):
+    if "counts" in name or name in ("links.most_linked", "pages with all that is asked for"):
         pytest.skip("a page does not tell what it was asked for with")
     one, other = io.StringIO(), io.StringIO()
 
@@ -171,7 +176,7 @@ def test_what_notebooks_show_are_columns(table, name):
 
 
 def is_method(value):
-    return callable(value) and not value.__name__.startswith("_")
+    return inspect.isfunction(value) and not value.__name__.startswith("_")
 
 
 def rows_of(answer):
@@ -189,7 +194,7 @@ def plain(value):
     match value:
         case pd.Timestamp() | datetime():
             return value.isoformat()
-        case webtable.LinkCounts():
+        case webtable.page.LinkCounts():
             return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
         case Link():
             return list(value)

@@ -155,7 +155,7 @@ def table(tmp_path):
         body = b"<title>Salt</title><a href=/b>next</a> <p>some salt"
         table.put(Page(url="https://example.com/", body=body, fetched_at=FETCHED))
         table.put(Page(url="https://example.com/b", status=404, fetched_at=FETCHED))
-        table.refresh_links()
+        table.links.refresh()
         yield table
 
 
@@ -164,18 +164,18 @@ def table(tmp_path):
     [
         (lambda table: table.hosts(), ["name,pages,bytes,counted_at", "example.com,2,"]),
         (
-            lambda table: table.linking_to("https://example.com/b"),
+            lambda table: table.links.to("https://example.com/b"),
             [
                 "source,anchor,rel,at,is_current,source_status,source_title",
                 "https://example.com/,next,,2026-03-01T10:20:30.123Z,true,200,Salt",
             ],
         ),
         (
-            lambda table: table.broken_links(),
+            lambda table: table.links.broken(),
             ["source,target,status,anchor,rel", "https://example.com/,https://example.com/b,404,next,"],
         ),
         (
-            lambda table: table.search("salt", domain="example.com"),
+            lambda table: table.search("salt", "example.com"),
             [
                 "url,matches,title,excerpts,status,fetched_at",
                 "https://example.com/,2,Salt,next some [salt],200,2026",
@@ -193,7 +193,7 @@ def test_other_answers_have_their_fields_as_columns(table, ask, expected):
 
 
 def test_a_column_may_be_one_of_the_page_in_a_record(table):
-    data, _ = written(table.linking_to("https://example.com/b"), "jsonl", columns=["source", "status", "title"])
+    data, _ = written(table.links.to("https://example.com/b"), "jsonl", columns=["source", "status", "title"])
 
     assert json.loads(data) == {"source": "https://example.com/", "status": 200, "title": "Salt"}
 

@@ -141,7 +141,7 @@ def test_every_question_that_is_measured_finds_something_in_a_small_crawl(tmp_pa
         with table.writer() as writer:
             for page in crawl.pages():
                 writer.put(page)
-        table.refresh_links()
+        table.links.refresh()
 
         found = {question.name: question.ours(table, crawl) for question in QUESTIONS}
 
@@ -210,7 +210,7 @@ def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
     with webtable.open(str(file), create=True, indexes=list(WEB_INDEXES)) as table:
         first, second = scale.measured(table, crawl, 0, 400, file), scale.measured(table, crawl, 400, 800, file)
 
-        assert (first.pages, second.pages, table.stats(full_scan=True).pages) == (400, 800, 800)
+        assert (first.pages, second.pages, table.stats(webtable.ALL).pages) == (400, 800, 800)
     assert second.questions.keys() == second.calls.keys() == {question.name for question in QUESTIONS}
     assert all(first.bytes[what] <= size for what, size in second.bytes.items())
 

@@ -14,9 +14,10 @@ import pytest
 
 import webtable
 from nightly import NIGHTLY
-from webtable import Page, WebTable, canonical_url
+from webtable import Page, WebTable
 from webtable.formats import ReadReport, read_pages
 from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.rowkey import canonical_url
 
 pytestmark = pytest.mark.corpus
 
@@ -104,7 +105,7 @@ def test_directories_hold_their_pages_and_no_others(table: WebTable, records: di
     for directory in sorted(directories):
         _, _, host, path = directory.split("/", 3)
 
-        found = list(table.pages(host, path=f"/{path}", columns=["body"]))
+        found = list(table.pages(f"https://{host}/{path}", columns=["body"]))
 
         assert len(found) == len({page.url for page in found})
         assert {page.url: as_recorded(page) for page in found} == of_host(records, host, f"/{path}")

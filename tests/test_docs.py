@@ -15,6 +15,23 @@ import pytest
 
 import webtable
 from running_pieces import pieces_run_after
+from webtable import (
+    answers,
+    errors,
+    indexes,
+    maintenance,
+    metrics,
+    page,
+    progress,
+    records,
+    rowkey,
+    schema,
+    store,
+    writing,
+)
+from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.table.links import TableLinks
+from webtable.repository.table.maintenance import TableMaintenance
 
 pytest_plugins = ["pytester"]
 
@@ -98,17 +115,25 @@ def test_what_is_no_door_begins_with_an_underscore():
 
     assert doors == {
         "aio",
+        "answers",
         "cli",
         "demo",
         "errors",
         "formats",
+        "indexes",
         "integrations",
+        "maintenance",
+        "metrics",
+        "page",
+        "progress",
+        "records",
         "reports",
         "repository",
         "rowkey",
         "schema",
         "store",
         "testing",
+        "writing",
     }
 
 
@@ -118,7 +143,17 @@ ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader", "Axes"}
 
 def annotations_of_the_public_door():
     """Yield the names in the signatures of what callers hold."""
-    for holder in (webtable.WebTable, webtable.KeyedTable, webtable.Writer, webtable.Results, webtable.Batch, webtable):
+    for holder in (
+        webtable.WebTable,
+        webtable.KeyedTable,
+        webtable.Writer,
+        webtable.answers.Results,
+        webtable.answers.Batch,
+        TableLinks,
+        TableIndexes,
+        TableMaintenance,
+        webtable,
+    ):
         for name in dir(holder):
             if name.startswith("_"):
                 continue
@@ -130,7 +165,22 @@ def annotations_of_the_public_door():
 
 
 def test_what_a_public_method_takes_and_returns_is_public_too():
-    known = {*webtable.__all__, *vars(typing), *vars(collections.abc), *vars(collections), *ELSEWHERE}
+    modules = (
+        webtable,
+        answers,
+        indexes,
+        maintenance,
+        metrics,
+        page,
+        progress,
+        records,
+        writing,
+        rowkey,
+        schema,
+        store,
+    )
+    public = {name for module in modules for name in module.__all__}
+    known = {*public, *vars(errors), *vars(typing), *vars(collections.abc), *vars(collections), *ELSEWHERE}
 
     assert sorted(set(annotations_of_the_public_door()) - known) == []
 

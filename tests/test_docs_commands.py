@@ -37,7 +37,7 @@ def folder(small_web, tmp_path_factory):
     shutil.copy(small_web.store, made / "webtable.db")
     shutil.copytree(made / "sample", made / "crawls" / "1")
     (made / "crawl_indexes.py").write_text(
-        "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
+        "import webtable\nlanguage = webtable.indexes.Index('language', lambda page: [page.language or 'en'])\n"
     )
     (made / "mykeys.py").write_text(
         "from webtable.rowkey import CompositeKey, ReversedDomain, Text\n"

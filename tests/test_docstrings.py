@@ -7,6 +7,7 @@ import inspect
 import itertools
 import re
 import textwrap
+from operator import attrgetter
 
 import pytest
 
@@ -18,9 +19,11 @@ import webtable.rowkey
 import webtable.schema
 import webtable.store
 import webtable.testing
-from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
+from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
+from webtable.repository.table.links import TableLinks
 
-DOOR = [webtable, webtable.formats, webtable.reports]
+DOOR = [webtable, webtable.answers, webtable.maintenance, webtable.indexes, webtable.records, webtable.writing]
+DOOR += [webtable.progress, webtable.formats, webtable.reports]
 ROOMS = [*DOOR, webtable.rowkey, webtable.schema, webtable.store, webtable.testing, webtable.demo]
 ERRORS = {
     name: value
@@ -121,22 +124,21 @@ def tells_the_error(said, error):
 
 
 WRONG = {
-    "domain": ("no host", InvalidURL),
+    "site": ("no host", InvalidURL),
     "url": ("no url", InvalidURL),
     "after": ("no token", InvalidToken),
     "columns": (["no column"], UnknownColumn),
     "limit": (-1, InvalidArgument),
-    "full_scan": (False, FullScanNeeded),
 }
 """What a question of `WebTable` is given by a name, and raises then, as the docstring of the class says."""
 QUESTIONS = [
-    (name, parameter)
-    for name, method in inspect.getmembers(webtable.WebTable, inspect.isfunction)
+    (f"{of}{name}", parameter)
+    for of, group in (("", webtable.WebTable), ("links.", TableLinks))
+    for name, method in inspect.getmembers(group, inspect.isfunction)
     if inspect.signature(method).return_annotation in ("Pages", "Hosts")
     or str(inspect.signature(method).return_annotation).startswith("Results")
     for parameter in inspect.signature(method).parameters
-    # Crawls of all pages are answered by the time index; only where there is none do they take a full scan.
-    if parameter in WRONG and (name, parameter) != ("crawls", "full_scan")
+    if parameter in WRONG
 ]
 
 
@@ -149,14 +151,19 @@ def table(tmp_path_factory):
 @pytest.mark.parametrize(("name", "parameter"), QUESTIONS, ids=[f"{name}-{one}" for name, one in QUESTIONS])
 def test_a_question_raises_what_the_docstring_of_its_class_says(table, name, parameter):
     value, error = WRONG[parameter]
-    taken = inspect.signature(getattr(table, name)).parameters
-    needed = {"since": "7d", "text": "word", "url": "https://example.com/", "domain": "example.com"}
-    given = {one: needed[one] for one, kind in taken.items() if kind.default is kind.empty and one in needed}
-    if "full_scan" in taken and parameter != "full_scan":
-        given["domain"] = "example.com"
+    method = attrgetter(name)(table)
+    taken = inspect.signature(method).parameters
+    needed = {"since": "7d", "text": "word", "url": "https://example.com/", "status": 200, "index": "status"}
+    if name == "outdated":
+        needed["not_fetched_since"] = "7d"
+    given = {
+        one: needed[one]
+        for one, kind in taken.items()
+        if one in needed and (kind.default is kind.empty or name == "outdated")
+    }
 
     with pytest.raises(error):
-        list(getattr(table, name)(**{**given, parameter: value}))
+        list(method(**{**given, parameter: value}))
 
     assert f"`{error.__name__}`" in inspect.getdoc(webtable.WebTable)
 

@@ -41,7 +41,7 @@ def content(table):
 
 
 def out_and_in(table, folder, form, **options):
-    write_export(table, folder, format=form, full_scan=True, **options)
+    write_export(table, folder, webtable.ALL, format=form, **options)
     assert verify_export(folder).problems == []
     return stored(new_table(), read_export(folder))
 
@@ -81,7 +81,7 @@ def test_a_body_over_the_limits_of_other_readers_comes_back(tmp_path, form, make
     body = make()
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
         table.put(Page(url=URL, body=body, content_type="application/pdf", fetched_at=START))
-        write_export(table, tmp_path / "out", format=form, full_scan=True)
+        write_export(table, tmp_path / "out", webtable.ALL, format=form)
 
     assert verify_export(tmp_path / "out").problems == []
     [page] = read_export(tmp_path / "out")
@@ -92,7 +92,7 @@ def test_the_backup_of_a_stranger_can_be_read_with_lower_limits(tmp_path):
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
         for number in (1, 2):
             table.put(Page(url=f"{URL}/{number}", body=b"x" * number * 2_000, fetched_at=START))
-        write_export(table, tmp_path / "out", full_scan=True)
+        write_export(table, tmp_path / "out", webtable.ALL)
     report = ReadReport()
 
     pages = list(read_export(tmp_path / "out", report=report, limits=ReadLimits(record=3_000)))
@@ -125,7 +125,7 @@ def test_an_empty_table_is_a_backup_without_files(tmp_path, form):
 def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file_bytes):
     table = stored(new_table(), pages(3))
 
-    done = write_export(table, tmp_path / "out", format=form, full_scan=True, file_bytes=file_bytes)
+    done = write_export(table, tmp_path / "out", webtable.ALL, format=form, file_bytes=file_bytes)
 
     counts = [file.pages for file in done.manifest.files]
     assert (sum(counts), min(counts) > 0) == (3, True)
@@ -134,15 +134,10 @@ def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file
 def test_the_manifest_says_what_there_is_of_which_table(tmp_path):
     table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", body=b"y", fetched_at=START + timedelta(days=1))])
 
-    write_export(table, tmp_path / "out", "example.com", path="/page/")
+    write_export(table, tmp_path / "out", "https://example.com/page/")
 
     told = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
-    assert (told["format"], told["domain"], told["path"], told["is_complete"]) == (
-        "jsonl",
-        "example.com",
-        "/page/",
-        True,
-    )
+    assert (told["format"], told["site"], told["is_complete"]) == ("jsonl", "https://example.com/page/", True)
     assert (told["pages"], told["captures"], told["damaged"]) == (3, 4, 0)
     assert told["layout"]["salt"] == "host"
     assert told["begun"] <= told["ended"]
@@ -163,7 +158,7 @@ def ended_after(count, error):
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_what_was_ended_goes_on_behind_the_last_atomic_file(tmp_path, form, error):
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
-    options = {"format": form, "full_scan": True, "file_bytes": 100_000}
+    options = {"format": form, "site": webtable.ALL, "file_bytes": 100_000}
     with pytest.raises(type(error)):
         write_export(table, folder, on_progress=ended_after(300, error), **options)
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("webtable-*")}
@@ -180,11 +175,11 @@ def test_what_was_ended_goes_on_behind_the_last_atomic_file(tmp_path, form, erro
 def test_what_a_killed_run_has_left_is_removed(tmp_path):
     table, folder = stored(new_table(), pages()), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        write_export(table, folder, full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+        write_export(table, folder, webtable.ALL, on_progress=ended_after(100, KeyboardInterrupt()))
     (folder / "webtable-00001.jsonl.zst.4711.part").write_text("half")
     (folder / "webtable-00001.jsonl.zst").write_text("whole, but the manifest does not know it yet")
 
-    write_export(table, folder, full_scan=True, resume=True)
+    write_export(table, folder, webtable.ALL, resume=True)
 
     assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "webtable-00001.jsonl.zst"]
     assert verify_export(folder).problems == []
@@ -192,7 +187,7 @@ def test_what_a_killed_run_has_left_is_removed(tmp_path):
 
 def test_a_table_that_has_changed_meanwhile_is_told(tmp_path):
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
-    options = {"full_scan": True, "file_bytes": 100_000}
+    options = {"site": webtable.ALL, "file_bytes": 100_000}
     with pytest.raises(KeyboardInterrupt):
         write_export(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
     now = datetime.now(UTC)
@@ -209,7 +204,7 @@ def test_a_table_that_has_changed_meanwhile_is_told(tmp_path):
 @pytest.mark.parametrize("name", ["whole", "other format", "other domain", "changed file", "lost file", "no manifest"])
 def test_what_does_not_fit_is_not_gone_on_with(tmp_path, name):
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
-    options = {"full_scan": True, "file_bytes": 100_000}
+    options = {"site": webtable.ALL, "file_bytes": 100_000}
     if name != "whole":
         with pytest.raises(KeyboardInterrupt):
             write_export(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
@@ -220,7 +215,7 @@ def test_what_does_not_fit_is_not_gone_on_with(tmp_path, name):
         case "other format":
             options["format"] = "parquet"
         case "other domain":
-            options |= {"full_scan": False, "domain": "example.com"}
+            options |= {"site": "example.com"}
         case "changed file":
             os.truncate(first, 10)
         case "lost file":
@@ -240,17 +235,19 @@ def test_two_exports_do_not_write_into_one_directory(tmp_path):
 
     def second(_):
         with pytest.raises(InvalidArgument, match="another export"):
-            write_export(table, tmp_path / "out", full_scan=True, resume=True)
+            write_export(table, tmp_path / "out", webtable.ALL, resume=True)
         told.append(True)
 
-    write_export(table, tmp_path / "out", full_scan=True, on_progress=second)
+    write_export(table, tmp_path / "out", webtable.ALL, on_progress=second)
 
     assert told
     assert verify_export(tmp_path / "out").problems == []
 
 
-@pytest.mark.parametrize("options", [{}, {"full_scan": True, "format": "csv"}, {"full_scan": True, "file_bytes": 0}])
-def test_a_wrong_argument_makes_no_directory(tmp_path, options):
+@pytest.mark.parametrize(
+    "options", [{}, {"site": webtable.ALL, "format": "csv"}, {"site": webtable.ALL, "file_bytes": 0}]
+)
+def test_a_wrong_argument_makes_no_directory(tmp_path, options, large_store):
     with pytest.raises((InvalidArgument, FullScanNeeded)):
         write_export(new_table(), tmp_path / "out", **options)
 
@@ -262,7 +259,7 @@ def test_a_directory_with_files_in_it_is_left_alone(tmp_path):
 
     for resume in (False, True):
         with pytest.raises(InvalidArgument, match="empty"):
-            write_export(new_table(), tmp_path, full_scan=True, resume=resume)
+            write_export(new_table(), tmp_path, webtable.ALL, resume=resume)
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -276,7 +273,7 @@ def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, fo
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 
-    done = write_export(table, tmp_path / "out", format=form, full_scan=True)
+    done = write_export(table, tmp_path / "out", webtable.ALL, format=form)
 
     assert (done.manifest.pages, done.manifest.damaged, done.examples[0].url) == (2, 1, f"{URL}/1")
     assert verify_export(tmp_path / "out").problems == []
@@ -285,7 +282,7 @@ def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, fo
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written") / "out"
-    write_export(stored(new_table(), pages(500)), folder, full_scan=True, file_bytes=100_000)
+    write_export(stored(new_table(), pages(500)), folder, webtable.ALL, file_bytes=100_000)
     return folder
 
 
@@ -365,7 +362,7 @@ def test_counts_that_are_not_those_of_a_file_are_told(whole):
 def test_an_incomplete_export_is_not_read(tmp_path):
     table = stored(new_table(), pages())
     with pytest.raises(KeyboardInterrupt):
-        write_export(table, tmp_path / "out", full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+        write_export(table, tmp_path / "out", webtable.ALL, on_progress=ended_after(100, KeyboardInterrupt()))
 
     assert "--resume" in verify_export(tmp_path / "out").problems[0]
     with pytest.raises(FormatError, match="--resume"):
@@ -474,7 +471,7 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_
             stored(table, [Page(url=f"{URL}/{number % 4}", body=body + b"%d" % number, fetched_at=at)])
         tracemalloc.start()
         try:
-            done = write_export(table, tmp_path / "out", format=form, full_scan=True)
+            done = write_export(table, tmp_path / "out", webtable.ALL, format=form)
             assert verify_export(tmp_path / "out").captures == 60
             peak = tracemalloc.get_traced_memory()[1]
         finally:

@@ -7,16 +7,23 @@ import pkgutil
 import re
 from importlib import import_module
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import webtable
 import webtable.aio
+from webtable.aio import groups as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.repository import questions
 from webtable.repository.questions.listing import Listing
+from webtable.repository.table.links import TableLinks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DOCS = Path(__file__).parents[1] / "docs"
 MODULES = [import_module(f"{questions.__name__}.{module.name}") for module in pkgutil.iter_modules(questions.__path__)]
@@ -39,29 +46,36 @@ def table():
 
 
 def answer(table, listing: Listing, **options: object):
-    method = getattr(table, listing.name)
-    parameters = inspect.signature(method).parameters
+    method = attrgetter(listing.method)(table)
     needed = {name: value for name, value in NEEDED.items() if name in listing.takes}
     if listing.name in ("pages", "fetched", "modified"):
         needed = {}
-    everything = {"full_scan": True} if "full_scan" in parameters else {}
-    return method(**needed, **everything, **options)
+    return method(**needed, **options)
+
+
+def method_of(table: type, links: type, listing: Listing) -> Callable[..., object]:
+    return getattr(table if listing.of_links is None else links, listing.of_links or listing.name)
+
+
+def annotated(method: Callable[..., object]) -> str:
+    return getattr(method, "__annotations__", {}).get("return") or ""
 
 
 def test_every_answer_that_is_a_list_is_declared():
-    methods = {name: one for name, one in vars(webtable.WebTable).items() if callable(one)}
+    groups = {"": webtable.WebTable, "links.": TableLinks}
+    methods = {f"{of}{name}": one for of, group in groups.items() for name, one in inspect.getmembers(group, callable)}
 
-    lists = {name for name, one in methods.items() if LISTS.match(one.__annotations__.get("return") or "")}
-    assert lists == set(LISTINGS)
+    lists = {name for name, one in methods.items() if LISTS.match(annotated(one))}
+    assert lists == {listing.method for _, listing in LISTINGS.values()}
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
-    module, _listing = LISTINGS[name]
+    module, listing = LISTINGS[name]
     command = name.replace("_", "-")
 
-    assert hasattr(webtable.WebTable, name), f"{name} is no method of WebTable (repository/table.py)"
-    assert hasattr(webtable.aio.WebTable, name), f"{name} is not in aio/table.py"
+    assert method_of(webtable.WebTable, TableLinks, listing), f"{name} is no method (repository/table)"
+    assert method_of(webtable.aio.WebTable, aio_groups.TableLinks, listing), f"{name} is not in aio"
     assert COMMANDS[command].question == module.__name__.rpartition(".")[2], f"{name} is not in cli/commands.py"
     rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
     assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
@@ -70,11 +84,11 @@ def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
 @pytest.mark.parametrize("name", LISTINGS)
 def test_its_options_are_arguments_of_the_method(name):
     _, listing = LISTINGS[name]
-    parameters = inspect.signature(getattr(webtable.WebTable, name)).parameters
+    parameters = inspect.signature(method_of(webtable.WebTable, TableLinks, listing)).parameters
 
-    known = set(parameters) | (set(webtable.Asking.__annotations__) if "asking" in parameters else set())
+    known = set(parameters) | (set(webtable.answers.PageOptions.__annotations__) if "options" in parameters else set())
     assert listing.takes <= known
-    assert known - listing.takes - {"self", "asking"} <= {"limit", "after", "order", "columns"}
+    assert known - listing.takes - {"self", "options"} <= {"limit", "after", "order", "columns"}
     assert listing.is_of_pages == ("columns" in known)
     for option in listing.options:
         if option.default is not None and name != "crawls":  # whose gap is a `timedelta` in Python
@@ -111,7 +125,7 @@ def test_without_an_index_that_it_declares_it_names_that(name):
 @pytest.mark.parametrize("name", [name for name, (_, listing) in LISTINGS.items() if listing.columns.noun != "page"])
 def test_the_docs_list_its_columns_in_their_order(name):
     _, listing = LISTINGS[name]
-    (line,) = re.findall(rf"^\| `{name}` \| (.*) \|$", (DOCS / "frames.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(rf"^\| `{listing.method}` \| (.*) \|$", (DOCS / "frames.md").read_text(), re.MULTILINE)
 
     told = re.findall(r"`([a-z_]+(?:…|`))", line)
     columns = [[f"{one[:-1]}{side}" for side in ("before", "after")] if one[-1] == "…" else [one[:-1]] for one in told]

@@ -61,7 +61,7 @@ def corpus_store(warc_files, tmp_path_factory):
         with table.writer() as writer:
             for file in warc_files:
                 writer.put_many(read_pages(file))
-        table.refresh_links()
+        table.links.refresh()
     return store
 
 

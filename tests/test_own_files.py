@@ -123,7 +123,7 @@ def test_what_commands_write_is_for_its_owner_alone(tmp_path, umask, sample_page
         assert not ended.exit_code, ended.stderr
 
     with webtable.open(tmp_path / "webtable.db") as table:
-        table.pages(full_scan=True).to_parquet(tmp_path / "pages.parquet")
+        table.pages(webtable.ALL).to_parquet(tmp_path / "pages.parquet")
     made = {path for path in tmp_path.rglob("*") if path != given}
 
     assert {path.suffix for path in made} >= {".db", ".gz", ".cdxj", ".wacz", ".parquet", ".html", ".svg"}

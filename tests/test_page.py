@@ -17,11 +17,12 @@ from scrapy.http import HtmlResponse
 from scrapy.http import Response as ScrapyResponse
 
 import webtable
-from webtable import Bookkeeping, Page
+from webtable import Page
 from webtable._page.json_lines import page_to_json
 from webtable._page.page import with_facts
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import write
+from webtable.page import Bookkeeping
 
 BODY = "<title>Привет</title>".encode("koi8-r")
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
@@ -93,7 +94,7 @@ def fetched(request, server):
 
 
 def test_a_response_of_any_client_is_a_page(fetched, server):
-    page = fetched("/page")
+    page = fetched(since="/page")
 
     assert (page.url, page.status, page.body) == (f"{server}/page", 200, BODY)
     assert (page.content_type, page.charset) == ("text/html", "koi8-r")
@@ -104,19 +105,19 @@ def test_a_response_of_any_client_is_a_page(fetched, server):
 
 
 def test_a_redirect_that_was_not_followed_says_where_it_leads(fetched, server):
-    page = fetched("/moved", follow=False)
+    page = fetched(since="/moved", follow=False)
 
     assert (page.url, page.status, page.redirect_to) == (f"{server}/moved", 302, f"{server}/page")
 
 
 def test_a_redirect_that_was_followed_is_the_page_at_its_end(fetched, server):
-    page = fetched("/moved")
+    page = fetched(since="/moved")
 
     assert (page.url, page.status, page.redirect_to) == (f"{server}/page", 200, None)
 
 
 def test_a_304_repeats_what_is_stored_of_its_url(fetched, server):
-    page = fetched("/same")
+    page = fetched(since="/same")
 
     assert (page.status, page.body, page.same_as) == (304, None, f"{server}/same")
 

@@ -49,7 +49,7 @@ def crawl(table):
                 fetched_at=NOW - timedelta(days=n % 7),
             )
             writer.put(page)
-    table.refresh_links()
+    table.links.refresh()
     return table
 
 
@@ -76,7 +76,7 @@ def overlapping(texts):
 
 @pytest.mark.parametrize("by", ["status", "type", "host", "age"])
 def test_a_bar_for_each_group_is_as_long_as_its_pages(crawl, by):
-    found = crawl.stats(full_scan=True, by=by, now=NOW)
+    found = crawl.stats(webtable.ALL, by=by, now=NOW)
 
     ax = drawn(found.plot())
 
@@ -127,7 +127,7 @@ def test_a_long_name_is_shortened_and_no_name_is_a_formula_or_breaks_a_line():
 
 
 def test_sizes_are_bars_between_round_numbers_on_an_axis_of_powers(crawl):
-    found = crawl.stats(full_scan=True, by="size")
+    found = crawl.stats(webtable.ALL, by="size")
 
     ax = drawn(found.plot("size"))
 
@@ -171,9 +171,9 @@ def test_regions_are_bars_of_shares_and_hot_ones_are_marked():
 def test_regions_without_pages_are_drawn_too():
     with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, regions=4) as table:
         table.put(Page(url="https://a.example/", body=b"x", fetched_at=NOW))
-        table.refresh_links()
+        table.links.refresh()
 
-        ax = drawn(table.stats(full_scan=True, by="region").plot())
+        ax = drawn(table.stats(webtable.ALL, by="region").plot())
 
     pages, _ = ax.containers
     assert sorted(bar.get_width() for bar in pages) == [0, 0, 0, 1]
@@ -200,7 +200,7 @@ def test_a_thousand_regions_are_as_many_bars_as_fit_with_the_hottest_in_sight():
 
 
 def test_a_day_with_pages_is_a_cell_in_its_week_and_on_its_weekday(crawl):
-    ax = drawn(crawl.stats(full_scan=True, by="day").plot())
+    ax = drawn(crawl.stats(webtable.ALL, by="day").plot())
 
     days, counts = ax.collections
     filled = counts.get_array().filled(0).reshape(8, -1)
@@ -355,7 +355,7 @@ def linked(table):
 
 
 def test_neighbours_are_the_pages_around_one_each_once_and_never_itself(linked):
-    around = linked.neighbours("https://hub.example/")
+    around = linked.links.neighbours("https://hub.example/")
 
     assert [one.url for one in around.linking] == [
         "https://hub.example/a",
@@ -373,17 +373,17 @@ def test_neighbours_are_the_pages_around_one_each_once_and_never_itself(linked):
 
 
 def test_no_more_neighbours_come_than_are_asked_for_and_the_others_are_told(linked):
-    around = linked.neighbours("https://hub.example/", limit=1)
+    around = linked.links.neighbours("https://hub.example/", limit=1)
 
     assert (len(around.linking), len(around.linked)) == (1, 1)
     assert (around.more_linking, around.more_linked) == (True, 3)
     assert {"1+ link here", "links to 4", "and others", "and 3 others"} <= set(texts_of(around.plot()))
     with pytest.raises(InvalidArgument, match="limit="):
-        linked.neighbours("https://hub.example/", limit=-1)
+        linked.links.neighbours("https://hub.example/", limit=-1)
 
 
 def test_neighbours_are_drawn_with_a_line_to_each_and_broken_ones_are_marked(linked):
-    ax = drawn(linked.neighbours("https://hub.example/").plot())
+    ax = drawn(linked.links.neighbours("https://hub.example/").plot())
 
     texts = texts_of(ax)
     assert texts == [
@@ -409,7 +409,7 @@ def test_an_answer_without_results_says_so(table):
     others = [
         table.hosts().plot(),
         table.history("https://a.example/").plot(),
-        table.neighbours("https://a.example/").plot(),
+        table.links.neighbours("https://a.example/").plot(),
     ]
 
     assert [texts_of(ax) for ax in pictures] == [["no pages"]] * 4
@@ -431,12 +431,12 @@ def test_all_pictures_are_drawn_on_the_axes_that_are_given(linked):
     figure = canvas.matplotlib().figure.Figure()
     axes = figure.subplots(7)
 
-    stats = linked.stats(full_scan=True, by=["status", "region", "size", "day"])
+    stats = linked.stats(webtable.ALL, by=["status", "region", "size", "day"])
     drawn_on = [stats.plot(by, ax=ax) for by, ax in zip(stats.by, axes, strict=False)]
     drawn_on += [
         linked.hosts().plot(ax=axes[4]),
         linked.history("https://hub.example/").plot(ax=axes[5]),
-        linked.neighbours("https://hub.example/").plot(ax=axes[6]),
+        linked.links.neighbours("https://hub.example/").plot(ax=axes[6]),
     ]
 
     assert [one is other for one, other in zip(drawn_on, axes, strict=True)] == [True] * 7
@@ -472,7 +472,7 @@ def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use(run_piece, tmp_path)
 def test_a_missing_extra_is_named(run_piece, tmp_path, name, question):
     store = "table.put(webtable.Page(url='https://a.example/', body=b'x', fetched_at=webtable._clock.clock.now()));"
 
-    code = f"{OPEN} {store} table.refresh_links(); sys.modules[{name!r}] = None; table.{question}.plot()"
+    code = f"{OPEN} {store} table.links.refresh(); sys.modules[{name!r}] = None; table.{question}.plot()"
     exit_code, wrote = run_piece(code, tmp_path)
 
     assert exit_code == 1

@@ -54,7 +54,7 @@ def notebook(monkeypatch):
 def test_in_a_terminal_a_bar_shows_how_many_there_are_and_goes_away(terminal):
     written = terminal()
 
-    with webtable.progress_bar("counting") as told:
+    with webtable.progress.progress_bar("counting") as told:
         told(1_000)
 
     shown = written.getvalue()
@@ -71,7 +71,7 @@ def test_a_bar_that_is_just_given_is_drawn_as_it_is_told_and_goes_with_the_quest
         on_progress(2_000)
         return written.getvalue()
 
-    during = question(webtable.progress_bar("stats"))
+    during = question(webtable.progress.progress_bar("stats"))
     gc.collect()
 
     assert "1,000 pages" in during
@@ -85,7 +85,7 @@ def test_a_bar_is_drawn_a_few_times_a_second_however_often_it_is_told(terminal, 
     monkeypatch.setattr(_progress, "SECONDS_BETWEEN", 60)
     written = terminal()
 
-    told = webtable.progress_bar("stats")
+    told = webtable.progress.progress_bar("stats")
     for so_far in range(10_000):
         told(so_far)
     drawn = written.getvalue().count("stats")
@@ -97,17 +97,17 @@ def test_a_bar_is_drawn_a_few_times_a_second_however_often_it_is_told(terminal, 
 def test_in_a_pipe_nothing_is_shown(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
-    told = webtable.progress_bar("stats")
+    told = webtable.progress.progress_bar("stats")
     told(1_000)
     told.close()
-    with webtable.progress_bar() as again:
+    with webtable.progress.progress_bar() as again:
         again(5)
 
     assert sys.stderr.getvalue() == ""
 
 
 def test_in_a_notebook_a_line_is_kept_up_to_date_and_stays_without_its_bar(notebook):
-    with webtable.progress_bar("<b>") as told:
+    with webtable.progress.progress_bar("<b>") as told:
         told(1)
         told(1_234)
 
@@ -119,7 +119,7 @@ def test_in_a_notebook_a_line_is_kept_up_to_date_and_stays_without_its_bar(noteb
 
 
 def test_a_question_that_fails_takes_the_bar_away(notebook):
-    with pytest.raises(RuntimeError), webtable.progress_bar("stats") as told:
+    with pytest.raises(RuntimeError), webtable.progress.progress_bar("stats") as told:
         told(7)
         raise RuntimeError
 
@@ -130,8 +130,8 @@ def test_questions_take_a_bar_as_it_is(notebook):
     with webtable.open("memory:progress", create=True) as table:
         table.put(webtable.Page(url="https://a.example/", body=b"x", fetched_at=_now()))
 
-        table.stats("a.example", on_progress=webtable.progress_bar("stats"))
-        table.verify("a.example", on_progress=webtable.progress_bar("verify"))
+        table.stats("a.example", on_progress=webtable.progress.progress_bar("stats"))
+        table.maintenance.verify("a.example", on_progress=webtable.progress.progress_bar("verify"))
 
     gc.collect()
     assert [repr(line) for line in notebook if line.is_done] == ["stats: 1 page", "verify: 1 page"]
@@ -149,7 +149,7 @@ def test_a_terminal_has_its_cursor_again_after_an_error_that_ends_the_process():
         "def question(on_progress):\n"
         "    on_progress(5)\n"
         "    raise SystemExit(3)\n"
-        "question(webtable.progress_bar('stats'))\n"
+        "question(webtable.progress.progress_bar('stats'))\n"
     )
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -40,7 +40,7 @@ def between(*splits, servers=("a:1",)):
 @pytest.fixture
 def checked(monkeypatch):
     """Return what the doctor says of a table whose regions begin at some keys, and what its picture says."""
-    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, salt=webtable.Salt.url()) as table:
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, salt=webtable.rowkey.Salt.url()) as table:
 
         def checked(pages, splits):
             found = between(*splits)
@@ -52,14 +52,14 @@ def checked(monkeypatch):
             checks = {
                 one.check: one for one in judged.regions(CheckedTable(table.store, table.table, stored, Deadline(30)))
             }
-            return checks["splits"], table.stats(full_scan=True, by="region").plot().get_xlabel().replace("\n", " ")
+            return checks["splits"], table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
         yield checked
 
 
 def pages_below(first, stop, count, size=1):
     """Return pages whose salts lie from *first* up to *stop*."""
-    key = webtable.WebKey(webtable.Salt.url())
+    key = webtable.rowkey.WebKey(webtable.rowkey.Salt.url())
     urls = (f"https://a.example/{number}" for number in range(100_000))
     chosen = (url for url in urls if first <= key.encode(url)[:2] < stop)
     return [

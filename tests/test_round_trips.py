@@ -35,7 +35,7 @@ def new_table() -> webtable.WebTable:
 
 def out(table, folder, form):
     """Write all captures of *table* into *folder*, and return them as they are read again."""
-    options = {"full_scan": True, "file_bytes": 20_000}
+    options = {"site": webtable.ALL, "file_bytes": 20_000}
     if form in ("warc", "jsonl", "parquet"):
         write_export(table, folder, format=form, **options)
         return list(read_export(folder))
@@ -115,7 +115,7 @@ def test_the_indexes_and_links_of_all_of_them_answer_as_before(source, imported,
 @pytest.fixture(scope="module")
 def copied(source):
     with new_table() as target:
-        source.copy_to(target)
+        source.maintenance.copy(target)
         yield target
 
 
@@ -129,7 +129,7 @@ def test_the_indexes_and_links_of_a_copy_answer_as_those_of_its_source(source, c
 
 
 def test_other_programs_read_a_record_for_each_capture_and_find_no_wrong_digest(source, tmp_path):
-    archived = write_warc(source, tmp_path / "out", full_scan=True)
+    archived = write_warc(source, tmp_path / "out", webtable.ALL)
 
     records = [
         (one.record_type, one.headers["WARC-Target-URI"], one.http_headers.status_code)
@@ -144,7 +144,7 @@ def test_other_programs_read_a_record_for_each_capture_and_find_no_wrong_digest(
 
 
 def test_several_workers_make_the_same_table_of_archives(source, answered, tmp_path):
-    write_warc(source, tmp_path / "out", full_scan=True, file_bytes=10_000)
+    write_warc(source, tmp_path / "out", webtable.ALL, file_bytes=10_000)
     command = [sys.executable, "-m", "webtable.cli", "-s", str(tmp_path / "again.db"), "ingest", str(tmp_path / "out")]
 
     done = subprocess.run([*command, "--types", "all", "--workers", "3"], capture_output=True, text=True, check=False)
@@ -196,7 +196,7 @@ def test_a_page_whose_content_has_expired_has_no_body_and_not_an_older_one(tmp_p
         names = table._frame.codec.columns
         row, at = table.key.encode(url), milliseconds(captures[1].fetched_at)
         table.store.write(table.table, [Delete(row, at, (names.capture, names.body, names.urls), exact=True)])
-        table.alter(ttl=10**9)  # for how long it was kept before, nobody knows
+        table.maintenance.alter(ttl=10**9)  # for how long it was kept before, nobody knows
 
         pages = out(table, tmp_path / "out", form)
         into(again, pages if order == "oldest first" else reversed(pages))

@@ -14,8 +14,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from nightly import examples
-from webtable import InvalidURL
-from webtable.errors import InvalidArgument, KeyFormatError, KeyTooLong
+from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey import (
     MAX_WEB_KEY,
     KeyRange,

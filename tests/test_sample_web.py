@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from webtable import ALL
 from webtable.demo import make_sample, sample_table
 from webtable.formats import ReadReport, read_pages
 from webtable.rowkey import canonical_url
@@ -30,8 +31,8 @@ def crawls(sample):
 
 def test_it_is_three_crawls_and_a_store_that_has_them(sample):
     with sample_table(sample) as table:
-        pages = table.pages(full_scan=True).count()
-        uncounted = table.links_freshness().waiting
+        pages = table.pages(ALL).count()
+        uncounted = table.links.freshness().waiting
 
     assert sorted(path.name for path in sample.iterdir()) == [*CRAWLS, "webtable.db"]
     assert pages > 500

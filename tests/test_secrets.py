@@ -93,7 +93,7 @@ def test_what_is_no_text_is_named_by_its_type():
 GIVEN: dict[str, Any] = {
     "domain": DOMAIN,
     "full_scan": True,
-    "handle": webtable.handle_of(HOME),
+    "handle": webtable.indexes.handle_of(HOME),
     "index": "time",
     "page": pages()[0],
     "path": None,

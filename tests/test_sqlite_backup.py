@@ -195,12 +195,12 @@ def test_a_web_table_is_backed_up_and_the_file_is_it_again(tmp_path):
     with webtable.open(tmp_path / "crawl.db", create=True) as table:
         with table.writer() as writer:
             writer.put_many(pages)
-        table.backup(str(tmp_path / "b.db"))
+        table.maintenance.backup(str(tmp_path / "b.db"))
         table.delete(pages[3].url)
 
     with webtable.open(tmp_path / "b.db") as again:
         assert [page.body for page in again.pages("example.com", columns=["body"])] == [page.body for page in pages]
-        assert again.verify(full_scan=True).is_sound
+        assert again.maintenance.verify(webtable.ALL).is_sound
 
 
 def test_a_store_around_another_one_hands_it_on(store, tmp_path):
@@ -214,7 +214,7 @@ def test_a_store_around_another_one_hands_it_on(store, tmp_path):
 
 def test_a_store_in_memory_says_that_there_is_no_file(memory_url):
     with webtable.open(memory_url, create=True) as table, pytest.raises(CapabilityError, match="webtable export"):
-        table.backup("b.db")
+        table.maintenance.backup("b.db")
 
     assert not Path("b.db").exists()
 

@@ -134,7 +134,7 @@ def test_the_space_that_is_free_is_what_compact_gives_back(path):
         table.store.compact([])
         before = table.store.space()
         table.store.drop_table("pages")
-        table.store.create_table(webtable.Layout().table_schema("pages"))
+        table.store.create_table(webtable.schema.Layout().table_schema("pages"))
         dropped = table.store.space()
 
         freed = table.store.compact([])

@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 import webtable
-from webtable import Index, Page
+from webtable import Page
+from webtable.indexes import Index
 from webtable.repository.derived.host_counts import HostPart
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HostCounts
@@ -90,19 +91,19 @@ def stored(path, names, compression):
     first = datetime(2026, 1, 1, tzinfo=UTC)
     options = {"names": names, "compression": compression}
     with webtable.open(path, create=True, **options) as table:
-        table.add_index("test_stored_format:LANGUAGE")
+        table.indexes.add("test_stored_format:LANGUAGE")
         for day, html in enumerate(
             [b"<h1>Old</h1><a href=/b rel=nofollow>B</a>", b"<title>New</title><a href=/c>C</a>"]
         ):
             modified = first + timedelta(days=day)
             table.put(Page(url="https://docs.example.com/", body=html, fetched_at=modified, last_modified=modified))
         table.put(Page(url="https://example.com/x", status=301, redirect_to="https://docs.example.com/"))
-        table.refresh_links()
+        table.links.refresh()
         table.put(Page(url="https://example.com/gone", body=b"<a href=/d>D</a>"))
         table.delete("https://example.com/gone")
         queue = RecountQueue(table.store, table.table)  # as a run leaves it that is cut short
         queue.write([queue.counting([(table.key.encode("https://example.com/x"), 1)])])
-        table.alter(ttl=10**9, families={"content": {"block_size": 131_072}})
+        table.maintenance.alter(ttl=10**9, families={"content": {"block_size": 131_072}})
         every = Wanted(versions=9)
         held = {name: list(table.store.scan(name, [KeyRange()], every)) for name in table.store.tables()}
         schemas = {name: table.store.describe(name).schema for name in held}
@@ -272,7 +273,7 @@ def test_the_members_of_the_objects_are_those_of_the_page():
     assert told == {
         "content:capture": names_of(Capture),
         "metadata:page": page,
-        "metadata:links": names_of(webtable.LinkCounts),
+        "metadata:links": names_of(webtable.page.LinkCounts),
         "metadata:deleted": names_of(Deleted),
         "layout:json": [*names_of(Layout), *names_of(KeyLayout)],
         "layout:altered.{option}": ["value"],

@@ -49,15 +49,16 @@ def test_no_folder_has_more_than_25_modules():
 
 
 def test_no_folder_has_more_than_12_modules_beside_packages():
-    with_packages = [folder for folder in FOLDERS if any(other.parent == folder for other in FOLDERS)]
+    # The modules of `webtable` itself are its API, and what several of its packages use.
+    with_packages = [one for one in FOLDERS if one != ROOT and any(other.parent == one for other in FOLDERS)]
 
     assert {folder.name: len(modules_in(folder)) for folder in with_packages if len(modules_in(folder)) > 12} == {}
 
 
-def test_no_module_but_the_table_with_its_questions_has_more_than_300_lines():
+def test_no_module_has_more_than_300_lines():
     lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in trees()}
 
-    assert {name for name, number in lines.items() if number > 300} == {"repository/table.py"}
+    assert {name for name, number in lines.items() if number > 300} == set()
 
 
 def test_no_import_leads_back_to_its_file_also_not_for_type_checkers():

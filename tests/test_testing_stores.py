@@ -158,13 +158,13 @@ def test_a_web_table_in_memory_is_asked_as_any_other(memory_url):
         table.put(crawled("/", body=b"<title>Home</title><a href='/b'>to b</a>"))
         table.put(crawled("/b", body=b"<title>B, of keys</title>", status=200))
         table.put(crawled("/gone", status=404))
-        table.refresh_links()
+        table.links.refresh()
 
         assert [page.url[len("https://a.example") :] for page in table.pages("a.example")] == ["/", "/b", "/gone"]
-        assert [link.source for link in table.linking_to("https://a.example/b")] == ["https://a.example/"]
-        assert [hit.page.title for hit in table.search("keys", in_="title", domain="a.example")] == ["B, of keys"]
+        assert [link.source for link in table.links.to("https://a.example/b")] == ["https://a.example/"]
+        assert [hit.page.title for hit in table.search("keys", "a.example", in_="title")] == ["B, of keys"]
         assert [page.status for page in table.errors()] == [404]
-        assert all(drift.is_empty for drift in (table.verify_index("time"), table.verify_index("link")))
+        assert all(drift.is_empty for drift in (table.indexes.verify("time"), table.indexes.verify("link")))
 
 
 def test_stores_of_one_name_have_the_same_tables_until_they_are_forgotten(memory_url):

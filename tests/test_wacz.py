@@ -50,7 +50,7 @@ def check_line(line, record):
 
 
 def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes(sample, tmp_path):
-    archived = write_warc(sample, tmp_path / "out", full_scan=True, file_bytes=20_000, with_index=True)
+    archived = write_warc(sample, tmp_path / "out", webtable.ALL, file_bytes=20_000, with_index=True)
 
     lines = (tmp_path / "out" / "index.cdxj").read_bytes().splitlines(keepends=True)
 
@@ -86,7 +86,7 @@ def test_the_key_of_a_url_is_that_by_which_replay_tools_look_it_up(url, key):
 
 
 def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):
-    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True, file_bytes=20_000)
+    archived = write_wacz(sample, tmp_path / "a.wacz", webtable.ALL, file_bytes=20_000)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         names = package.namelist()
@@ -115,7 +115,7 @@ def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):
 
 
 def test_each_line_of_a_wacz_index_leads_to_its_record_in_the_zip(sample, tmp_path):
-    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True)
+    archived = write_wacz(sample, tmp_path / "a.wacz", webtable.ALL)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         lines = package.read("indexes/index.cdx").splitlines(keepends=True)
@@ -134,7 +134,7 @@ def test_the_pages_of_a_wacz_file_are_those_that_a_reader_would_open(tmp_path):
         Page(url=f"{URL}/image", body=b"x", content_type="image/png", fetched_at=START),
     ]
 
-    write_wacz(stored(new_table(), pages), tmp_path / "a.wacz", full_scan=True)
+    write_wacz(stored(new_table(), pages), tmp_path / "a.wacz", webtable.ALL)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         heading, *lines = map(json.loads, package.read("pages/pages.jsonl").splitlines())
@@ -150,10 +150,10 @@ def test_a_wacz_file_takes_the_place_of_another_when_it_is_whole(sample, tmp_pat
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_wacz(sample, file, full_scan=True, on_progress=broken)
+        write_wacz(sample, file, webtable.ALL, on_progress=broken)
 
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the one before"]
-    write_wacz(sample, file, full_scan=True)
+    write_wacz(sample, file, webtable.ALL)
     assert zipfile.is_zipfile(file)
 
 
@@ -163,7 +163,7 @@ def test_a_checkout_without_metadata_writes_archives_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(importlib.metadata, "version", unknown)
 
-    write_wacz(stored(new_table(), [Page(url=URL, body=b"x", fetched_at=START)]), tmp_path / "a.wacz", full_scan=True)
+    write_wacz(stored(new_table(), [Page(url=URL, body=b"x", fetched_at=START)]), tmp_path / "a.wacz", webtable.ALL)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         assert json.loads(package.read("datapackage.json"))["software"] == "webtable"

@@ -45,7 +45,7 @@ def stored(table, pages):
 def content(table):
     """Return all that a table tells of its pages and their versions."""
     columns = [name for name in PAGE_COLUMNS if name not in NOT_KEPT]
-    everything = table.pages(full_scan=True, columns=["body", "outlinks"])
+    everything = table.pages(webtable.ALL, columns=["body", "outlinks"])
     return {
         page.url: (
             values_of(page, columns),
@@ -57,7 +57,7 @@ def content(table):
 
 def out_and_in(table, folder, **options):
     """Return a new table of what is read from the WARC files of *table*."""
-    write_warc(table, folder, full_scan=True, **options)
+    write_warc(table, folder, webtable.ALL, **options)
     again = new_table()
     for file in sorted(folder.glob("*.warc.gz")):
         stored(again, read_pages(file, types=None, verify_digests=True))
@@ -192,7 +192,7 @@ def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path):
         webtable.open(small_web.store) as table,
         webtable.open(tmp_path / "again.db", create=True, indexes=[]) as again,
     ):
-        archived = write_warc(table, tmp_path / "out", full_scan=True, file_bytes=20_000)
+        archived = write_warc(table, tmp_path / "out", webtable.ALL, file_bytes=20_000)
         for file in archived.files:
             stored(again, read_pages(tmp_path / "out" / file, types=None))
 
@@ -291,7 +291,7 @@ def test_an_ordinary_record_has_no_field_of_webtable(tmp_path):
         for status, body in ((200, html), (404, html), (301, html))
     ]
 
-    write_warc(stored(new_table(), pages), tmp_path / "out", full_scan=True)
+    write_warc(stored(new_table(), pages), tmp_path / "out", webtable.ALL)
 
     assert [name for one in records_of(tmp_path / "out") for name in one[0] if name.startswith("WebTable")] == []
 
@@ -304,7 +304,7 @@ def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
     ]
     table = stored(new_table(), pages)
 
-    archived = write_warc(table, tmp_path / "out", full_scan=True)
+    archived = write_warc(table, tmp_path / "out", webtable.ALL)
     again = stored(new_table(), read_pages(tmp_path / "out" / archived.files[0], types=None))
 
     assert (archived.records, archived.incomplete) == (2, 1)
@@ -341,12 +341,12 @@ def test_a_page_without_a_body_stays_one(tmp_path):
     assert (again.get(URL).has_body, again.get(URL).body) == (False, None)
 
 
-def test_the_pages_are_chosen_as_in_a_listing(tmp_path):
+def test_the_pages_are_chosen_as_in_a_listing(tmp_path, large_store):
     urls = ["https://example.com/a/1", "https://example.com/b", "https://sub.example.com/a/2", "https://other.example/"]
     table = stored(new_table(), [Page(url=url, body=b"x", fetched_at=START) for url in urls])
 
     write_warc(table, tmp_path / "domain", "example.com")
-    write_warc(table, tmp_path / "path", "example.com", path="/a/")
+    write_warc(table, tmp_path / "path", "https://example.com/a/")
 
     assert {url for _, url in checked_by_warcio(tmp_path / "domain")} == {None, *urls[:3]}
     assert {url for _, url in checked_by_warcio(tmp_path / "path")} == {None, urls[0]}
@@ -368,7 +368,7 @@ def test_what_is_broken_off_leaves_nothing(tmp_path, error, is_there):
             raise error
 
     with pytest.raises(type(error)):
-        write_warc(table, folder, full_scan=True, file_bytes=1_000, on_progress=broken)
+        write_warc(table, folder, webtable.ALL, file_bytes=1_000, on_progress=broken)
 
     assert [path for path in tmp_path.rglob("*") if path != folder] == []
     assert folder.exists() == is_there
@@ -378,7 +378,7 @@ def test_a_folder_with_files_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
 
     with pytest.raises(InvalidArgument, match="empty"):
-        write_warc(new_table(), tmp_path, full_scan=True)
+        write_warc(new_table(), tmp_path, webtable.ALL)
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -391,7 +391,7 @@ def test_a_damaged_version_is_left_out_and_told(tmp_path):
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 
-    archived = write_warc(table, tmp_path / "out", full_scan=True)
+    archived = write_warc(table, tmp_path / "out", webtable.ALL)
 
     assert (archived.pages, archived.records, archived.damaged) == (2, 2, 1)
     assert archived.examples[0].url == f"{URL}/1"
@@ -406,7 +406,7 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written(tmp_path):
             )
         tracemalloc.start()
         try:
-            archived = write_warc(table, tmp_path / "out", full_scan=True)
+            archived = write_warc(table, tmp_path / "out", webtable.ALL)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -1,7 +1,24 @@
 """Store crawled web pages in HBase or in one SQLite file, and ask questions about the crawl.
 
-`open` returns a `WebTable`, which stores `Page` values and answers questions. `webtable.rowkey` has the row keys,
-`webtable.formats` reads and writes files of pages, `webtable.errors` lists what can go wrong.
+`open` returns a `WebTable`, which stores `Page` values and answers questions. The other public names are in modules:
+
+    webtable.page         pages, links and headers
+    webtable.answers      what questions return
+    webtable.writing      what becomes of written pages
+    webtable.indexes      indexes of your own
+    webtable.maintenance  options and reports of operating a table
+    webtable.metrics      snapshots of the metrics
+    webtable.records      tables of records under a row key of your own
+    webtable.rowkey       row keys
+    webtable.schema       layouts, tables and column families
+    webtable.store        the port to stores
+    webtable.formats      files of pages: WARC, WACZ, Parquet, JSON Lines
+    webtable.reports      audits and comparisons of sites
+    webtable.progress     progress bars
+    webtable.aio          the same for asyncio
+    webtable.testing      fixtures for your tests
+    webtable.integrations Scrapy, Prometheus, OpenTelemetry
+    webtable.errors       everything that can go wrong
 """
 
 from typing import TYPE_CHECKING
@@ -9,233 +26,70 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable._page.headers import Headers
     from webtable._page.page import Page
-    from webtable._page.parts import Bookkeeping, Link, LinkCounts
-    from webtable._progress import ProgressBar, progress_bar
-    from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
-    from webtable.repository import (
-        AlterOptions,
-        ArrowStream,
-        Asking,
-        Batch,
-        BrokenLink,
-        Change,
-        ChangeKind,
-        ColumnNames,
-        Copied,
-        CopyCheck,
-        Crawl,
-        DeletedPage,
-        Deletions,
-        Diagnosis,
-        Difference,
-        Drift,
-        Dropped,
-        DuplicateGroup,
-        Explanation,
-        Freshness,
-        Grouping,
-        Growth,
-        History,
-        Hit,
-        Host,
-        Hosts,
-        Index,
-        IndexMetrics,
-        Inlink,
-        KeyedTable,
-        LayoutOptions,
-        Metrics,
-        MissingPages,
-        Moment,
-        Neighbour,
-        Neighbours,
-        OutcomeCallback,
-        PageOutcome,
-        Pages,
-        Progress,
-        Receipt,
-        Record,
-        RecordOutcome,
-        Records,
-        Recount,
-        RedirectChain,
-        RegionComparison,
-        Resolution,
-        ResultList,
-        Results,
-        Sameness,
-        SearchIn,
-        SizeClass,
-        Stats,
-        TitleProblem,
-        Verification,
-        WebTable,
-        Writer,
-        WriterMetrics,
-        copy_target,
-        create,
-        doctor,
-        handle_of,
-        open,
-        regions_of,
-    )
-    from webtable.rowkey import (
-        CompositeKey,
-        Condition,
-        KeyRange,
-        RowKey,
-        Salt,
-        WebKey,
-        between,
-        canonical_url,
-        split_points,
-    )
-    from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
-    from webtable.store.health import Check
-    from webtable.store.metrics import GatewayMetrics, OperationMetrics
+    from webtable._page.parts import Link
+    from webtable.errors import WebTableError, WriteFailed
+    from webtable.repository.diagnosis.doctor import doctor
+    from webtable.repository.opening import create, open
+    from webtable.repository.records.table import KeyedTable
+    from webtable.repository.scanning.site import ALL, HostOnly
+    from webtable.repository.table.web_table import WebTable
+    from webtable.repository.writing.writer import Writer
 
 __all__ = [
-    "AlterOptions",
-    "ArrowStream",
-    "Asking",
-    "Batch",
-    "Bookkeeping",
-    "BrokenLink",
-    "Change",
-    "ChangeKind",
-    "Check",
-    "ColumnNames",
-    "CompositeKey",
-    "Condition",
-    "Copied",
-    "CopyCheck",
-    "Crawl",
-    "DamagedRow",
-    "DeletedPage",
-    "Deletions",
-    "Diagnosis",
-    "Difference",
-    "Drift",
-    "Dropped",
-    "DuplicateGroup",
-    "Explanation",
-    "FamilySchema",
-    "Freshness",
-    "GatewayMetrics",
-    "Grouping",
-    "Growth",
-    "Headers",
-    "History",
-    "Hit",
-    "Host",
-    "Hosts",
-    "Index",
-    "IndexMetrics",
-    "IndexState",
-    "Inlink",
-    "InvalidURL",
-    "KeyRange",
+    "ALL",
+    "HostOnly",
     "KeyedTable",
-    "Layout",
-    "LayoutOptions",
-    "LayoutPlan",
     "Link",
-    "LinkCounts",
-    "Metrics",
-    "MissingPages",
-    "Moment",
-    "Neighbour",
-    "Neighbours",
-    "OperationMetrics",
-    "OutcomeCallback",
     "Page",
-    "PageOutcome",
-    "Pages",
-    "Plan",
-    "Progress",
-    "ProgressBar",
-    "Receipt",
-    "Record",
-    "RecordOutcome",
-    "Records",
-    "Recount",
-    "RedirectChain",
-    "RegionComparison",
-    "Resolution",
-    "ResultList",
-    "Results",
-    "RowKey",
-    "Salt",
-    "Sameness",
-    "SearchIn",
-    "SizeClass",
-    "Stats",
-    "TitleProblem",
-    "Verification",
-    "WebKey",
     "WebTable",
     "WebTableError",
     "WriteFailed",
     "Writer",
-    "WriterMetrics",
-    "between",
-    "canonical_url",
-    "copy_target",
     "create",
     "doctor",
-    "handle_of",
     "open",
-    "progress_bar",
-    "regions_of",
-    "split_points",
 ]
 
-_ELSEWHERE = {
-    "webtable._page.headers": ("Headers",),
+_HOMES: dict[str, tuple[str, ...]] = {
     "webtable._page.page": ("Page",),
-    "webtable._page.parts": (
-        "Bookkeeping",
-        "Link",
-        "LinkCounts",
-    ),
-    "webtable._progress": (
-        "ProgressBar",
-        "progress_bar",
-    ),
+    "webtable._page.parts": ("Link",),
     "webtable.errors": (
-        "DamagedRow",
-        "InvalidURL",
         "WebTableError",
         "WriteFailed",
     ),
-    "webtable.rowkey": (
-        "CompositeKey",
-        "Condition",
-        "KeyRange",
-        "RowKey",
-        "Salt",
-        "WebKey",
-        "between",
-        "canonical_url",
-        "split_points",
+    "webtable.repository.diagnosis.doctor": ("doctor",),
+    "webtable.repository.opening": (
+        "create",
+        "open",
     ),
-    "webtable.schema": (
-        "FamilySchema",
-        "IndexState",
-        "Layout",
-        "LayoutPlan",
-        "Plan",
+    "webtable.repository.records.table": ("KeyedTable",),
+    "webtable.repository.scanning.site": (
+        "ALL",
+        "HostOnly",
     ),
-    "webtable.store.health": ("Check",),
-    "webtable.store.metrics": (
-        "GatewayMetrics",
-        "OperationMetrics",
-    ),
+    "webtable.repository.table.web_table": ("WebTable",),
+    "webtable.repository.writing.writer": ("Writer",),
 }
-# All other names are those of the repository, which knows their modules.
-_HOMES = {"webtable.repository": sorted(set(__all__).difference(*_ELSEWHERE.values())), **_ELSEWHERE}
+_MODULES = (
+    "aio",
+    "answers",
+    "errors",
+    "formats",
+    "indexes",
+    "integrations",
+    "maintenance",
+    "metrics",
+    "page",
+    "progress",
+    "records",
+    "reports",
+    "rowkey",
+    "schema",
+    "store",
+    "testing",
+    "writing",
+)
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there
-    __getattr__, __dir__ = late(__name__, _HOMES)
+    __getattr__, __dir__ = late(__name__, _HOMES, _MODULES)

@@ -13,24 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-def late(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def late(
+    package: str, homes: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of *package*; *homes* has the modules and the names that each defines.
 
-    A module without names is itself an attribute of the package.
+    The *modules* are attributes of the package themselves.
     """
     home_of = {name: module for module, names in homes.items() for name in names}
-    rooms = {module.rpartition(".")[2]: module for module in homes}
     its = vars(sys.modules[package])
 
     def __getattr__(name: str) -> object:  # noqa: N807
         if name in home_of:
             its[name] = getattr(import_module(home_of[name]), name)
             return its[name]
-        if name in rooms:
-            return import_module(rooms[name])
+        if name in modules:
+            return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:  # noqa: N807
-        return sorted({*its, *home_of, *rooms})
+        return sorted({*its, *home_of, *modules})
 
     return __getattr__, __dir__

@@ -40,6 +40,7 @@ COMMANDS = [
     "import",
     "info",
     "delete",
+    "delete-pages",
     "compact",
     "get",
     "by-handle",
@@ -455,8 +456,8 @@ def test_pages_come_in_the_order_of_their_keys(run: Run, stored: str) -> None:
 
 
 def test_pages_can_be_narrowed_to_a_host_and_a_directory(run: Run, stored: str) -> None:
-    assert "https://www.example.com/x" not in urls(run("pages", "example.com", "--host-only"))
-    assert urls(run("pages", "example.com", "--path", "/docs/")) == [
+    assert "https://www.example.com/x" not in urls(run("pages", "https://example.com/"))
+    assert urls(run("pages", "https://example.com/docs/")) == [
         "https://example.com/docs/a",
         "https://example.com/docs/b",
     ]
@@ -484,7 +485,7 @@ def test_a_limit_is_exact_and_tells_of_more_where_there_is(run: Run, stored: str
 
 
 def test_columns_are_shown_in_the_order_given(run: Run, stored: str) -> None:
-    result = run("pages", "example.com", "--host-only", "--columns", "title,url,etag")
+    result = run("pages", "https://example.com/", "--columns", "title,url,etag")
 
     assert result.lines[0] == 'Home & more\thttps://example.com/\t"7"'
 
@@ -500,7 +501,7 @@ def test_json_lines_have_all_fields_or_the_columns(run: Run, stored: str) -> Non
 
 
 def test_bodies_come_with_html(run: Run, stored: str) -> None:
-    lines = run("pages", "example.com", "--path", "/docs/", "--format", "jsonl", "--body").lines
+    lines = run("pages", "https://example.com/docs/", "--format", "jsonl", "--body").lines
 
     assert [json.loads(line)["body"] for line in lines] == [
         "<title>A</title><a href=/docs/b>next [b]</a>",
@@ -578,7 +579,7 @@ def test_on_a_terminal_an_empty_answer_is_said(run: Run, stored: str, on_termina
 
 
 def test_explain_shows_ranges_and_calls_and_asks_nothing(run: Run, stored: str) -> None:
-    result = run("pages", "example.com", "--host-only", "--explain")
+    result = run("pages", "https://example.com/", "--explain")
 
     assert result.code == 0
     assert "ranges: 1" in result.out
@@ -714,11 +715,11 @@ def test_a_drift_is_shown_and_applied_when_asked(run: Run, stored: str) -> None:
         table.store.set_family(table.table, type(content)("content", versions=9))
 
     drift = run("create")
-    applied = run("create", "--apply")
+    applied = run("create", "--alter-families")
 
     assert drift.code == 3
     assert len(drift.errors) == 1
-    assert "--apply" in drift.err
+    assert "--alter-families" in drift.err
     assert "versions 9 -> all" in drift.out
     assert "alter 'pages'" in drift.out
     assert applied.code == 0
@@ -842,10 +843,8 @@ BAD_INPUT = {
     "a URL for a domain": (2, ["pages", "https://example.com/?a"], "https://example.com/?a"),
     "an unknown column": (2, ["pages", "example.com", "--columns", "url,colour"], "colour"),
     "an unknown column of a page": (2, ["get", "https://example.com/", "--columns", "colour"], "colour"),
-    "no domain": (2, ["pages"], "--full-scan"),
     "a damaged token": (2, ["pages", "example.com", "--limit", "1", "--after", "x"], "x"),
     "a negative limit": (2, ["pages", "example.com", "--limit", "-1"], "-1"),
-    "a path that is none": (2, ["pages", "example.com", "--path", "docs"], "docs"),
     "not SQLite": (3, ["-s", "noise.db", "pages", "example.com"], "noise.db"),
     "not SQLite, ingesting": (3, ["-s", "noise.db", "ingest", "pages.jsonl"], "noise.db"),
     "another program's SQLite": (3, ["-s", "other.db", "create"], "other.db"),
@@ -885,7 +884,7 @@ def test_bad_input_is_one_line_and_changes_nothing(run: Run, stored: str, case: 
 def test_a_token_of_another_query_is_refused(run: Run, stored: str) -> None:
     token = run("pages", "example.com", "--limit", "1").err.split()[-1]
 
-    result = run("pages", "example.com", "--host-only", "--limit", "1", "--after", token)
+    result = run("pages", "https://example.com/", "--limit", "1", "--after", token)
 
     assert (result.code, result.out, len(result.errors)) == (2, "", 1)
 

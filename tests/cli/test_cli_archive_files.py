@@ -27,7 +27,7 @@ def crawls():
 
 
 def urls(run):
-    return run("pages", "--full-scan", "--columns", "url").urls
+    return run("pages", "all", "--columns", "url").urls
 
 
 def test_a_directory_gives_its_archives_alone(run, crawls):

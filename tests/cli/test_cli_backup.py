@@ -24,7 +24,7 @@ COUNT = 400
 
 @pytest.fixture(autouse=True)
 def crawl(empty_directory):
-    options = {"salt": webtable.Salt.none(), "versions": 7, "indexes": ["time"]}
+    options = {"salt": webtable.rowkey.Salt.none(), "versions": 7, "indexes": ["time"]}
     with webtable.open("webtable.db", create=True, **options) as table, table.writer() as writer:
         for number in range(COUNT):
             url = f"https://example.com/{number:03}"
@@ -33,11 +33,11 @@ def crawl(empty_directory):
 
 def made_of(path):
     with webtable.open(path) as table:
-        return table.layout, sorted(table.index_states())
+        return table.layout, sorted(table.indexes.states())
 
 
 def listed(run, store):
-    done = run("-s", store, "pages", "--full-scan", "--body", "--format", "jsonl")
+    done = run("-s", store, "pages", "all", "--body", "--format", "jsonl")
     assert done.code == 0
     return done.out
 
@@ -108,7 +108,7 @@ def test_the_lines_of_snapshots_name_all_tables_and_bring_nothing_back(run, monk
 
 @pytest.mark.parametrize("form", ["warc", "parquet", "jsonl"])
 def test_what_is_exported_is_verified_and_imported_with_its_layout(run, form):
-    done = run("export", "out", "--full-scan", "--format", form, "--max-file", "300kB")
+    done = run("export", "out", "all", "--format", form, "--max-file", "300kB")
 
     assert done.code == 0, done.err
     assert done.lines[0].startswith("400 pages, 400 captures in ")
@@ -128,10 +128,10 @@ def test_what_is_imported_into_hbase_is_exported_from_there_as_it_was(run, hbase
     name = f"backup_{uuid.uuid4().hex[:8]}"
     base, _, query = hbase_url.partition("?")
     url = f"{base.rstrip('/')}/{name}?{query}"
-    run("export", "there", "--full-scan", "--format", "parquet")
+    run("export", "there", "all", "--format", "parquet")
 
     imported = run("-s", url, "import", "there")
-    exported = run("-s", url, "export", "back", "--full-scan", "--format", "jsonl", "--max-file", "200kB")
+    exported = run("-s", url, "export", "back", "all", "--format", "jsonl", "--max-file", "200kB")
     verified = [run("import", "back", "--dry-run"), run("backup", "verify", url)]
     run("-s", "again.db", "import", "back")
 
@@ -145,7 +145,7 @@ def test_what_is_imported_into_hbase_is_exported_from_there_as_it_was(run, hbase
 
 
 def test_a_table_that_is_there_keeps_its_layout_and_says_so(run):
-    run("export", "out", "--full-scan")
+    run("export", "out", "all")
     webtable.create("again.db")
 
     preview = run("-s", "again.db", "import", "out", "--dry-run")
@@ -158,7 +158,7 @@ def test_a_table_that_is_there_keeps_its_layout_and_says_so(run):
 
 
 def test_a_dry_run_compares_all_files_within_the_limits_given(run):
-    run("export", "out", "--full-scan", "--format", "jsonl")
+    run("export", "out", "all", "--format", "jsonl")
 
     limited = run("import", "out", "--dry-run", "--limit", "record=1kB")
     resumed = run("import", "out", "--dry-run", "--resume")
@@ -168,7 +168,7 @@ def test_a_dry_run_compares_all_files_within_the_limits_given(run):
 
 
 def test_verifying_a_directory_as_a_backup_names_the_command_for_exports(run):
-    run("export", "out", "--full-scan")
+    run("export", "out", "all")
 
     done = run("backup", "verify", "out")
 
@@ -176,7 +176,7 @@ def test_verifying_a_directory_as_a_backup_names_the_command_for_exports(run):
 
 
 def test_nothing_is_imported_of_an_export_with_a_changed_file(run):
-    run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB")
+    run("export", "out", "all", "--format", "jsonl", "--max-file", "300kB")
     os.truncate("out/webtable-00002.jsonl.zst", 1_000)
 
     checked, done = run("import", "out", "--dry-run"), run("-s", "again.db", "import", "out")
@@ -190,8 +190,10 @@ def test_nothing_is_imported_of_an_export_with_a_changed_file(run):
 def test_an_index_that_only_the_manifest_names_is_not_imported(run):
     from webtable._checksums import with_checksum
 
-    run("export", "out", "--full-scan")
-    Path("evil.py").write_text("open('run', 'w').close()\nimport webtable\nindex = webtable.Index('e', lambda p: [])\n")
+    run("export", "out", "all")
+    Path("evil.py").write_text(
+        "open('run', 'w').close()\nimport webtable\nindex = webtable.indexes.Index('e', lambda p: [])\n"
+    )
     told = json.loads(Path("out/manifest.json").read_bytes())
     del told["crc32"]
     told["indexes"].append("evil:index")
@@ -204,7 +206,7 @@ def test_an_index_that_only_the_manifest_names_is_not_imported(run):
 
 
 def test_resume_is_for_what_has_a_manifest(run):
-    done = run("export", "out.wacz", "--full-scan", "--resume")
+    done = run("export", "out.wacz", "all", "--resume")
 
     assert (done.code, "appears when it is complete" in done.err) == (2, True)
 
@@ -219,7 +221,7 @@ def exporting():
         "    if self._exported.manifest.files: open('waiting', 'w').close(); time.sleep(60)\n"
         "    return fill(self, *args)\n"
         "export._Export._write_file = slow\n"
-        "sys.argv = ['webtable', 'export', 'out', '--full-scan', '--format', 'jsonl', '--max-file', '300kB']; main()\n"
+        "sys.argv = ['webtable', 'export', 'out', 'all', '--format', 'jsonl', '--max-file', '300kB']; main()\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=os.environ) as process:
         end = time.monotonic() + 60
@@ -236,7 +238,7 @@ def test_an_export_that_is_ended_goes_on_with_resume(run, exporting, number):
     _, err = exporting.communicate()
     refused, checked = run("-s", "again.db", "import", "out"), run("import", "out", "--dry-run")
 
-    done = run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB", "--resume")
+    done = run("export", "out", "all", "--format", "jsonl", "--max-file", "300kB", "--resume")
 
     assert exporting.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert number == signal.SIGKILL or b"--resume" in err

@@ -1,4 +1,4 @@
-"""`webtable compact`, and `WebTable.compact`: the space of what nobody sees is given back."""
+"""`webtable compact`, and `WebTable.maintenance.compact`: the space of what nobody sees is given back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_compact_gives_back_the_space_of_deleted_pages_and_keeps_the_others(path
         for number in range(90):
             table.delete(f"https://a.example/{number}")
 
-        freed = table.compact()
+        freed = table.maintenance.compact()
 
         assert freed > 1_000_000
         assert markers(path) == 0  # those of the marks that the deletes had left too, which are forgotten last
@@ -56,7 +56,7 @@ def test_compact_leaves_other_tables_of_the_file(path):
         store.write("other", [Put(b"a", [NewCell(b"metadata:page", 1, b"x")]), Delete(b"a", 5)])
 
     with webtable.open(path, create=True, indexes=["time"]) as table:
-        table.compact()
+        table.maintenance.compact()
 
     assert markers(path) == 4  # a family each
 
@@ -69,8 +69,8 @@ def test_the_command_says_what_it_gave_back(path):
     first, second = (CliRunner().invoke(app, ["-s", str(path), "compact"]) for _ in range(2))
 
     assert (first.exit_code, second.exit_code) == (0, 0)
-    assert re.fullmatch(r"\d\.\d MB given back\n", first.output)
-    assert second.output == "there was nothing to give back\n"
+    assert re.fullmatch(r"\d\.\d MB freed\n", first.output)
+    assert second.output == "there was nothing to free\n"
 
 
 def test_on_hbase_the_lines_for_the_shell_are_shown(path, monkeypatch):

@@ -58,7 +58,7 @@ def stored() -> int:
         return 0
     try:
         with webtable.open("t.db") as table:
-            return sum(1 for _ in table.pages(full_scan=True, order="storage"))
+            return sum(1 for _ in table.pages(webtable.ALL, order="storage"))
     except webtable.WebTableError:
         return 0
 

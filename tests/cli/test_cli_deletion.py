@@ -1,4 +1,4 @@
-"""The command `delete` where it is told which pages by what they are."""
+"""The command `delete-pages`."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def stored() -> None:
 
 def left() -> set[str]:
     with webtable.open("webtable.db") as table:
-        return {page.url for page in table.pages(full_scan=True)}
+        return {page.url for page in table.pages(webtable.ALL)}
 
 
 def test_without_yes_it_says_what_it_would_delete_and_deletes_nothing(run: Run):
-    done = run("delete", "--domain", "a.example")
+    done = run("delete-pages", "a.example")
 
     assert (done.code, done.out) == (1, "3 pages of 3 versions, 19 B would be deleted\n")
     assert done.err == "webtable: nothing was deleted: give --yes to delete them\n"
@@ -51,21 +51,21 @@ def test_without_yes_it_says_what_it_would_delete_and_deletes_nothing(run: Run):
 @pytest.mark.parametrize(
     ("options", "gone"),
     [
-        (["--domain", "a.example"], {"https://a.example/", "https://a.example/gone", "https://www.a.example/old"}),
-        (["--domain", "a.example", "--host-only", "--status", "404"], {"https://a.example/gone"}),
-        (["--older-than", "400d", "--full-scan"], {"https://www.a.example/old"}),
-        (["--status", "404", "--status", "500", "--full-scan"], {"https://a.example/gone"}),
+        (["a.example"], {"https://a.example/", "https://a.example/gone", "https://www.a.example/old"}),
+        (["https://a.example/", "--status", "404"], {"https://a.example/gone"}),
+        (["--older-than", "400d", "all"], {"https://www.a.example/old"}),
+        (["--status", "404", "--status", "500", "all"], {"https://a.example/gone"}),
     ],
 )
 def test_what_is_chosen_is_deleted_with_yes(run: Run, options, gone):
-    done = run("delete", *options, "--yes")
+    done = run("delete-pages", *options, "--yes")
 
     assert done.code == 0
     assert done.out.endswith(" deleted\n")
     assert left() == set(PAGES) - gone
 
 
-RECEIPT = ["delete", "--domain", "a.example", "--receipt", "receipt.jsonl", "--yes"]
+RECEIPT = ["delete-pages", "a.example", "--receipt", "receipt.jsonl", "--yes"]
 TOTAL = {"what": "total", "pages": 3, "versions": 3, "bytes": 19, "links": 0, "inlinks": 0, "damaged": 0}
 
 
@@ -77,7 +77,7 @@ def test_a_receipt_has_what_was_asked_a_line_for_each_page_and_the_sums(run: Run
     run(*RECEIPT, "--and-links")
 
     asked, *pages, total = receipt()
-    assert (asked["what"], asked["domain"], asked["and_links"]) == ("request", "a.example", True)
+    assert (asked["what"], asked["site"], asked["and_links"]) == ("request", "a.example", True)
     assert {page["url"] for page in pages} == {url for url in PAGES if "a.example" in url}
     assert {page["what"] for page in pages} == {"page"}
     assert total.pop("at").startswith(datetime.now(UTC).date().isoformat())
@@ -140,7 +140,7 @@ def test_a_receipt_of_something_else_or_of_what_is_done_is_refused(run: Run):
     same = run(*RECEIPT)
     lines = Path("receipt.jsonl").read_text().splitlines(keepends=True)
     Path("receipt.jsonl").write_text("".join(lines[:-1]))
-    other = run("delete", "--domain", "b.example", "--receipt", "receipt.jsonl", "--yes")
+    other = run("delete-pages", "b.example", "--receipt", "receipt.jsonl", "--yes")
 
     assert (same.code, other.code) == (2, 2)
     assert "that deletion was completed" in same.err
@@ -149,7 +149,7 @@ def test_a_receipt_of_something_else_or_of_what_is_done_is_refused(run: Run):
 
 
 def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so(run: Run, monkeypatch):
-    def of(self: Deletion, row: bytes, is_meant: object) -> bool:
+    def of(self: Deletion, row: bytes, is_meant: object, **_: object) -> bool:
         return deleted(self, row, lambda row: b"gone" not in row.key)
 
     deleted = Deletion.of
@@ -164,12 +164,26 @@ def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("webtable.cli.tables.deletion.can_ask", lambda: True)
 
-    refused = run("delete", "--domain", "a.example", stdin=b"n\n")
-    agreed = run("delete", "--domain", "a.example", stdin=b"y\n")
+    refused = run("delete-pages", "a.example", stdin=b"n\n")
+    agreed = run("delete-pages", "a.example", stdin=b"y\n")
 
     assert (refused.code, agreed.code) == (1, 0)
     assert "Delete them?" in refused.err
     assert left() == {"https://b.example/"}
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["delete-pages", "a.example"], "3 pages of 3 versions, 19 B would be deleted\n"),
+        (["delete", "https://a.example/"], "would be deleted\thttps://a.example/\n"),
+    ],
+)
+def test_a_dry_run_reports_and_deletes_nothing(run: Run, command, said):
+    done = run(*command, "--dry-run")
+
+    assert (done.code, done.out, done.err) == (0, said, "")
+    assert left() == set(PAGES)
 
 
 def test_urls_are_read_from_standard_input(run: Run):
@@ -185,15 +199,15 @@ def test_urls_are_read_from_standard_input(run: Run):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ([], "name the URLs of pages, or say which"),
-        (["https://a.example/", "--domain", "a.example"], "one of both"),
-        (["https://a.example/", "--receipt", "x"], "--receipt goes with"),
-        (["--status", "404"], "full-scan"),
-        (["--domain", "a.example", "--status", "404", "--and-links"], "--and-links"),
+        (["delete-pages"], "SITE"),
+        (["delete"], "URL"),
+        (["delete-pages", "all"], "--status"),
+        (["delete-pages", "--status", "404"], "SITE"),
+        (["delete-pages", "a.example", "--status", "404", "--and-links"], "--and-links"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(run: Run, command, told):
-    done = run("delete", "--yes", *command)
+    done = run(*command, "--yes")
 
     assert done.code == 2
     assert told in done.err

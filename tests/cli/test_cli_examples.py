@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file that the examples name."""
     made = tmp_path_factory.mktemp("examples")
     (made / "crawl_indexes.py").write_text(
-        "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
+        "import webtable\nlanguage = webtable.indexes.Index('language', lambda page: [page.language or 'en'])\n"
     )
     (made / "mykeys.py").write_text(
         "from webtable.rowkey import CompositeKey, ReversedDomain, Text, Timestamp, UInt\n"
@@ -122,8 +122,8 @@ def _parts(line: str) -> tuple[str, list[str]]:
     words = shlex.split(ours)
     end = next((at for at, word in enumerate(words) if word in ("|", ">")), len(words))
     found = [match for word in words[:end] for match in _expanded(word)]
-    if found[0] == "delete" and "--yes" not in found:
-        found.append("--yes")
+    if found[0] in ("delete", "delete-pages") or ["index", "drop"] in (found[:2], found[2:4]):
+        found = [*(word for word in found if word != "--yes"), "--yes"]
     return before, found
 
 
@@ -133,13 +133,13 @@ def _prepare(run: Run, command: list[str]) -> None:
         case ["indexed", "language", *_]:
             run("index", "add", "crawl_indexes:language")
         case ["index", "add", name]:
-            run("index", "drop", name)
+            run("index", "drop", name, "--yes")
         case ["export", name, *_] if Path(name).is_dir():
             shutil.rmtree(name)
         case ["backup", "verify", _]:
             run("backup", "create", "backup.db")
         case ["-s", _, "import", name, *_]:
-            run("export", name, "--full-scan", "--format", "warc")
+            run("export", name, "all", "--format", "warc")
         case ["-s", name, "rows", *rest] if "--create" not in rest:
             run("-s", name, "rows", "put", "mykeys:READINGS", "rows.jsonl", "--create")
         case ["-s", name, "create", *_]:

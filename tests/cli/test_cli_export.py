@@ -26,39 +26,40 @@ def names(folder="out"):
 
 
 def test_what_is_exported_is_ingested_again(run):
-    done = run("export", "out", "--full-scan")
+    done = run("export", "out", "all")
 
     assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "3 pages, 3 captures in 1 file")
     assert names() == ["manifest.json", "webtable-00001.warc.gz"]
     again = run("-s", "again.db", "ingest", "out/webtable-00001.warc.gz")
     assert again.code == 0
-    assert run("-s", "again.db", "pages", "--full-scan").raw == run("pages", "--full-scan").raw
+    assert run("-s", "again.db", "pages", "all").raw == run("pages", "all").raw
 
 
 def test_an_index_comes_with_cdxj_and_a_file_ends_where_it_is_told(run):
-    done = run("export", "out", "--full-scan", "--format", "cdxj", "--max-file", "1")
+    done = run("export", "out", "all", "--format", "cdxj", "--max-file", "1")
 
     assert done.code == 0
     assert names() == ["index.cdxj", *(f"webtable-0000{number}.warc.gz" for number in (1, 2, 3))]
 
 
 def test_a_name_that_ends_with_wacz_is_one_and_a_directory_of_a_host_is_chosen(run):
-    done = run("export", "docs.wacz", "example.com", "--path", "/docs/")
+    done = run("export", "docs.wacz", "https://example.com/docs/")
 
     assert (done.code, done.lines[0].partition(",")[0]) == (0, "1 page")
     assert "indexes/index.cdx" in zipfile.ZipFile("docs.wacz").namelist()
 
 
-def test_the_whole_table_is_written_only_when_that_is_said(run):
+@pytest.mark.usefixtures("large_store")
+def test_a_large_table_is_written_only_when_that_is_said(run):
     done = run("export", "out")
 
     assert done.code == 2
-    assert "--full-scan" in done.err
+    assert "all" in done.err
     assert not Path("out").exists()
 
 
 def test_a_directory_with_files_in_it_is_refused(run):
-    done = run("export", ".", "--full-scan")
+    done = run("export", ".", "all")
 
     assert done.code == 2
     assert "name a new or empty one" in done.err
@@ -71,7 +72,7 @@ def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_
     with webtable.open("webtable.db") as table:
         table.put(webtable.Page(url="https://example.com/a.pdf", body=b"%PDF", content_type="x/y", outlinks=links))
 
-    done = run("export", "out", "--full-scan", "--format", form)
+    done = run("export", "out", "all", "--format", form)
 
     assert done.code == 1
     assert "1 capture without all of its links or texts" in done.err

@@ -20,6 +20,7 @@ import webtable
 from webtable.errors import StoreUnavailable
 from webtable.repository.derived.maintenance import Maintenance
 from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.repository.table.links import TableLinks
 from webtable.schema import IndexState, index_table
 
 pytestmark = pytest.mark.usefixtures("manual_clock")
@@ -98,7 +99,7 @@ def test_an_index_of_ones_own_is_added_by_its_importable_name(run: Run, own_inde
 
     assert added.code == 0
     assert run("index", "list").cells == [["language", "ready", own_index]]
-    assert len(run("indexed", "language", "de").lines) == 2
+    assert len(run("indexed", "language", "--term", "de").lines) == 2
     assert f"index.language\tready\t{own_index}" in run("info").lines
 
 
@@ -109,7 +110,7 @@ def stranger(empty_directory: Path) -> str:
     (empty_directory / f"{name}.py").write_text(f"open('imported', 'w').close()\n{DEFINITION}")
     with webtable.open(store()) as table:
         table.store.create_table(index_table("pages", "language"))
-        table.indexes.set("language", IndexState(of=f"{name}:language"))
+        table._frame.indexes.set("language", IndexState(of=f"{name}:language"))
     return f"{name}:language"
 
 
@@ -125,7 +126,7 @@ def in_a_process(*args: str) -> Result:
     [
         ["index", "verify", "language"],
         ["index", "rebuild", "language"],
-        ["indexed", "language", "de"],
+        ["indexed", "language", "--term", "de"],
         ["ingest", "pages.jsonl"],
         ["index", "verify", "--all"],
     ],
@@ -162,7 +163,7 @@ def test_all_goes_on_behind_an_index_that_was_not_named_and_names_it_at_the_end(
 def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
     with webtable.open("webtable.db") as table:
         table.store.create_table(index_table("pages", "another"))
-        table.indexes.set("another", IndexState(of=stranger))
+        table._frame.indexes.set("another", IndexState(of=stranger))
 
     result = in_a_process("index", "verify", "--all")
 
@@ -177,7 +178,7 @@ def test_an_index_of_the_current_directory_is_imported_where_the_command_names_i
     rebuilt = in_a_process("--index", stranger, "index", "rebuild", "language")
 
     assert (rebuilt.code, rebuilt.err) == (0, "")
-    assert len(in_a_process("--index", stranger, "indexed", "language", "de").lines) == 2
+    assert len(in_a_process("--index", stranger, "indexed", "language", "--term", "de").lines) == 2
     assert in_a_process("--index", stranger, "index", "verify", "--all").code == 0
 
 
@@ -193,7 +194,7 @@ def test_an_index_that_is_named_and_is_none_is_wrong_usage(run: Run) -> None:
 def test_an_index_is_dropped(run: Run) -> None:
     store(indexes=["time", "size"])
 
-    dropped = run("index", "drop", "size")
+    dropped = run("index", "drop", "size", "--yes")
 
     assert (dropped.code, dropped.out) == (0, "index size dropped\n")
     assert run("index", "list").cells == [["time", "ready", ""]]
@@ -209,7 +210,7 @@ def test_an_index_is_rebuilt(run: Run) -> None:
 
 def test_an_index_that_is_not_complete_is_listed_and_goes_on_with_rebuild(run: Run) -> None:
     with webtable.open(store()) as table:
-        table.indexes.set("time", IndexState("building"))
+        table._frame.indexes.set("time", IndexState("building"))
 
     assert ["time", "building", ""] in run("index", "list").cells
     assert run("fetched").code == 3
@@ -219,7 +220,7 @@ def test_an_index_that_is_not_complete_is_listed_and_goes_on_with_rebuild(run: R
 
 
 def test_an_interrupt_while_an_index_is_added_tells_how_to_go_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> int:
+    def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     store(indexes=[])
@@ -257,7 +258,7 @@ def test_the_command_that_an_error_names_works_as_it_is_printed(run: Run) -> Non
         (["by-handle", "0" * 16], "url"),
         (["duplicates", "https://example.com/1"], "digest"),
         (["most-linked"], "link"),
-        (["orphans", "--full-scan"], "link"),
+        (["orphans", "all"], "link"),
         (["dead-ends"], "link"),
         (["linking-to", "https://example.com/1"], "link"),
         (["broken-links"], "link,status"),
@@ -285,9 +286,9 @@ def test_a_question_without_its_index_names_the_commands_that_add_it(
 def spoil(path: str = "webtable.db") -> None:
     """Store a page that has no entries in the time index."""
     with webtable.open(path) as table:
-        table.indexes.set("time", IndexState("dropped"))
+        table._frame.indexes.set("time", IndexState("dropped"))
         table.put(page(3))
-        table.indexes.set("time", IndexState())
+        table._frame.indexes.set("time", IndexState())
 
 
 def test_verify_of_indexes_that_hold_is_exit_code_0(run: Run) -> None:
@@ -312,23 +313,23 @@ def test_verify_of_drift_is_exit_code_1_and_shows_examples(run: Run) -> None:
     assert result.err.startswith("time: missing: ")
 
 
-def test_repair_does_nothing_until_it_is_told_to(run: Run) -> None:
+def test_repair_changes_nothing_in_a_dry_run(run: Run) -> None:
     store()
     spoil()
 
-    dry = run("index", "repair", "time")
-    applied = run("index", "repair", "time", "--apply")
+    dry = run("index", "repair", "time", "--dry-run")
+    applied = run("index", "repair", "time")
     again = run("index", "repair", "--all")
 
     assert (dry.code, dry.cells[0][-1]) == (1, "0")
-    assert dry.err.splitlines()[-1] == "nothing was changed; to repair it: webtable index repair time --apply"
+    assert dry.err.splitlines()[-1] == "nothing was changed; to repair it: webtable index repair time"
     assert (applied.code, applied.cells[0][3:]) == (0, ["2", "0", "0", "0", "2"])
     assert (again.code, again.err) == (0, "")
 
 
 def test_all_leaves_out_an_index_that_is_not_complete_and_says_so(run: Run) -> None:
     with webtable.open(store(indexes=["time", "size"])) as table:
-        table.indexes.set("size", IndexState("building"))
+        table._frame.indexes.set("size", IndexState("building"))
 
     result = run("index", "verify", "--all")
 
@@ -350,7 +351,7 @@ BAD_INPUT = {
     "an index that cannot be imported": (2, ["index", "add", "no_such_module:index"], "no_such_module"),
     "what is no index": (2, ["index", "add", "json:dumps"], "json:dumps"),
     "an index that is there": (2, ["index", "add", "time"], "time"),
-    "no such index to drop": (2, ["index", "drop", "colour"], "colour"),
+    "no such index to drop": (2, ["index", "drop", "colour", "--yes"], "colour"),
     "no such index to rebuild": (2, ["index", "rebuild", "colour"], "colour"),
     "no such index to verify": (2, ["index", "verify", "colour"], "colour"),
     "nothing to verify": (2, ["index", "verify"], "--all"),
@@ -448,7 +449,7 @@ def test_pages_whose_links_could_not_be_counted_are_stored(run: Run, monkeypatch
     def gone(*_: object, **__: object) -> None:
         raise StoreUnavailable("the gateway is down")
 
-    monkeypatch.setattr(webtable.WebTable, "refresh_links", gone)
+    monkeypatch.setattr(TableLinks, "refresh", gone)
 
     result = run("ingest", lines_of_json(LINKING))
 
@@ -460,12 +461,12 @@ def test_pages_whose_links_could_not_be_counted_are_stored(run: Run, monkeypatch
 def test_ctrl_c_while_links_are_counted_ends_that_and_tells_what_is_stored(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refresh(_: webtable.WebTable, *, on_progress: Callable[[int], None]) -> None:
+    def refresh(_: TableLinks, *, on_progress: Callable[[int], None]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         on_progress(500)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(webtable.WebTable, "refresh_links", refresh)
+    monkeypatch.setattr(TableLinks, "refresh", refresh)
 
     result = run("ingest", lines_of_json(LINKING))
 

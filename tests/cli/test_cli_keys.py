@@ -12,9 +12,8 @@ import pytest
 from running import Result, Run
 
 import webtable
-from webtable import Salt
 from webtable.repository import regions
-from webtable.rowkey import KeyRange, WebKey, key_text, parse_key, split_points
+from webtable.rowkey import KeyRange, Salt, WebKey, key_text, parse_key, split_points
 from webtable.rowkey.examples import LONG_KEY
 from webtable.store import Region
 

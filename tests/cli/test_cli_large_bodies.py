@@ -61,7 +61,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def stored(url: str) -> list[str]:
     with webtable.open(url) as table:
-        return [page.url for page in table.pages(full_scan=True)]
+        return [page.url for page in table.pages(webtable.ALL)]
 
 
 def refused(run_err: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_ingest_stores_large_pdfs_in_a_file(run: Run, warc: str):
 
     assert (done.code, done.err) == (0, "")
     with webtable.open("new.db") as table:
-        assert {page.url: page.size for page in table.pages(full_scan=True)} == {
+        assert {page.url: page.size for page in table.pages(webtable.ALL)} == {
             URLS[name]: size for name, size in BODIES.items()
         }
 
@@ -106,7 +106,7 @@ def test_copy_names_each_page_over_the_limit_and_copies_the_others(run: Run, cra
 
 @pytest.mark.parametrize("form", ["jsonl", "warc"])
 def test_import_names_each_page_over_the_limit_and_stores_the_others(run: Run, crawl: str, target: str, form: str):
-    run("-s", crawl, "export", "out", "--full-scan", "--format", form)
+    run("-s", crawl, "export", "out", "all", "--format", form)
 
     done = run("-s", target, "import", "out")
 
@@ -119,7 +119,7 @@ def test_import_names_each_page_over_the_limit_and_stores_the_others(run: Run, c
 
 
 def test_import_takes_a_limit_for_the_export_of_a_stranger(run: Run, crawl: str):
-    run("-s", crawl, "export", "out", "--full-scan", "--format", "warc")
+    run("-s", crawl, "export", "out", "all", "--format", "warc")
 
     done = run("-s", "again.db", "import", "out", "--limit", "record=5MB")
 

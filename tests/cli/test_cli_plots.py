@@ -20,7 +20,7 @@ def site() -> None:
     with webtable.open("webtable.db", create=True) as table:
         table.put(webtable.Page(url=HOME, body=b"<a href=/b>b</a>", fetched_at=datetime.now(UTC)))
         table.put(webtable.Page(url=f"{HOME}b", body=b"b", fetched_at=datetime.now(UTC)))
-        table.refresh_links()
+        table.links.refresh()
 
 
 COUNTED = ("status", "types", "ages", "sizes", "captures", "regions")
@@ -94,13 +94,13 @@ def test_a_picture_that_fails_leaves_the_file_that_was_there(run: Run, empty_dir
     assert [path.read_bytes() for path in empty_directory.glob("x*")] == [b"before"]
 
 
-@pytest.mark.usefixtures("site")
-def test_a_picture_of_the_whole_table_takes_full_scan(run: Run):
+@pytest.mark.usefixtures("site", "large_store")
+def test_a_picture_of_a_large_table_takes_all(run: Run):
     refused = run("plot", "status", "--out", "x.png")
-    drawn = run("plot", "status", "--full-scan", "--out", "x.png")
+    drawn = run("plot", "status", "all", "--out", "x.png")
 
     assert (refused.code, drawn.code) == (2, 0)
-    assert "--full-scan" in refused.err
+    assert "all" in refused.err
     assert drawn.err == "x.png: 2 pages by status\n"
 
 

@@ -12,6 +12,7 @@ from running import Run
 import webtable
 import webtable.reports
 from webtable import Page
+from webtable.repository.table.links import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -58,7 +59,7 @@ def test_an_audit_in_a_pipe_has_a_line_for_each_finding(run: Run, site: None) ->
 
     assert result.code == 0
     assert result.cells[0] == ["Pages", "3", "webtable pages example.com"]
-    assert ["Broken links", "1", "webtable broken-links --domain example.com"] in result.cells
+    assert ["Broken links", "1", "webtable broken-links example.com"] in result.cells
 
 
 def test_the_commands_of_a_report_are_for_its_store(run: Run, site: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +91,7 @@ def test_a_comparison_in_a_pipe_has_a_line_for_each_kind_whose_command_lists_it(
 def test_a_report_is_json_when_asked(run: Run, site: None, command: list[str]) -> None:
     told = json.loads(run(*command, "--format", "json").out)
 
-    assert told["domain"] == "example.com"
+    assert told["site"] == "example.com"
     assert {"name", "count", "rows", "command"} <= set(told["sections"][0])
 
 
@@ -139,7 +140,7 @@ def test_an_interrupted_report_leaves_the_file_as_it_was(run: Run, site: None, m
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for owner, name in ((webtable.reports.Audit, "html"), (webtable.WebTable, "orphans"), (Path, "replace")):
+    for owner, name in ((webtable.reports.Audit, "html"), (TableLinks, "orphans"), (Path, "replace")):
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, interrupted)
             assert run("audit", "example.com", "--html", "report.html").code == 130
@@ -155,7 +156,7 @@ def test_a_page_goes_to_what_is_no_file_as_well(run: Run, site: None) -> None:
 
 @pytest.mark.usefixtures("manual_clock")
 def test_a_missing_index_is_told_with_the_command_that_adds_it(run: Run, site: None) -> None:
-    run("index", "drop", "link")
+    run("index", "drop", "link", "--yes")
 
     result = run("audit", "example.com")
 

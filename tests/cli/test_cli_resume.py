@@ -30,7 +30,7 @@ def written(path: Path, urls: list[str], **fields: object) -> Path:
 
 def stored() -> list[str]:
     with webtable.open("webtable.db") as table:
-        return sorted(page.url for page in table.pages(full_scan=True))
+        return sorted(page.url for page in table.pages(webtable.ALL))
 
 
 def test_files_that_are_stored_are_not_read_again(run: Run):

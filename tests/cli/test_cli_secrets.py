@@ -25,13 +25,14 @@ from webtable.cli.commands import COMMANDS
 from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
 from webtable.repository.derived import maintenance
+from webtable.repository.table.indexes import TableIndexes
 from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")
 
 WORDS = {
     "get": f"{HOME}",
-    "by-handle": webtable.handle_of(HOME),
+    "by-handle": webtable.indexes.handle_of(HOME),
     "history": f"{HOME}",
     "diff": f"{HOME}",
     "resolve": f"{HOME}old",
@@ -40,14 +41,14 @@ WORDS = {
     "hosts": "--limit 1",
     "discovered": f"{DOMAIN}",
     "changes": f"{DOMAIN} --since 30d",
-    "search": "home --full-scan",
-    "stats": "--full-scan --resume",
+    "search": "home all",
+    "stats": "all --resume",
     "plot status": f"{DOMAIN} --out x.svg",
     "plot types": f"{DOMAIN} --out x.svg",
     "plot ages": f"{DOMAIN} --out x.svg",
     "plot sizes": f"{DOMAIN} --out x.svg",
     "plot captures": f"{DOMAIN} --out x.svg",
-    "plot regions": "--out x.svg --full-scan",
+    "plot regions": "--out x.svg all",
     "plot hosts": "--out x.svg",
     "plot history": f"{HOME} --out x.svg",
     "plot links": f"{HOME} --out x.svg",
@@ -74,23 +75,24 @@ WORDS = {
     "orphans": f"{DOMAIN}",
     "dead-ends": "",
     "ingest": "more.warc.gz pages.warc.gz --resume --workers 2",
-    "export": "exported --full-scan --format warc --resume",
+    "export": "exported all --format warc --resume",
     "import": "exported --resume",
     "not-modified": f"{HOME}",
-    "delete": f"--domain {DOMAIN} --yes --receipt deleted.jsonl",
+    "delete": f"https://{DOMAIN}/ --yes",
+    "delete-pages": f"{DOMAIN} --yes --receipt deleted.jsonl",
     "demo": "demo --until 2026-03-01",
     "rows get": 'named_keys:KEY \'{"name": "a"}\'',
     "rows scan": "named_keys:KEY --full-scan",
     "rows put": "named_keys:KEY rows.jsonl",
     "keys encode": f"{HOME}",
-    "keys decode": webtable.WebKey().encode(HOME).decode(),
+    "keys decode": webtable.rowkey.WebKey().encode(HOME).decode(),
     "keys ranges": f"--domain {DOMAIN}",
     "keys splits": "--regions 4",
     "keys show": "",
     "keys advise": "urls.txt --regions 4 --plot keys.html",
     "index list": "",
     "index add": "crawl_indexes:language",
-    "index drop": "size",
+    "index drop": "size --yes",
     "index rebuild": "time",
     "index verify": "--all --resume",
     "index repair": "--all --resume",
@@ -101,7 +103,7 @@ WORDS = {
     "info": "--schema",
     "doctor": "--timeout 5",
     "metrics": "--textfile webtable.prom --timeout 5",
-    "verify": "--full-scan --resume",
+    "verify": "all --resume",
     "copy": "STORE copy.db --resume",
     "backup create": "saved.db",
     "backup snapshot": "",
@@ -195,7 +197,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     Path("rows.jsonl").write_text('{"values": {"name": "a"}, "cells": {"d:x": "1"}}\n')
     Path("crawl_indexes.py").write_text(
-        "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
+        "import webtable\nlanguage = webtable.indexes.Index('language', lambda page: [page.language or 'en'])\n"
     )
     Path("urls.txt").write_text("".join(f"https://{host}.example/{page}\n" for host in "abcd" for page in range(50)))
     for name in ("pages", "more"):
@@ -231,7 +233,7 @@ def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: 
     if name in ("rows get", "rows scan", "rows put"):
         seen.run("-s", url, "rows", "put", "named_keys:KEY", "rows.jsonl", "--create")
     if name == "import":
-        assert seen.run("-s", url, "export", "exported", "--full-scan") == 0
+        assert seen.run("-s", url, "export", "exported", "all") == 0
         url = ANSWERS.replace("crawl", "imported")
 
     codes = [seen.run(*said(words, url)) for words in lines_of(name)]
@@ -319,7 +321,7 @@ def test_a_command_that_is_interrupted_shows_no_secret(store: None, seen: Seen, 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(webtable.WebTable, "add_index", interrupt)
+    monkeypatch.setattr(TableIndexes, "add", interrupt)
 
     assert seen.run("-s", ANSWERS, "index", "add", "size") == 130
 

@@ -23,7 +23,7 @@ def stores() -> None:
 
 
 def pages(run: Run, *options: str) -> list[str]:
-    return run(*options, "pages", "--full-scan").urls
+    return run(*options, "pages", "all").urls
 
 
 def test_a_file_in_the_directory_names_the_store(run: Run):
@@ -59,7 +59,9 @@ def test_a_command_that_is_told_is_for_the_profile(run: Run):
 
 
 def test_the_indexes_of_a_profile_come_from_the_users_own_file_alone(run: Run):
-    Path("own_index_of_settings.py").write_text("import webtable\nby = webtable.Index('by', lambda page: ['x'])\n")
+    Path("own_index_of_settings.py").write_text(
+        "import webtable\nby = webtable.indexes.Index('by', lambda page: ['x'])\n"
+    )
     profile = '[profiles.prod]\nstore = "here.db"\nindexes = ["own_index_of_settings:by"]'
     OWN.write_text(profile)
     assert run("-s", "prod", "index", "add", "own_index_of_settings:by").code == 0

@@ -41,14 +41,14 @@ def test_what_is_suggested_is_for_the_same_store_and_runs(run: Run):
     done = run("-s", "a b.db", "get", "example.com/docs/a")
 
     site, page = re.findall("`webtable (.*?)`", done.err)
-    assert shlex.split(site) == ["-s", "a b.db", "pages", "example.com", "--path", "/docs/a"]
+    assert shlex.split(site) == ["-s", "a b.db", "pages", "https://example.com/docs/a"]
     assert run(*shlex.split(site)).code == run(*shlex.split(page)).code == 0
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ("https://example.com", {"https://example.com/", "https://example.com/docs/a", "https://www.example.com/"}),
+        ("https://example.com", {"https://example.com/", "https://example.com/docs/a"}),
         ("https://www.example.com/", {"https://www.example.com/"}),
         ("https://example.com/docs/", {"https://example.com/docs/a"}),
     ],
@@ -61,15 +61,15 @@ def test_the_url_of_a_site_or_a_directory_is_taken_for_it(run: Run, given, found
 
 
 @pytest.mark.parametrize("command", ["stats", "verify", "hosts", "crawls"])
-def test_every_question_about_a_domain_takes_the_url_of_a_host(run: Run, command):
-    assert run(command, "https://example.com/").out == run(command, "example.com").out
+def test_every_question_about_a_site_takes_the_url_of_a_host(run: Run, command):
+    assert run(command, "https://www.example.com/").out == run(command, "www.example.com").out
 
 
 def test_a_directory_is_not_taken_by_a_question_about_hosts(run: Run):
     done = run("hosts", "https://example.com/docs/")
 
     assert done.code == 2
-    assert "is not a host name" in done.err
+    assert "is a part of one host" in done.err
 
 
 def test_a_url_that_is_stored_with_another_scheme_is_named(run: Run):

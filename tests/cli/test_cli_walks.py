@@ -15,10 +15,10 @@ from webtable.repository.questions import stats, verification
 from webtable.store.sqlite import SQLiteStore
 
 COMMANDS = {
-    "verify": ("verify", "--full-scan"),
-    "stats": ("stats", "--full-scan", "--by", "host,day"),
+    "verify": ("verify", "all"),
+    "stats": ("stats", "all", "--by", "host,day"),
     "verify-time": ("index", "verify", "time"),
-    "repair-time": ("index", "repair", "time", "--apply"),
+    "repair-time": ("index", "repair", "time"),
 }
 
 
@@ -80,7 +80,7 @@ def test_without_resume_nothing_is_kept(run: Run, walk, interrupted):
 
 @pytest.mark.parametrize("walk", ["verify"], indirect=True)
 def test_a_file_of_another_question_is_named(run: Run, interrupted, walk):
-    run("verify", "--full-scan", "--resume")
+    run("verify", "all", "--resume")
     interrupted.undo()
 
     other = run("verify", "example.com", "--resume")

@@ -40,7 +40,7 @@ WRONG = {
         ["diff", "https://example.com/", "--old", "1d", "--new", "2d"],
         "is before --old",
     ),
-    "a part of no domain": (["pages", "--host-only", "--full-scan"], "--host-only and --path choose among the pages"),
+    "a part of a host": (["hosts", "example.com:80"], "SITE 'example.com:80' is a part of one host"),
     "a value of a family": (
         ["alter", "--set", "content.block_size=abc"],
         "content.block_size='ABC' must be a whole number",
@@ -102,7 +102,7 @@ def test_info_names_the_command_for_the_store_that_was_named(run: Run, monkeypat
     monkeypatch.setattr(holdings, "SAMPLE", 1)
     with webtable.open("a.db", create=True) as table:
         table.put(webtable.Page(url="https://example.com/", body=b"a"))
-        table.refresh_links()
+        table.links.refresh()
         table.put(webtable.Page(url="https://example.com/b", body=b"b"))
 
     assert "run `webtable -s a.db links refresh`" in run("-s", "a.db", "info").err

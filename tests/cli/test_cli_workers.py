@@ -53,7 +53,7 @@ def crawl(folder: Path, files: int = 4, links_each: int = 20) -> list[str]:
 
 def pages_of(store: str) -> list[Page]:
     with webtable.open(store) as table:
-        return sorted(table.pages(full_scan=True, columns=["body", "outlinks"]), key=lambda page: page.url)
+        return sorted(table.pages(webtable.ALL, columns=["body", "outlinks"]), key=lambda page: page.url)
 
 
 def count(store: str) -> int:
@@ -65,7 +65,7 @@ def count(store: str) -> int:
 def as_of_each_capture(table: WebTable, moments: list[datetime]) -> dict[str, list[tuple[object, ...]]]:
     """What each page was at each of *moments*, whatever captures that took to say."""
     found = {}
-    for url in [page.url for page in table.pages(full_scan=True)]:
+    for url in [page.url for page in table.pages(webtable.ALL)]:
         seen = [table.get(url, as_of=moment) for moment in moments]
         found[url] = [(None if page is None else (page.status, page.body, page.title)) for page in seen]
     return found
@@ -102,7 +102,7 @@ class TestTheTable:
             assert {url: found[url][-1][2] for url in urls} == {
                 url: str(max(minute for of, minute in captures if of == url) // 4) for url in urls
             }
-            assert all(many.verify_index(name, settle=0).is_empty for name in many.index_states())
+            assert all(many.indexes.verify(name, settle=0).is_empty for name in many.indexes.states())
 
     def test_has_the_content_that_revisits_repeat_wherever_that_was_read(self, run: Run):
         same = "WARC-Refers-To-Target-URI: https://example.com/{}\r\n"

@@ -24,7 +24,8 @@ from webtable import Link, Page, WebTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable import PageOutcome, WebTable
+    from webtable import WebTable
+    from webtable.writing import PageOutcome
 
 HOSTS = 7
 BEGAN = datetime.fromtimestamp(int(os.environ.setdefault("WEBTABLE_FAULT_BEGAN", f"{time.time() - 86_400:.0f}")), UTC)
@@ -125,7 +126,7 @@ class Load:
         self.ledger = ledger
         self.findings = Findings()
         self._pages = pages
-        self._indexed = bool(table.index_states())
+        self._indexed = bool(table.indexes.states())
         self._stop = threading.Event()
         self._threads = [
             *(threading.Thread(target=self._write, args=(turn, writers), daemon=True) for turn in range(writers)),
@@ -196,7 +197,7 @@ class Load:
             self._check(some)
 
     def _inlinks(self, url: str) -> None:
-        for inlink in self.table.linking_to(url, limit=20):
+        for inlink in self.table.links.to(url, limit=20):
             if inlink.page is not None and inlink.page.url != inlink.source:
                 self.findings.wrong.append(f"an inlink of {url}: {inlink.source} has the page {inlink.page.url}")
 
@@ -256,13 +257,13 @@ def settled(table: WebTable, ledger: Ledger, findings: Findings) -> Findings:
             findings.lost.append(f"{page.url} has version {version_of(page)}; acknowledged was {max(versions)}")
         if version_of(page) not in tried[number]:
             findings.wrong.append(f"{page.url} has version {version_of(page)}, which nobody has put")
-    for page in table.pages(full_scan=True, columns=["body"]):
+    for page in table.pages(webtable.ALL, columns=["body"]):
         if what := wrong_in(page):
             findings.wrong.append(what)
         if number_of(page.url) not in tried:
             findings.wrong.append(f"{page.url} was put by nobody")
-    for name in table.index_states():
-        drift = table.repair_index(name, settle=0)
+    for name in table.indexes.states():
+        drift = table.indexes.repair(name, settle=0)
         if name != "link" and drift.missing:
             findings.lost.append(f"the index {name} lacks {drift.missing} entries")
     return findings

@@ -20,7 +20,8 @@ from pathlib import Path
 from load import BEGAN
 
 import webtable
-from webtable import Link, Page, PageOutcome, WebTable, WebTableError
+from webtable import Link, Page, WebTable, WebTableError
+from webtable.writing import PageOutcome
 
 HOSTS = 7
 WRITERS = 4

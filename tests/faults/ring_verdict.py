@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ring_pages import Ring
 
-from webtable import Page, WebTable
+from webtable import ALL, Page, WebTable
 
 AT_ONCE = 8
 """How many pages are asked for their inlinks at once."""
@@ -53,8 +53,8 @@ def verdict(table: WebTable, url: str, ring: Ring) -> Verdict:
     """
     found = Verdict()
     expected = ring.expected()
-    table.refresh_links(also_unfinished=True)  # their writers are dead
-    asked = list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"], order="storage"))
+    table.links.refresh(also_unfinished=True)  # their writers are dead
+    asked = list(table.pages(ALL, columns=["body", "outlinks", "link_counts"], order="storage"))
     pages = {page.url: page for page in asked}
     found.pages = len(asked)
     found.check("told twice", [f"{len(asked) - len(pages)} pages"] if len(asked) > len(pages) else [])
@@ -63,11 +63,11 @@ def verdict(table: WebTable, url: str, ring: Ring) -> Verdict:
     found.check("not as put", _changed(pages, expected))
     found.check("gaps in the ring", _gaps(pages, ring))
     found.check("counted too low", (page.url for page in pages.values() if _count(page) < 1))
-    found.check("linked to and missing", table.discovered(full_scan=True))
-    found.check("without an inlink", (page.url for page in table.orphans(full_scan=True)))
+    found.check("linked to and missing", table.links.discovered(ALL))
+    found.check("without an inlink", (page.url for page in table.links.orphans(ALL)))
     found.check("with other inlinks", _other_inlinks(table, expected))
     _compared(table, url, found)
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     found.check("miscounted", _miscounted(table, expected))
     return found
 
@@ -101,7 +101,7 @@ def _other_inlinks(table: WebTable, expected: Mapping[str, Page]) -> Iterable[st
     sources = {link.url: page.url for page in expected.values() for link in page.outlinks or ()}
 
     def asked(url: str) -> str | None:
-        answer = [inlink.source for inlink in table.linking_to(url)]
+        answer = [inlink.source for inlink in table.links.to(url)]
         return None if answer == [sources[url]] else f"to {url} link {answer}, and not {sources[url]}"
 
     with ThreadPoolExecutor(AT_ONCE if table.store.capabilities.writes_concurrently else 1) as asking:
@@ -117,7 +117,7 @@ def _compared(table: WebTable, url: str, found: Verdict) -> None:
     found.pending = sum(drift["pending"] for drift in drifts.values())
     missing = [str(drift) for drift in drifts.values() if drift["missing"]]
     found.check("lacking in an index", missing)
-    if drifts.keys() != table.index_states().keys() or done.returncode != bool(found.stale or missing):
+    if drifts.keys() != table.indexes.states().keys() or done.returncode != bool(found.stale or missing):
         found.check("wrong with the command", [f"{list(drifts)} with the exit code {done.returncode}: {done.stderr}"])
     found.check("drift behind the repair", _left(table, [name for name, drift in drifts.items() if _told(drift)]))
 
@@ -128,14 +128,14 @@ def _told(drift: Mapping[str, int]) -> bool:
 
 def _left(table: WebTable, names: Iterable[str]) -> Iterable[str]:
     for name in names:
-        table.repair_index(name, apply=True)
-        drift = table.verify_index(name)
+        table.indexes.repair(name)
+        drift = table.indexes.verify(name)
         if drift.pending or not drift.is_empty:
             yield str(drift)
 
 
 def _miscounted(table: WebTable, expected: Mapping[str, Page]) -> Iterable[str]:
-    for page in table.pages(full_scan=True, columns=["link_counts"], order="storage"):
+    for page in table.pages(ALL, columns=["link_counts"], order="storage"):
         if _count(page) != 1:
             yield f"{page.url} has {page.link_counts}"
     hosts = Counter(url.split("/")[2] for url in expected)

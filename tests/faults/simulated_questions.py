@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from crawl_ledger import Ledger, number_of, targets_of, twice, url_of
 from simulated_store import World
 
-from webtable import Page, WebTable, handle_of
+from webtable import ALL, Page, WebTable
+from webtable.indexes import handle_of
 
 Question = Callable[[WebTable, Ledger, int, World], str | None]
 
@@ -25,7 +26,7 @@ def _history(table: WebTable, ledger: Ledger, number: int, world: World) -> str 
 
 def _pages(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since = world.step
-    found = list(table.pages(columns=["body"], full_scan=True))
+    found = list(table.pages(ALL, columns=["body"]))
     return _all_there(ledger, found, since, lambda _: True) or _no_wrong(ledger, found)
 
 
@@ -70,7 +71,7 @@ def _by_handle(table: WebTable, ledger: Ledger, number: int, world: World) -> st
 
 def _linking_to(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since, target = world.step, url_of(number)
-    found = [one.source for one in table.linking_to(target)]
+    found = [one.source for one in table.links.to(target)]
     for source in found:
         if not ledger.may_link(number_of(source), target):
             return f"{source} never linked to {target}"
@@ -83,7 +84,7 @@ def _linking_to(table: WebTable, ledger: Ledger, number: int, world: World) -> s
 
 def _discovered(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since = world.step
-    found = list(table.discovered(full_scan=True))
+    found = list(table.links.discovered(ALL))
     if len(found) != len(set(found)):
         return f"twice: {found}"
     for url in found:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crawl_ledger import Ledger, number_of, targets_of, url_of
 from simulated_store import World
 
-from webtable import WebTable
+from webtable import ALL, WebTable
 
 
 def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | None]:
@@ -18,24 +18,24 @@ def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | Non
     yield from _indexes(table, ledger)
     yield from _links_of_settled(table, ledger)
     yield from _histories(table, ledger, settled=True)
-    table.refresh_links()
+    table.links.refresh()
     yield from _counts(table, at_least=True)
     world.clock.sleep(3)
-    for name in table.index_states():
-        table.repair_index(name, apply=True)
-    for name in table.index_states():
-        drift = table.verify_index(name, settle=0)
+    for name in table.indexes.states():
+        table.indexes.repair(name)
+    for name in table.indexes.states():
+        drift = table.indexes.verify(name, settle=0)
         left = [line for line in drift.examples if not _may_be_hidden(line, ledger)]
         yield f"{name} is not clean after its repair: {left}" if left or drift.damaged else None
     yield from _pages(table, ledger)
     yield from _histories(table, ledger)
     yield from _links(table, ledger)
-    table.refresh_links()
+    table.links.refresh()
     # Inlinks of a capture that was never stored stay until the next capture of their page, and are counted.
-    yield from _counts(table, at_least=table.verify_index("link", settle=0).pending > 0)
+    yield from _counts(table, at_least=table.indexes.verify("link", settle=0).pending > 0)
     if "clock jumps" in world.injected:
-        table.rebuild_index("host")
-        table.refresh_links()
+        table.indexes.rebuild("host")
+        table.links.refresh()
     yield from _hosts(table)
 
 
@@ -46,7 +46,7 @@ def _pages(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
         yield page and ledger.wrong_in(page)
         for version in table.history(url_of(number), columns=["body"]):
             yield ledger.wrong_in(version)
-    for page in table.pages(full_scan=True, columns=["body"]):
+    for page in table.pages(ALL, columns=["body"]):
         yield ledger.wrong_in(page)
 
 
@@ -73,8 +73,8 @@ def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
     Where a page that is dated ahead of the clock is deleted while it is stored, the entry of one capture may go with
     that of the other, or stay hidden under its date: that is not promised.
     """
-    for name in table.index_states():
-        drift = table.verify_index(name, settle=0)
+    for name in table.indexes.states():
+        drift = table.indexes.verify(name, settle=0)
         missing = [line for line in drift.examples if line.startswith("missing") and not _may_be_hidden(line, ledger)]
         if missing and name != "link":
             yield f"{name}: {missing}"
@@ -88,7 +88,7 @@ def _links_of_settled(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
         if page is None or ledger.deletes[number] or not ledger.is_settled(number):
             continue
         for target in targets_of(page):
-            found = [one.source for one in table.linking_to(target)]
+            found = [one.source for one in table.links.to(target)]
             yield f"{page.url} links to {target}, and {found} are told to" if page.url not in found else None
 
 
@@ -100,16 +100,16 @@ def _may_be_hidden(line: str, ledger: Ledger) -> bool:
 def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
     """All links are there; but those of a page that was deleted while it was stored may be hidden under their dates."""
     sources: dict[str, set[str]] = defaultdict(set)
-    pages = list(table.pages(full_scan=True, columns=["outlinks"]))
+    pages = list(table.pages(ALL, columns=["outlinks"]))
     for page in pages:
         for target in targets_of(page):
             sources[target].add(page.url)
     for target, expected in sources.items():
-        found = {one.source for one in table.linking_to(target)}
+        found = {one.source for one in table.links.to(target)}
         wrong = {source for source in found ^ expected if not ledger.may_be_hidden(number_of(source))}
         yield f"to {target} link {found}, and not {expected}" if wrong else None
     expected = sources.keys() - {page.url for page in pages}
-    found = set(table.discovered(full_scan=True))
+    found = set(table.links.discovered(ALL))
     hidden = {number for number in list(ledger.captures) if ledger.may_be_hidden(number)}
     excused = {target for target, some in sources.items() if hidden & set(map(number_of, some))}
     yield f"discovered are {found}, and not {expected}" if (found ^ expected) - excused else None
@@ -117,9 +117,9 @@ def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
 
 def _counts(table: WebTable, *, at_least: bool = False) -> Iterator[str | None]:
     """Compare the counts of links with the links; *at_least* so many where more may have been counted."""
-    counts = {page.url: page.link_counts.inlinks for page in table.most_linked() if page.link_counts}
-    for page in table.pages(full_scan=True):
-        actual = len({one.source for one in table.linking_to(page.url)} - {page.url})
+    counts = {page.url: page.link_counts.inlinks for page in table.links.most_linked() if page.link_counts}
+    for page in table.pages(ALL):
+        actual = len({one.source for one in table.links.to(page.url)} - {page.url})
         count = counts.get(page.url, 0)
         if count < actual or (count > actual and not at_least):
             row = table.store.read(table.table, [table.key.encode(page.url)])[0]
@@ -127,6 +127,6 @@ def _counts(table: WebTable, *, at_least: bool = False) -> Iterator[str | None]:
 
 
 def _hosts(table: WebTable) -> Iterator[str | None]:
-    expected: Counter[str] = Counter(page.url.split("/")[2] for page in table.pages(full_scan=True))
+    expected: Counter[str] = Counter(page.url.split("/")[2] for page in table.pages(ALL))
     found = {host.name: host.pages for host in table.hosts()}
     yield f"hosts are {found}, and not {dict(expected)}" if found != expected else None

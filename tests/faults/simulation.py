@@ -20,9 +20,11 @@ from simulated_store import FAULTS, Killed, SimulatedStore, World
 from simulated_verdict import verdict
 
 import webtable
-from webtable import PageOutcome, Salt, WebTable, WebTableError
+from webtable import WebTable, WebTableError
 from webtable.repository.writing import open_writers
+from webtable.rowkey import Salt
 from webtable.store.memory import MemoryStore
+from webtable.writing import PageOutcome
 
 PAGES = 24
 
@@ -162,11 +164,11 @@ class Crawl:
         work = self.chance.choice(["refresh", "refresh", "repair", "rebuild", "delete", "delete", "delete"])
         self.world.says(f"upkeep: {work}")
         if work == "refresh":
-            table.refresh_links(also_unfinished=self.chance.random() < 0.3)
+            table.links.refresh(also_unfinished=self.chance.random() < 0.3)
         elif work == "repair":
-            table.repair_index(self.chance.choice(list(table.index_states())), apply=True, settle=0.2)
+            table.indexes.repair(self.chance.choice(list(table.indexes.states())), apply=True, settle=0.2)
         elif work == "rebuild":
-            table.rebuild_index(self.chance.choice(list(table.index_states())))
+            table.indexes.rebuild(self.chance.choice(list(table.indexes.states())))
         else:
             self._delete(table, self.chance.randrange(self._pages))
 

@@ -17,7 +17,8 @@ from webtable.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webtable import KeyedTable, Metrics, WebTable
+    from webtable import KeyedTable, WebTable
+    from webtable.metrics import Metrics
 
 BREAKS = ("refuse", "mute", "cut", "reset", "half-close")
 """The faults of the proxy that end a connection while a call is on it."""

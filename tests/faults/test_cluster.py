@@ -90,8 +90,8 @@ def test_a_gateway_is_replaced_in_the_middle_of_a_scan_behind_a_balancer(cluster
             for number in range(2_000):
                 writer.put(page_of(number, 1))
         with webtable.open(f"hbase://{HOST}:{first.port}/{name}?timeout={TIMEOUT}{also}") as table:
-            expected = [page.url for page in direct.pages(full_scan=True)]
-            scan = iter(table.pages(full_scan=True, columns=["body"]))
+            expected = [page.url for page in direct.pages(webtable.ALL)]
+            scan = iter(table.pages(webtable.ALL, columns=["body"]))
             found = [next(scan) for _ in range(100)]
             cluster.kill("gateway1")
             found += [next(scan) for _ in range(900)]

@@ -28,7 +28,7 @@ def whole(tmp_path_factory) -> bytes:
         with table.writer() as writer:
             for number in range(PAGES):
                 writer.put(page_of(number, 1))
-        table.refresh_links(also_unfinished=True)
+        table.links.refresh(also_unfinished=True)
     return path.read_bytes()
 
 
@@ -59,7 +59,7 @@ def asked(path) -> Found:
     """Scan the file at *path*, and have doctor and verify look at it."""
     try:
         with webtable.open(str(path)) as table:
-            pages = list(table.pages(full_scan=True, columns=["body", "outlinks"]))
+            pages = list(table.pages(webtable.ALL, columns=["body", "outlinks"]))
             reported = table.metrics.damaged
     except WebTableError:
         return Found("error")
@@ -75,7 +75,7 @@ def verified(path, missing: int) -> tuple[bool, int]:
     """Return whether verify notices what is wrong with the file at *path*, and how many pages it misses too many."""
     try:
         with webtable.open(str(path)) as table:
-            found = table.verify(full_scan=True)
+            found = table.maintenance.verify(webtable.ALL)
     except WebTableError:
         return True, 0
     return bool(found.missing), max(0, (found.missing or 0) - missing)

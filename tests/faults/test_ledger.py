@@ -52,8 +52,8 @@ def test_a_page_that_nobody_has_put_is_found(written):
 
 def test_an_index_that_lacks_an_entry_is_found(written):
     table, ledger = written
-    status = table.indexes.read()["status"].table
-    row = next(iter(table.store.scan(status, [webtable.KeyRange()])))
+    status = table._frame.indexes.read()["status"].table
+    row = next(iter(table.store.scan(status, [webtable.rowkey.KeyRange()])))
     table.store.write(status, [Delete(row.key, 2**62)])
 
     found = settled(table, ledger, Findings())

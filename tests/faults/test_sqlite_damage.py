@@ -87,11 +87,11 @@ def answers(path):
         for number in PAGES:
             found.ask(lambda: filter(None, [table.get(url_of(number))]))  # noqa: B023
         found.versions = {page.headers["x-version"] for page in found.pages}
-        found.ask(lambda: table.pages(full_scan=True, columns=["body"]))
+        found.ask(lambda: table.pages(webtable.ALL, columns=["body"]))
         found.ask(lambda: table.history(url_of(3)))
         found.ask(lambda: table.fetched(limit=30))
         found.ask(lambda: table.errors(limit=30, columns=["body"]))
-        found.ask(lambda: (each.page for each in table.linking_to(url_of(1), limit=20) if each.page is not None))
+        found.ask(lambda: (each.page for each in table.links.to(url_of(1), limit=20) if each.page is not None))
         found.ask(lambda: table.put(page_of(7, 9)) or [])
         found.ask(lambda: filter(None, [table.get(url_of(7))]))
     assert [what for what in map(wrong_in, found.pages) if what is not None] == []

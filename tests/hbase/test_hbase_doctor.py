@@ -128,7 +128,7 @@ def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_are_told_a
 
         checks = {one.check: one for one in webtable.doctor(url, deep=True)}
         with webtable.open(url) as table:
-            label = table.stats(full_scan=True, by="region").plot().get_xlabel().replace("\n", " ")
+            label = table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
         assert checks["splits"].found in label
         assert checks["clock"].is_ok

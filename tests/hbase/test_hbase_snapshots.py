@@ -55,7 +55,7 @@ def url(hbase_url):
                     body = b"<title>%d</title>%d days ago" % (number, age)
                     at = NOW - timedelta(days=age)
                     writer.put(Page(url=f"https://{DOMAIN}/{number}", body=body, outlinks=links, fetched_at=at))
-        table.refresh_links()
+        table.links.refresh()
     yield f"{base.rstrip('/')}/{name}?{query}"
     with webtable.store.open_store(hbase_url)[0] as store:
         for one in store.tables():
@@ -79,20 +79,20 @@ def answers(url):
     """Return what a table says to one question of each kind."""
     with webtable.open(url) as table:
         return {
-            "pages": list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"])),
+            "pages": list(table.pages(webtable.ALL, columns=["body", "outlinks", "link_counts"])),
             "history": [page.body for page in table.history(f"https://{DOMAIN}/3", columns=["body"])],
-            "inlinks": list(table.linking_to("https://other.example/")),
+            "inlinks": list(table.links.to("https://other.example/")),
             "fetched": [page.url for page in table.fetched(since=NOW - timedelta(days=1.5))],
-            "linked": [page.url for page in table.most_linked()],
+            "linked": [page.url for page in table.links.most_linked()],
             "hosts": list(table.hosts()),
-            "states": table.index_states(),
-            "sound": table.verify(full_scan=True).is_sound,
-            "drift": [drift(table, name) for name in table.index_states()],
+            "states": table.indexes.states(),
+            "sound": table.maintenance.verify(webtable.ALL).is_sound,
+            "drift": [drift(table, name) for name in table.indexes.states()],
         }
 
 
 def drift(table, index):
-    found = table.verify_index(index, settle=0)
+    found = table.indexes.verify(index, settle=0)
     return index, found.pages, found.missing, found.damaged
 
 
@@ -104,7 +104,7 @@ def harm(url):
         with table.writer() as writer:
             for number in range(7, 30):
                 writer.put(Page(url=f"https://{DOMAIN}/{number}", body=b"changed", fetched_at=NOW))
-        table.refresh_links()
+        table.links.refresh()
 
 
 def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, run_lines):
@@ -155,10 +155,10 @@ def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, run_lin
     run_lines("".join(lines[pages:]) + restored)  # the pages and the queue
 
     with webtable.open(url) as table:
-        assert len(list(table.pages(full_scan=True))) == 23
-        assert sum(drift(table, name)[2] for name in table.index_states()) > 0
-        for name in table.index_states():
-            table.repair_index(name, apply=True, settle=0)
-        table.refresh_links()
-        assert [drift(table, name)[2] for name in table.index_states()] == [0] * len(table.index_states())
+        assert len(list(table.pages(webtable.ALL))) == 23
+        assert sum(drift(table, name)[2] for name in table.indexes.states()) > 0
+        for name in table.indexes.states():
+            table.indexes.repair(name, settle=0)
+        table.links.refresh()
+        assert [drift(table, name)[2] for name in table.indexes.states()] == [0] * len(table.indexes.states())
     run_lines(remarks(taken, "delete_snapshot"))

@@ -30,7 +30,7 @@ def test_a_crawl_in_bad_weather_is_stored_byte_for_byte_and_all_of_it_is_not_mod
     with served(answers) as site:
         first = crawls_into.run(site, "quiet", urls, RESPONSES | FAST)
         with webtable.open(crawls_into.url) as table:
-            found = {page.url: page for page in table.pages(full_scan=True, columns=["body"])}
+            found = {page.url: page for page in table.pages(webtable.ALL, columns=["body"])}
             wrong = [url for url in urls if (found[url].status, found[url].body or b"") != expected(answers[url])]
         site.asked.clear()
         again = crawls_into.run(site, "quiet", sorted(pages), CONDITIONAL | FAST)

@@ -82,7 +82,7 @@ def test_a_stored_page_that_has_expired_for_the_cache_is_fetched_again(small, cr
     with webtable.open(crawls.url) as table:
         old = table.get(HOME)
         table.delete(HOME)
-        table.forget_deletes()
+        table.maintenance.forget_deletes()
         table.put(Page(url=HOME, body=old.body, fetched_at=datetime.now(UTC) - timedelta(hours=1)))
 
     crawls.run(small, "quiet", [HOME], DUMMY | {"HTTPCACHE_EXPIRATION_SECS": 60})
@@ -158,8 +158,8 @@ def linked_from(url, unless_stored=None):
     with webtable.open(url) as table:
         if unless_stored:
             home = {link.url for link in table.get(unless_stored).outlinks}
-            return home & set(table.discovered("example.com"))
-        return set(table.discovered("example.com"))
+            return home & set(table.links.discovered("example.com"))
+        return set(table.links.discovered("example.com"))
 
 
 def test_a_spider_begins_with_old_pages_where_it_says_how_old(crawls):

@@ -35,7 +35,7 @@ def crawler(tmp_path):
 
 def stored(crawler):
     with webtable.open(crawler.settings["WEBTABLE_URI"]) as table:
-        return [page.url for page in table.pages(full_scan=True)]
+        return [page.url for page in table.pages(webtable.ALL)]
 
 
 def test_a_table_that_is_closed_twice_takes_no_page_behind_that_and_counts_it(crawler):

@@ -6,7 +6,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any
 
-from webtable import Page, WebTable, canonical_url, handle_of
+from webtable import Page, WebTable
+from webtable.indexes import handle_of
+from webtable.rowkey import canonical_url
 from webtable.rowkey.fields.domain import reversed_host
 
 FAR = datetime(9_000, 1, 1, tzinfo=UTC)
@@ -108,30 +110,30 @@ def given(expected: Expected) -> dict[str, Any]:
         return [page.url for page in found]
 
     return {
-        "fetched": urls(table.fetched(domain=domain)),
-        "fetched oldest": urls(table.fetched(domain=domain, order="oldest")),
-        "modified": urls(table.modified(domain=domain)),
-        "outdated": urls(table.outdated(not_fetched_since=FAR, domain=domain)),
-        "largest": urls(table.largest(domain=domain)),
-        "errors": urls(table.errors(domain=domain)),
-        "redirects": urls(table.redirects(domain=domain)),
-        "with_status": {status: urls(table.with_status(status, domain=domain)) for status in _statuses(pages)},
+        "fetched": urls(table.fetched(domain)),
+        "fetched oldest": urls(table.fetched(domain, order="oldest")),
+        "modified": urls(table.modified(domain)),
+        "outdated": urls(table.outdated(domain, not_fetched_since=FAR)),
+        "largest": urls(table.largest(domain)),
+        "errors": urls(table.errors(domain)),
+        "redirects": urls(table.redirects(domain)),
+        "with_status": {status: urls(table.with_status(status, domain)) for status in _statuses(pages)},
         "by_handle": {page.url: _url(table.by_handle(handle_of(page.url))) for page in pages},
-        "duplicates": {page.url: urls(table.duplicates(page.url, domain=domain)) for page in pages},
+        "duplicates": {page.url: urls(table.duplicates(page.url, domain)) for page in pages},
         "redirects to": {
-            target: urls(table.redirects(to=target, domain=domain))
+            target: urls(table.redirects(domain, to=target))
             for target in {page.redirect_to for page in pages if page.redirect_to}
         },
         "hosts": [host.name for host in table.hosts(domain)],
-        "dead_ends": urls(table.dead_ends(domain=domain)),
-        "orphans": urls(table.orphans(domain)),
-        "orphans within their hosts": urls(table.orphans(domain, within_host=True)),
+        "dead_ends": urls(table.links.dead_ends(domain)),
+        "orphans": urls(table.links.orphans(domain)),
+        "orphans within their hosts": urls(table.links.orphans(domain, within_host=True)),
         "linking_to": {
-            target: {link.source: (link.anchor, link.rel) for link in table.linking_to(target, domain=domain)}
+            target: {link.source: (link.anchor, link.rel) for link in table.links.to(target, domain)}
             for target in expected.targets()
         },
-        "broken_links": [(link.source, link.target, link.status) for link in table.broken_links(domain=domain)],
-        "discovered": list(table.discovered(domain)),
+        "broken_links": [(link.source, link.target, link.status) for link in table.links.broken(domain)],
+        "discovered": list(table.links.discovered(domain)),
     }
 
 
@@ -146,18 +148,18 @@ def check_questions(table: WebTable, domain: str, *, without: tuple[str, ...] = 
 
 def check_counts(table: WebTable, domain: str) -> None:
     """Count the links, and hold the counts and their order against the pages as they are."""
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     expected = Expected(table, domain).counts()
-    most = list(table.most_linked(domain=domain))
+    most = list(table.links.most_linked(domain))
 
     counts = {page.url: page.link_counts.inlinks for page in most}
     assert counts == expected, f"{counts}, and not {expected}"
     assert [page.url for page in most] == list(expected)
 
 
-def drifts(table: WebTable, *, apply: bool = False) -> dict[str, Any]:
+def drifts(table: WebTable, *, repair: bool = False) -> dict[str, Any]:
     """Return how each index of the table differs from its pages."""
-    return {name: table.repair_index(name, apply=apply, settle=0) for name in table.index_states()}
+    return {name: table.indexes.repair(name, dry_run=not repair, settle=0) for name in table.indexes.states()}
 
 
 def missing(table: WebTable) -> dict[str, list[str]]:

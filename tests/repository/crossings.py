@@ -59,7 +59,7 @@ class Crossing:
     def seen(self) -> dict[str, Any]:
         """Return what questions answer about the page, and how many pages link to each that it may link to."""
         table = self._tables[-1]
-        table.refresh_links(also_unfinished=True)
+        table.links.refresh(also_unfinished=True)
         page = table.get(self.url)
         days = sorted({one.fetched_at for one in table.history(self.url)} | ({page.fetched_at} if page else set()))
         change = table.diff(self.url)
@@ -71,7 +71,7 @@ class Crossing:
             "diff": change and (_day(change.old), _told(change.old), _day(change.new), _told(change.new)),
             "changed": page and page.changed_at and (page.changed_at - BEGAN).days,
             "count": page and page.change_count,
-            "inlinks": [path for path in TARGETS if [one.source for one in table.linking_to(self.site + path)]],
+            "inlinks": [path for path in TARGETS if [one.source for one in table.links.to(self.site + path)]],
             "counts": self._counts(),
         }
 

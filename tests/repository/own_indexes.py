@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from webtable import Index, Page
+from webtable import Page
+from webtable.indexes import Index
 
 BROKEN = "/broken"
 

@@ -43,7 +43,7 @@ def kept(table):
 
 def test_layout_and_families_are_altered_and_others_open_it_so(url):
     with webtable.open(url) as table:
-        steps = table.alter(ttl=30 * DAY, versions=5)
+        steps = table.maintenance.alter(ttl=30 * DAY, versions=5)
 
         assert "ttl 90 days -> 30 days, versions 3 -> 5" in str(steps)
         assert kept(table) == (30, 60, 60, None, 5)
@@ -56,10 +56,10 @@ def test_layout_and_families_are_altered_and_others_open_it_so(url):
 
 def test_what_is_altered_already_needs_nothing(url):
     with webtable.open(url) as table:
-        table.alter(ttl=None, versions=2)
+        table.maintenance.alter(ttl=None, versions=2)
         counting = CountingStore(table.store)
 
-        again = WebTable(counting, table.table, table.layout).alter(ttl=None, versions=2)
+        again = WebTable(counting, table.table, table.layout).maintenance.alter(ttl=None, versions=2)
 
         assert again.is_empty
         assert str(again) == ""
@@ -71,7 +71,7 @@ def test_a_dry_run_shows_the_plan_and_alters_nothing(url):
     with webtable.open(url) as table:
         before = families(table)
 
-        steps = table.alter(ttl=30 * DAY, versions=2, dry_run=True)
+        steps = table.maintenance.alter(ttl=30 * DAY, versions=2, dry_run=True)
 
         name = table.table
         assert str(steps).splitlines()[0] == f"layout of {name!r}: ttl 90 days -> 30 days, versions 3 -> 2"
@@ -87,7 +87,7 @@ def test_a_dry_run_shows_the_plan_and_alters_nothing(url):
 
 def test_more_time_and_more_versions_lose_nothing(url):
     with webtable.open(url) as table:
-        assert table.alter(ttl=None, versions=9, dry_run=True).losses == ()
+        assert table.maintenance.alter(ttl=None, versions=9, dry_run=True).losses == ()
 
 
 def test_options_of_families_are_altered_and_stay(url, adapter):
@@ -98,16 +98,16 @@ def test_options_of_families_are_altered_and_stay(url, adapter):
     }
     with webtable.open(url) as table:
         for index in ("time", "link"):
-            table.add_index(index)
-        table.alter(families=options)
-        table.alter(versions=4)
+            table.indexes.add(index)
+        table.maintenance.alter(families=options)
+        table.maintenance.alter(versions=4)
 
         content = families(table)["content"]
         assert (content.block_size, content.bloom, content.min_versions, content.versions) == (131_072, "ROWCOL", 1, 4)
         assert {families(table, f"_{name}_idx")["ref"].in_memory for name in ("time", "link")} == {True}
         assert families(table, "_queue")["queue"].block_cache is False
-        assert table.alter(families=options).is_empty
-        table.add_index("size")
+        assert table.maintenance.alter(families=options).is_empty
+        table.indexes.add("size")
         assert families(table, "_size_idx")["ref"].in_memory
     assert webtable.create(url).is_empty
 
@@ -116,7 +116,7 @@ def test_what_others_have_changed_of_a_family_stays(url):
     with webtable.open(url) as table:
         table.store.set_family(table.table, replace(families(table)["metadata"], block_size=131_072))
 
-        table.alter(ttl=30 * DAY)
+        table.maintenance.alter(ttl=30 * DAY)
 
         assert families(table)["metadata"].block_size == 131_072
 
@@ -136,7 +136,7 @@ def test_what_others_have_changed_of_a_family_stays(url):
 )
 def test_what_a_table_keeps_is_an_error_that_says_why_and_what_would_help(shared_table, option, reason):
     with pytest.raises(NotAlterable, match=rf"(?s){next(iter(option))} cannot be altered.*{reason}"):
-        shared_table.alter(**option)
+        shared_table.maintenance.alter(**option)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_an_option_that_no_table_can_have_is_refused_and_nothing_is_altered(shar
     before = families(shared_table), shared_table.layout
 
     with pytest.raises(InvalidArgument):
-        shared_table.alter(**options)
+        shared_table.maintenance.alter(**options)
 
     assert (families(shared_table), shared_table.layout) == before
 
@@ -174,7 +174,7 @@ def test_old_captures_are_taken_as_soon_as_more_is_kept(url, site):
             writer.put(site.page(body=b"old", age=400 * DAY))
         aged(other)
 
-        ours.alter(ttl=None)
+        ours.maintenance.alter(ttl=None)
 
         writer.put(site.page(body=b"old", age=400 * DAY))
         writer.flush()
@@ -191,7 +191,7 @@ def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
         writer.put(site.page("/old", body=b"old", age=60 * DAY))
         writer.put(site.page("/new", body=b"new", age=2 * DAY))
 
-        ours.alter(ttl=30 * DAY)
+        ours.maintenance.alter(ttl=30 * DAY)
         writer.flush()
 
         assert {outcome.url: type(outcome.error) for outcome in outcomes} == {
@@ -205,7 +205,7 @@ def test_a_page_whose_content_would_expire_earlier_now_is_written_anew(url, site
     with webtable.open(url) as ours, webtable.open(url) as other:
         other.put(site.page(body=b"x", age=20 * DAY))
 
-        ours.alter(ttl=30 * DAY)
+        ours.maintenance.alter(ttl=30 * DAY)
         other.put(site.page(body=b"x", age=0))
 
         assert other.get(site.url()).stored.content_at == site.now
@@ -216,25 +216,25 @@ def test_content_that_is_kept_no_longer_is_gone_and_the_page_stays(url, site):
         table.put(site.page("/old", body=b"x", age=60 * DAY))
         table.put(site.page("/new", body=b"x", age=2 * DAY))
 
-        table.alter(ttl=30 * DAY)
+        table.maintenance.alter(ttl=30 * DAY)
 
         assert {page.url: page.body for page in table.pages(site.domain, columns=["body"])} == {
             site.url("/old"): None,
             site.url("/new"): b"x",
         }
-        assert table.verify(site.domain).lost == 0
+        assert table.maintenance.verify(site.domain).lost == 0
 
 
 def test_other_processes_see_as_many_versions_as_are_kept_now(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other:
         aged(other)
-        ours.alter(versions=5)
+        ours.maintenance.alter(versions=5)
         for age in (5, 4, 3, 2, 1):
             ours.put(site.page(body=b"%d" % age, age=age * DAY))
 
         assert len(other.history(site.url())) == 5
 
-        ours.alter(versions=2)
+        ours.maintenance.alter(versions=2)
         assert [page.fetched_at for page in other.history(site.url())] == [
             site.now - timedelta(days=age) for age in (1, 2)
         ]
@@ -252,7 +252,7 @@ def test_the_layout_never_promises_more_than_the_families_keep(url, options, ord
     with webtable.open(url) as table:
         store = Steps(table.store)
 
-        WebTable(store, table.table, table.layout).alter(**options)
+        WebTable(store, table.table, table.layout).maintenance.alter(**options)
 
         assert [step for step in store.done if step in order] == order
 
@@ -263,9 +263,9 @@ def test_an_alteration_that_was_killed_is_completed_by_the_same_one(new_url, opt
     webtable.create(url, ttl=90 * DAY, indexes=[])
     for left in range(10):
         with webtable.open(url) as table:
-            table.alter(ttl=90 * DAY, versions=3)
+            table.maintenance.alter(ttl=90 * DAY, versions=3)
             with suppress(Killed):
-                WebTable(Steps(table.store, left), table.table, table.layout).alter(**options)
+                WebTable(Steps(table.store, left), table.table, table.layout).maintenance.alter(**options)
                 break
         with webtable.open(url) as table:
             promised = table.layout
@@ -273,10 +273,10 @@ def test_an_alteration_that_was_killed_is_completed_by_the_same_one(new_url, opt
             assert (promised.ttl or 2**31) <= (there.ttl or 2**31)
             assert promised.versions <= there.versions
 
-            table.alter(**options)
+            table.maintenance.alter(**options)
 
             assert (table.layout.ttl, table.layout.versions) == (options["ttl"], options["versions"])
-            assert table.alter().is_empty
+            assert table.maintenance.alter().is_empty
         assert webtable.create(url).is_empty
     assert left > 3
 
@@ -284,7 +284,7 @@ def test_an_alteration_that_was_killed_is_completed_by_the_same_one(new_url, opt
 def test_two_that_alter_different_options_at_once_both_have_their_way(url):
     def alter(options):
         with webtable.open(url) as table:
-            table.alter(**options)
+            table.maintenance.alter(**options)
 
     with ThreadPoolExecutor(3) as threads:
         list(
@@ -294,13 +294,13 @@ def test_two_that_alter_different_options_at_once_both_have_their_way(url):
     with webtable.open(url) as table:
         assert kept(table) == (30, 60, 60, None, 7)
         assert families(table)["content"].block_size == 131_072
-        assert table.alter(ttl=30 * DAY, versions=7).is_empty
+        assert table.maintenance.alter(ttl=30 * DAY, versions=7).is_empty
 
 
 def test_of_two_that_alter_the_same_option_at_once_one_has_its_way(url):
     def alter(days):
         with webtable.open(url) as table:
-            table.alter(ttl=days * DAY)
+            table.maintenance.alter(ttl=days * DAY)
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(alter, (30, 60)))
@@ -314,13 +314,13 @@ def test_of_two_that_alter_the_same_option_at_once_one_has_its_way(url):
 def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_layout_then(url, request):
     with webtable.open(url) as table:
         with pytest.raises(CapabilityError) as raised:
-            table.alter(ttl=30 * DAY)
+            table.maintenance.alter(ttl=30 * DAY)
 
         assert f"alter '{table.table}', {{NAME => 'content', TTL => 2592000}}" in str(raised.value)
         assert table.layout.ttl == 90 * DAY
         assert kept(table)[0] == 90
 
-        steps = table.alter(ttl=30 * DAY, dry_run=True)
+        steps = table.maintenance.alter(ttl=30 * DAY, dry_run=True)
         query = request.getfixturevalue("hbase_url").partition("?")[2]
         as_the_shell_does, _ = open_store(f"{url}?{query}")
         with as_the_shell_does as store:
@@ -328,21 +328,21 @@ def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_l
                 for change in plan.changes:
                     store.set_family(table.table, change.wanted)
 
-        done = table.alter(ttl=30 * DAY)
+        done = table.maintenance.alter(ttl=30 * DAY)
 
         assert done.tables == ()
         assert table.layout.ttl == 30 * DAY
         with pytest.raises(CapabilityError, match=r"does not show content\.block_size"):
-            table.alter(families={"content": {"block_size": 8192}})
+            table.maintenance.alter(families={"content": {"block_size": 8192}})
 
 
 def test_what_is_kept_no_longer_is_swept_and_does_not_come_back(tmp_path, site):
     with webtable.open(tmp_path / "crawl.db", create=True, indexes=[]) as table:
         table.put(site.page(body=b"old", age=400 * DAY))
-        table.alter(ttl=30 * DAY)
-        table.compact()
+        table.maintenance.alter(ttl=30 * DAY)
+        table.maintenance.compact()
 
-        table.alter(ttl=None)
+        table.maintenance.alter(ttl=None)
 
         page = table.get(site.url())
         assert (page.title, page.body) == ("title of /", None)
@@ -360,7 +360,7 @@ def test_an_alteration_of_a_file_is_done_as_a_whole_or_not_at_all(tmp_path, monk
 
         monkeypatch.setattr(table.store, "set_family", set_family)
         with pytest.raises(Killed):
-            table.alter(ttl=30 * DAY)
+            table.maintenance.alter(ttl=30 * DAY)
 
         assert changed
         assert families(table) == before

@@ -28,7 +28,7 @@ def test_an_audit_finds_on_every_store_what_the_questions_find(site):
     assert rows["broken-links"] == ((404, gone, 1, (home,)),)
     assert [row[:2] for row in rows["errors"]] == [(404, gone)]
     assert rows["redirect-chains"] == ((2, "200", (moved, site.url("/on"), home)),)
-    assert [row[0] for row in rows["orphans"]] == [page.url for page in site.table.orphans(site.domain)]
+    assert [row[0] for row in rows["orphans"]] == [page.url for page in site.table.links.orphans(site.domain)]
     assert [row[2] for row in rows["same-content"]] == [copies]
     assert [row[1:] for row in rows["same-title"]] == [("Same", copies)]
     assert rows["titles"] == (("missing", site.url("/untitled"), None),)

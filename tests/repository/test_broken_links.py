@@ -23,7 +23,7 @@ def town(new_url):
             for number in range(ERRORS)
         ]
         town.store(*pages, *(town.page(path, status=404, outlinks=()) for path in [*errors, "/unlinked"]))
-        table.refresh_links()
+        table.links.refresh()
         yield town
 
 
@@ -43,12 +43,12 @@ def calls_of(town, **asking):
     """Return the broken links and the calls that they took."""
     counting = CountingStore(town.table.store)
     table = webtable.WebTable(counting, town.table.table, town.table.layout)
-    return named(table.broken_links(**asking)), counting.calls
+    return named(table.links.broken(**asking)), counting.calls
 
 
 def test_the_inlinks_of_many_error_pages_are_read_and_checked_together(town):
     first, few = calls_of(town, limit=20)
-    some, more = calls_of(town, domain=town.domain, limit=80)
+    some, more = calls_of(town, site=town.domain, limit=80)
     everything, all_calls = calls_of(town)
 
     assert first + some[20:] == expected(town)[:80]
@@ -65,7 +65,7 @@ def test_the_inlinks_of_many_error_pages_are_read_and_checked_together(town):
 def test_tokens_lead_through_all_broken_links(town, size):
     found, token = [], None
     while token or not found:
-        part = town.table.broken_links(after=token).page(size)
+        part = town.table.links.broken(after=token).page(size)
         assert len(part) == size or part.next_token is None
         found += named(part)
         token = part.next_token
@@ -75,7 +75,7 @@ def test_tokens_lead_through_all_broken_links(town, size):
 
 def test_a_limit_is_exact_within_the_inlinks_of_one_page_and_behind_them(town):
     for limit in (0, 1, 15, 16, 17, 59, 60, 61, 65, 66, 500):
-        assert named(town.table.broken_links(limit=limit)) == expected(town)[:limit]
+        assert named(town.table.links.broken(limit=limit)) == expected(town)[:limit]
 
 
 def test_a_token_whose_error_page_is_well_again_goes_on_with_the_next_one(tmp_path):
@@ -86,10 +86,10 @@ def test_a_token_whose_error_page_is_well_again_goes_on_with_the_next_one(tmp_pa
             town.page("/z", outlinks=town.links("/a", "/b")),
             *(town.page(path, days=3, status=404, outlinks=()) for path in ("/a", "/b")),
         )
-        first = table.broken_links().page(1)
+        first = table.links.broken().page(1)
         town.store(town.page("/a", days=1, outlinks=()))
 
-        rest = table.broken_links(after=first.next_token)
+        rest = table.links.broken(after=first.next_token)
 
         assert named(first) == [(town.url("/a"), town.url("/"))]
         assert named(rest) == [(town.url("/b"), town.url(path)) for path in ("/", "/z")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from datetime import UTC, datetime, timedelta, timezone
+from operator import attrgetter
 
 import pytest
 import zstandard
@@ -654,10 +655,10 @@ def test_captures_of_one_page_are_stored_together(spied):
     assert len(calls) < 40
     page = site.table.get(site.url())
     assert (page.body, page.change_count, len(site.table.history(site.url()))) == (b"39", 39, 3)
-    (link,) = site.table.linking_to(site.url("/all"))
+    (link,) = site.table.links.to(site.url("/all"))
     assert link.at == site.now - timedelta(seconds=4000)
-    assert list(site.table.linking_to(site.url("/38"))) == []
-    (past,) = site.table.linking_to(site.url("/38"), past=True)
+    assert list(site.table.links.to(site.url("/38"))) == []
+    (past,) = site.table.links.to(site.url("/38"), past=True)
     assert past.at == page.fetched_at
 
 
@@ -704,9 +705,9 @@ def test_a_304_of_a_url_that_is_not_stored_is_a_page_without_content(site):
 
     assert (page.status, page.body, page.has_body) == (304, None, False)
     assert (page.stored.content_at, page.changed_at) == (None, None)
-    assert [found.url for found in site.table.fetched(domain=site.domain)] == [site.url()]
-    for ask in ("modified", "redirects", "errors", "dead_ends", "largest"):
-        assert list(getattr(site.table, ask)(domain=site.domain)) == [], ask
+    assert [found.url for found in site.table.fetched(site.domain)] == [site.url()]
+    for ask in ("modified", "redirects", "errors", "links.dead_ends", "largest"):
+        assert list(attrgetter(ask)(site.table)(site.domain)) == [], ask
     assert site.table.history(site.url()) == []
     assert site.table.validators(site.url()) == {}
 
@@ -738,8 +739,8 @@ def test_a_late_page_is_what_a_304_said_was_not_modified(site):
     assert (page.status, page.body, page.etag, page.outlinks) == (200, b"x", '"1"', links)
     assert (page.fetched_at, page.changed_at) == (site.now - timedelta(seconds=100), site.now - timedelta(seconds=300))
     assert [version.body for version in site.table.history(site.url(), columns="body")] == [b"x"]
-    assert [link.source for link in site.table.linking_to(site.url("/b"))] == [site.url()]
-    assert list(site.table.with_status(304, domain=site.domain)) == []
+    assert [link.source for link in site.table.links.to(site.url("/b"))] == [site.url()]
+    assert list(site.table.with_status(304, site.domain)) == []
 
 
 def test_a_late_page_that_links_to_itself_alone_is_a_dead_end_below_a_304_too(site):
@@ -748,7 +749,7 @@ def test_a_late_page_that_links_to_itself_alone_is_a_dead_end_below_a_304_too(si
 
     site.store(site.page("/a", age=100, outlinks=(Link(url),)))
 
-    assert [page.url for page in site.table.dead_ends(domain=site.domain)] == [url]
+    assert [page.url for page in site.table.links.dead_ends(site.domain)] == [url]
 
 
 def test_a_304_repeats_its_own_url_also_where_that_is_not_said(site):
@@ -766,7 +767,7 @@ def test_a_304_is_no_redirect(site):
         site.page("/305", status=305, body=None),
     )
 
-    assert [page.url for page in site.table.redirects(domain=site.domain)] == [site.url("/301"), site.url("/305")]
+    assert [page.url for page in site.table.redirects(site.domain)] == [site.url("/301"), site.url("/305")]
 
 
 @pytest.mark.parametrize(
@@ -776,9 +777,9 @@ def test_a_304_is_no_redirect(site):
         lambda table, site: next(iter(table.get_many([site.url()], columns="body"))),
         lambda table, site: table.history(site.url(), columns="body")[0],
         lambda table, site: next(iter(table.pages(site.domain, columns="body"))),
-        lambda table, site: next(iter(table.errors(domain=site.domain, columns="body"))),
-        lambda table, site: next(iter(table.largest(domain=site.domain, columns="body"))),
-        lambda table, site: table.by_handle(webtable.handle_of(site.url()), columns="body"),
+        lambda table, site: next(iter(table.errors(site.domain, columns="body"))),
+        lambda table, site: next(iter(table.largest(site.domain, columns="body"))),
+        lambda table, site: table.by_handle(webtable.indexes.handle_of(site.url()), columns="body"),
     ],
 )
 def test_one_column_may_be_named_without_a_list(site, ask):
@@ -817,7 +818,7 @@ def test_a_late_capture_that_is_older_than_all_others_is_the_first_one_and_chang
 
     assert page.first_seen == site.now - timedelta(seconds=99)
     assert (page.body, page.outlinks, page.fetched_at) == (before.body, before.outlinks, before.fetched_at)
-    assert [link.source for link in site.table.linking_to(site.url("/b"))] == [site.url()]
+    assert [link.source for link in site.table.links.to(site.url("/b"))] == [site.url()]
 
 
 def test_a_first_capture_stays_what_it_is_whatever_a_page_says(site):
@@ -864,7 +865,7 @@ def test_a_repeat_that_names_the_date_of_its_content_waits_for_that(site, order)
     assert (found.body, found.fetched_at, found.stored.content_at) == (b"new", repeat.fetched_at, new.fetched_at)
     assert [page.body for page in site.table.history(new.url, columns=["body"])] == [b"new", b"old"]
     assert site.table.get(new.url, as_of=old.fetched_at).body == b"old"
-    assert [link.source for link in site.table.linking_to(site.url("/x"))] == [new.url]
+    assert [link.source for link in site.table.links.to(site.url("/x"))] == [new.url]
 
 
 def test_a_repeat_whose_content_never_comes_has_no_body_and_not_an_older_one(site):
@@ -904,7 +905,7 @@ def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site
 
     assert [one.status for one in site.table.history(page.url)] == [304, 200]
     assert site.table.get(page.url).body is None
-    assert site.table.verify(site.domain).inconsistent == 0
+    assert site.table.maintenance.verify(site.domain).inconsistent == 0
 
 
 def test_the_date_of_content_must_name_a_time_zone(site):

@@ -94,7 +94,7 @@ def test_two_moments_of_the_past_are_compared(site):
     assert found(8, 2) == [("changed", "a"), ("unchanged", "back"), ("new", "late")]
     assert found(5.5, 5) == [("unchanged", "a"), ("unchanged", "back")]
     assert found(20, 10) == []
-    (change,) = site.table.changes(site.domain, since=ago(site, 8), until=ago(site, 5), path="/", limit=1)
+    (change,) = site.table.changes(f"https://{site.domain}/", since=ago(site, 8), until=ago(site, 5), limit=1)
     assert (change.before.title, change.after.title) == ("one", "two")
 
 
@@ -168,7 +168,7 @@ def test_histories_are_read_many_at_once_and_only_where_the_newest_capture_does_
     assert read == [[capture_column]]
 
 
-def test_moments_are_told_as_everywhere(site):
+def test_moments_are_told_as_everywhere(site, large_store):
     changed_site(site)
 
     for since in ("5h", timedelta(hours=5), ago(site, 5), f"{ago(site, 5):%Y-%m-%dT%H:%M:%S}"):

@@ -133,8 +133,8 @@ def test_a_file_has_no_stale_entries_after_writers_have_crossed(in_a_file):
     made.play(batches, [("prepare", 0), ("prepare", 1), ("prepare", 2), ("store", 2), ("store", 0), ("store", 1)])
 
     table = in_a_file[0]
-    assert {name: table.verify_index(name, settle=0).stale for name in table.index_states()} == dict.fromkeys(
-        table.index_states(), 0
+    assert {name: table.indexes.verify(name, settle=0).stale for name in table.indexes.states()} == dict.fromkeys(
+        table.indexes.states(), 0
     )
 
 
@@ -175,15 +175,15 @@ def test_a_page_whose_writer_was_killed_before_it_read_again_is_found_and_repair
     made = crossed_and_killed(table)
     wrong = made.seen()["history"]
 
-    found, drift = table.verify(full_scan=True), table.verify_index("link", settle=0)
-    repaired = table.repair_index("link", apply=True, settle=0)
+    found, drift = table.maintenance.verify(webtable.ALL), table.indexes.verify("link", settle=0)
+    repaired = table.indexes.repair("link", settle=0)
 
     assert wrong[0][1] == 502
     assert (found.inconsistent, found.is_sound, drift.inconsistent, drift.is_empty) == (1, False, 1, False)
     assert repaired.inconsistent == 1
     assert [status for _, status, _ in made.seen()["history"]] == [200, 502, 200]
-    assert table.verify(full_scan=True).is_sound
-    assert table.verify_index("link", settle=0).is_empty
+    assert table.maintenance.verify(webtable.ALL).is_sound
+    assert table.indexes.verify("link", settle=0).is_empty
 
 
 def test_a_page_whose_writer_was_killed_before_it_read_again_is_mended_when_the_capture_is_put_again(tables):

@@ -15,12 +15,14 @@ from msgspec.structs import replace
 import webtable
 from nightly import some
 from store_differences import with_thrift1
-from webtable import Link, Page, PageOutcome, Salt
+from webtable import Link, Page
 from webtable._checksums import place, with_checksum
 from webtable._clock import milliseconds
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, LayoutMismatch
+from webtable.rowkey import Salt
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
+from webtable.writing import PageOutcome
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 PATHS = ("/", "/a", "/b", "/c", "/d?q=1")
@@ -65,26 +67,27 @@ def live(table: webtable.WebTable, rng: random.Random, steps: int, first: dateti
 
 def everything(table: webtable.WebTable) -> dict[str, object]:
     """All public answers: pages with bodies and links, versions, inlinks, and every index."""
-    table.refresh_links()
+    table.links.refresh()
 
     def plain(page: Page) -> Page:
         counts = page.link_counts
         return replace(page, link_counts=None if counts is None else replace(counts, counted_at=NOW))
 
-    pages = list(table.pages(full_scan=True, columns=["body", "outlinks", "link_counts"]))
+    pages = list(table.pages(webtable.ALL, columns=["body", "outlinks", "link_counts"]))
     answers = {
         "pages": [plain(page) for page in pages],
         "versions": {url: list(table.history(url, columns=["body", "outlinks"])) for url in URLS},
-        "inlinks": {url: [(one.source, one.anchor, one.at) for one in table.linking_to(url)] for url in URLS},
-        "past": {url: [(one.source, one.anchor) for one in table.linking_to(url, past=True)] for url in URLS},
+        "inlinks": {url: [(one.source, one.anchor, one.at) for one in table.links.to(url)] for url in URLS},
+        "past": {url: [(one.source, one.anchor) for one in table.links.to(url, past=True)] for url in URLS},
         "hosts": [(host.name, host.pages, host.bytes) for host in table.hosts()],
-        "discovered": list(table.discovered(full_scan=True)),
-        "orphans": [page.url for page in table.orphans(full_scan=True)],
-        "dead ends": [page.url for page in table.dead_ends()],
-        "broken": [(link.source, link.target) for link in table.broken_links()],
+        "discovered": list(table.links.discovered(webtable.ALL)),
+        "orphans": [page.url for page in table.links.orphans(webtable.ALL)],
+        "dead ends": [page.url for page in table.links.dead_ends()],
+        "broken": [(link.source, link.target) for link in table.links.broken()],
     }
-    for index in ("fetched", "largest", "errors", "redirects", "most_linked"):
+    for index in ("fetched", "largest", "errors", "redirects"):
         answers[index] = [page.url for page in getattr(table, index)()]
+    answers["most linked"] = [page.url for page in table.links.most_linked()]
     answers["duplicates"] = {page.url: [one.url for one in table.duplicates(page.url)] for page in pages if page.digest}
     return answers
 
@@ -92,14 +95,14 @@ def everything(table: webtable.WebTable) -> dict[str, object]:
 @pytest.fixture
 def tables(new_url):
     with webtable.open(new_url(), create=True, ttl=None, versions=3) as source:
-        yield source, lambda **options: webtable.copy_target(source, new_url(), **options)
+        yield source, lambda **options: webtable.maintenance.copy_target(source, new_url(), **options)
 
 
 @pytest.fixture
 def plain_tables(new_url):
     """The same without indexes, of which each is a table in HBase."""
     with webtable.open(new_url(), create=True, ttl=None, versions=3, indexes=[]) as source:
-        yield source, lambda **options: webtable.copy_target(source, new_url(), **options)
+        yield source, lambda **options: webtable.maintenance.copy_target(source, new_url(), **options)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["short names", "no compression", "more versions"])
@@ -109,11 +112,11 @@ def test_a_copy_answers_every_question_as_its_source_does(tables, layout, seed):
     live(source, random.Random(seed), 60, NOW - timedelta(days=3))
 
     with make(**layout) as target:
-        copied = source.copy_to(target)
+        copied = source.maintenance.copy(target)
 
         assert copied.is_whole
         assert everything(target) == everything(source)
-        assert source.check_copy(target, full=True).is_sound
+        assert source.maintenance.check_copy(target, full=True).is_sound
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -124,10 +127,10 @@ def test_what_was_written_and_deleted_meanwhile_is_copied_by_the_next_call(table
         for day in (4, 3, 2):
             live(source, rng, 40, NOW - timedelta(days=day))
 
-            source.copy_to(target)
+            source.maintenance.copy(target)
 
         assert everything(target) == everything(source)
-        assert source.check_copy(target, full=True).is_sound
+        assert source.maintenance.check_copy(target, full=True).is_sound
 
 
 @with_thrift1
@@ -135,11 +138,11 @@ def test_copying_again_changes_nothing(tables):
     source, make = tables
     live(source, random.Random(1), 40, NOW - timedelta(days=3))
     with make() as target:
-        first = source.copy_to(target)
+        first = source.maintenance.copy(target)
         calls = []
         listening = webtable.WebTable(ListeningStore(target.store, calls.append), target.table, target.layout)
 
-        again = source.copy_to(listening)
+        again = source.maintenance.copy(listening)
 
     assert (again.pages, again.versions, again.deleted, again.inlinks) == (0, 0, 0, 0)
     assert again.unchanged == first.pages
@@ -156,14 +159,14 @@ def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_plac
         target.put(captures[4])
         target.put(captures[3])
 
-        copied = source.copy_to(target)
-        again = source.copy_to(target)
+        copied = source.maintenance.copy(target)
+        again = source.maintenance.copy(target)
 
         assert (copied.pages, copied.merged) == (1, 1)
         assert [version.body for version in target.history(url, columns=["body"])] == [b"5", b"6", b"7", b"8", b"9"]
         assert target.get(url).body == b"5"
         assert target.get(url).first_seen == captures[0].fetched_at
-        assert source.check_copy(target).own == 1
+        assert source.maintenance.check_copy(target).own == 1
         assert (again.is_whole, again.pages, again.unchanged) == (True, 0, 1)
 
 
@@ -177,7 +180,7 @@ def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(pla
         for page in captures[2:]:
             target.put(page)
 
-        copied = source.copy_to(target)
+        copied = source.maintenance.copy(target)
 
         assert (copied.is_whole, copied.pages, copied.unchanged) == (True, 0, 1)
         assert [version.body for version in target.history(url, columns=["body"])] == [b"6", b"7"]
@@ -187,10 +190,10 @@ def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(plain_
     source, make = plain_tables
     source.put(Page(url="https://copy.example/", body=b"x", fetched_at=NOW))
     with make() as target:
-        source.copy_to(target)
+        source.maintenance.copy(target)
         target.delete("https://copy.example/")
 
-        copied = source.copy_to(target)
+        copied = source.maintenance.copy(target)
 
         assert (copied.pages, copied.hidden, copied.is_whole) == (0, 1, False)
         assert isinstance(copied.errors[0], HiddenByDelete)
@@ -206,12 +209,12 @@ def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_co
     damage(source, url, HTML, None)
 
     with make(salt=Salt.none()) as target:
-        copied = source.copy_to(target)
+        copied = source.maintenance.copy(target)
 
         assert (copied.pages, copied.damaged, copied.examples[0].url) == (2, 1, url)
         assert [version.body for version in target.history(url, columns=["body"])] == [b"older " * 50]
         assert target.get(url + "sound").body == b"x"
-        assert not source.check_copy(target).is_sound
+        assert not source.maintenance.check_copy(target).is_sound
 
 
 @pytest.mark.parametrize("column", [PAGE, CAPTURE])
@@ -222,11 +225,11 @@ def test_a_row_that_cannot_be_read_stops_nothing(plain_tables, column):
     damage(source, "https://copy.example/a", column)
 
     with make() as target:
-        copied = source.copy_to(target)
+        copied = source.maintenance.copy(target)
 
         assert copied.damaged == 1
-        assert len(list(target.pages(full_scan=True))) >= len(PATHS) - 1
-        assert target.verify(full_scan=True).damaged == 0
+        assert len(list(target.pages(webtable.ALL))) >= len(PATHS) - 1
+        assert target.maintenance.verify(webtable.ALL).damaged == 0
 
 
 def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(plain_tables):
@@ -234,11 +237,11 @@ def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(plain_tables
     url = "https://copy.example/"
     source.put(Page(url=url, body=b"a body " * 50, fetched_at=NOW))
     with make() as target:
-        source.copy_to(target)
+        source.maintenance.copy(target)
         damage(target, url, HTML, None)
 
-        assert source.check_copy(target).is_sound
-        assert source.check_copy(target, full=True).examples == (url,)
+        assert source.maintenance.check_copy(target).is_sound
+        assert source.maintenance.check_copy(target, full=True).examples == (url,)
 
 
 @pytest.fixture
@@ -246,21 +249,21 @@ def linked(new_url):
     """Copy a page with its history, and one that links to it and did so to another."""
     with (
         webtable.open(new_url(), create=True, ttl=None, versions=3, indexes=["link"]) as source,
-        webtable.copy_target(source, new_url()) as target,
+        webtable.maintenance.copy_target(source, new_url()) as target,
     ):
         for day, body in ((4, b"old"), (3, b"new")):
             source.put(Page(url=URLS[0], body=body, fetched_at=NOW - timedelta(days=day)))
         for day, there in ((2, URLS[1]), (1, URLS[0])):
             body = b"<a href=%s>text</a>" % there.encode()
             source.put(Page(url=URLS[2], body=body, fetched_at=NOW - timedelta(days=day)))
-        source.copy_to(target)
+        source.maintenance.copy(target)
         yield source, target
 
 
 def test_the_links_to_pages_are_looked_for_by_a_full_comparison(linked):
     source, target = linked
 
-    check = source.check_copy(target, full=True)
+    check = source.maintenance.check_copy(target, full=True)
 
     assert check.is_sound
     assert check.links == 2
@@ -274,8 +277,8 @@ def test_a_link_to_a_page_that_the_target_lacks_is_found_by_a_full_comparison(li
     (found,) = target.store.read(target.table, [row])
     target.store.write(target.table, [Delete(row, found.cells[column][0].timestamp, [column])])
 
-    assert source.check_copy(target).is_sound
-    assert source.check_copy(target, full=True).examples == (URLS[linked_to],)
+    assert source.maintenance.check_copy(target).is_sound
+    assert source.maintenance.check_copy(target, full=True).examples == (URLS[linked_to],)
 
 
 def test_a_link_that_went_away_and_is_still_there_in_the_target_is_found_by_a_full_comparison(linked):
@@ -285,7 +288,7 @@ def test_a_link_that_went_away_and_is_still_there_in_the_target_is_found_by_a_fu
     # Later than the delete that hides it, and not later than the date when it went away.
     target.store.write(target.table, [Put(row, [NewCell(column, past.timestamp, b"text")])])
 
-    assert source.check_copy(target, full=True).examples == (URLS[1],)
+    assert source.maintenance.check_copy(target, full=True).examples == (URLS[1],)
 
 
 def test_another_anchor_of_a_link_is_found_by_a_full_comparison(linked):
@@ -294,14 +297,14 @@ def test_another_anchor_of_a_link_is_found_by_a_full_comparison(linked):
     cell = target.store.read(target.table, [row])[0].cells[column][0]
     target.store.write(target.table, [Put(row, [NewCell(column, cell.timestamp, b"another")])])
 
-    assert source.check_copy(target, full=True).examples == (URLS[0],)
+    assert source.maintenance.check_copy(target, full=True).examples == (URLS[0],)
 
 
 def test_links_of_the_targets_own_are_no_difference(linked):
     source, target = linked
     target.put(Page(url=URLS[2], body=b"<a href=/x>x</a>", fetched_at=NOW))
 
-    assert source.check_copy(target, full=True).is_sound
+    assert source.maintenance.check_copy(target, full=True).is_sound
 
 
 def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypatch):
@@ -312,12 +315,12 @@ def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypat
         target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
     for number in range(5):
         source.put(Page(url=f"https://b.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
-    source.copy_to(target)
-    whole = source.check_copy(target, full=True)
+    source.maintenance.copy(target)
+    whole = source.maintenance.check_copy(target, full=True)
     row, column = target.key.encode(URLS[0]), b"inlinks:https://b.example/4"
     target.store.write(target.table, [Delete(row, milliseconds(NOW), [column])])
 
-    lacking = source.check_copy(target, full=True)
+    lacking = source.maintenance.check_copy(target, full=True)
 
     assert (whole.is_sound, whole.links) == (True, 7)
     assert lacking.examples == (URLS[0],)
@@ -335,7 +338,7 @@ def test_what_is_counted_of_a_page_is_compared(linked, changes):
     value = with_checksum(msgspec.json.encode(page), place(row, cell.timestamp))
     target.store.write(target.table, [Put(row, [NewCell(column, cell.timestamp, value)])])
 
-    check = source.check_copy(target)
+    check = source.maintenance.check_copy(target)
 
     assert (check.different, check.examples) == (1, (URLS[0],))
 
@@ -346,14 +349,14 @@ def test_content_that_the_target_would_drop_is_refused_before_anything_is_writte
     url = new_url()
 
     with pytest.raises(ExpiredCapture, match=r"copy\.example.*30 days"):
-        webtable.copy_target(source, url, ttl=30 * 86_400)
+        webtable.maintenance.copy_target(source, url, ttl=30 * 86_400)
 
     with pytest.raises(webtable.WebTableError):
         webtable.open(url)
     with webtable.open(url, create=True, ttl=30 * 86_400, indexes=[]) as target:
         with pytest.raises(ExpiredCapture):
-            source.copy_to(target)
-        assert not list(target.pages(full_scan=True))
+            source.maintenance.copy(target)
+        assert not list(target.pages(webtable.ALL))
 
 
 def test_a_copy_goes_on_from_its_journal_where_it_was_interrupted(tables, tmp_path):
@@ -368,7 +371,7 @@ def test_a_copy_goes_on_from_its_journal_where_it_was_interrupted(tables, tmp_pa
     with make() as target:
         for _ in range(100):
             try:
-                done = source.copy_to(target, resume=journal, rate=10_000, on_copied=end)
+                done = source.maintenance.copy(target, resume=journal, rate=10_000, on_copied=end)
             except KeyboardInterrupt:
                 assert journal.stat().st_size
                 continue
@@ -387,17 +390,17 @@ def test_a_copy_into_a_target_that_was_created_again_starts_at_the_beginning(pla
     journal = tmp_path / "copy"
     with make() as target:
         with pytest.raises(ZeroDivisionError):
-            source.copy_to(target, resume=journal, on_copied=lambda _: 1 // 0)
+            source.maintenance.copy(target, resume=journal, on_copied=lambda _: 1 // 0)
         reached = journal.read_text()
-        for page in list(target.pages(full_scan=True)):
+        for page in list(target.pages(webtable.ALL)):
             target.delete(page.url)
-        target.compact()
+        target.maintenance.compact()
 
-        done = source.copy_to(target, resume=journal)
+        done = source.maintenance.copy(target, resume=journal)
 
         assert "pages" in reached
         assert not done.resumed
-        assert list(target.pages(full_scan=True)) == list(source.pages(full_scan=True))
+        assert list(target.pages(webtable.ALL)) == list(source.pages(webtable.ALL))
 
 
 def test_the_journal_of_a_copy_to_another_target_is_refused(plain_tables, tmp_path):
@@ -405,7 +408,7 @@ def test_the_journal_of_a_copy_to_another_target_is_refused(plain_tables, tmp_pa
     journal = tmp_path / "copy"
     journal.write_text('{"job": "copy to another", "at": "2026-01-01T00:00:00Z", "found": {}}')
     with make() as target, pytest.raises(InvalidArgument, match=r"journal of another run \(copy to another\)"):
-        source.copy_to(target, resume=journal)
+        source.maintenance.copy(target, resume=journal)
 
 
 def test_a_table_is_not_copied_into_itself(new_url):
@@ -413,7 +416,7 @@ def test_a_table_is_not_copied_into_itself(new_url):
     with webtable.open(url, create=True, indexes=[]) as source, webtable.open(url) as same:
         for target in (source, same):
             with pytest.raises(InvalidArgument, match="is the source itself"):
-                source.copy_to(target)
+                source.maintenance.copy(target)
 
 
 def test_a_rate_that_is_none_is_refused(plain_tables):
@@ -421,7 +424,7 @@ def test_a_rate_that_is_none_is_refused(plain_tables):
     with make() as target:
         for rate in (0, -1, float("nan"), float("inf"), "5"):
             with pytest.raises(InvalidArgument, match="rate="):
-                source.copy_to(target, rate=rate)
+                source.maintenance.copy(target, rate=rate)
 
 
 def test_a_target_that_is_there_keeps_its_layout_and_one_that_is_asked_for_otherwise_is_refused(tables, new_url):
@@ -430,10 +433,10 @@ def test_a_target_that_is_there_keeps_its_layout_and_one_that_is_asked_for_other
     with webtable.open(url, create=True, salt=Salt.url(), indexes=["time"]):
         pass
 
-    with webtable.copy_target(source, url) as target:
-        assert (target.layout.salt, list(target.index_states())) == ("url", ["time"])
+    with webtable.maintenance.copy_target(source, url) as target:
+        assert (target.layout.salt, list(target.indexes.states())) == ("url", ["time"])
     with pytest.raises(LayoutMismatch):
-        webtable.copy_target(source, url, salt=Salt.none())
+        webtable.maintenance.copy_target(source, url, salt=Salt.none())
 
 
 @with_thrift1
@@ -441,28 +444,28 @@ def test_a_new_target_has_the_layout_and_the_indexes_of_its_source(new_url):
     given = {"salt": Salt.url(3), "names": "short", "ttl": 86_400, "indexes": ["url"]}
     with (
         webtable.open(new_url(), create=True, **given) as source,
-        webtable.copy_target(source, new_url(), names="readable") as target,
+        webtable.maintenance.copy_target(source, new_url(), names="readable") as target,
     ):
         assert target.layout == replace(source.layout, names="readable")
-        assert list(target.index_states()) == ["url"]
+        assert list(target.indexes.states()) == ["url"]
 
 
 def test_inlinks_are_made_where_the_source_keeps_none(new_url):
     with webtable.open(new_url(), create=True, ttl=None, indexes=[]) as source:
         rng = random.Random(5)
-        with webtable.copy_target(source, new_url(), indexes=["link"]) as target:
+        with webtable.maintenance.copy_target(source, new_url(), indexes=["link"]) as target:
             for day in (4, 3):
                 live(source, rng, 40, NOW - timedelta(days=day))
-                source.copy_to(target)
+                source.maintenance.copy(target)
 
-            assert target.verify_index("link", settle=0).is_empty
+            assert target.indexes.verify("link", settle=0).is_empty
 
 
 def test_two_copies_at_once_make_one(tables):
     source, make = tables
     live(source, random.Random(3), 60, NOW - timedelta(days=3))
     with make() as target, ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda _: source.copy_to(target), range(2)))
+        list(threads.map(lambda _: source.maintenance.copy(target), range(2)))
 
         assert everything(target) == everything(source)
 
@@ -474,11 +477,11 @@ def test_a_copy_between_stores_of_any_two_kinds_answers_as_its_source_does(seed,
     rng.shuffle(urls)
     with (
         webtable.open(urls[0], create=True, ttl=None, versions=rng.randrange(2, 4)) as source,
-        webtable.copy_target(source, urls[1], **LAYOUTS[seed % 2]) as target,
+        webtable.maintenance.copy_target(source, urls[1], **LAYOUTS[seed % 2]) as target,
     ):
         for day in (4, 3):
             live(source, rng, 50, NOW - timedelta(days=day))
-            assert source.copy_to(target).is_whole
+            assert source.maintenance.copy(target).is_whole
 
         assert everything(target) == everything(source)
-        assert source.check_copy(target, full=True).is_sound
+        assert source.maintenance.check_copy(target, full=True).is_sound

@@ -45,13 +45,13 @@ def filled(url):
     store(table, (page(number, size=10 + 7 * number) for number in range(COUNT)))
     store(table, (page(number, age=3_600, size=900 + number) for number in range(0, COUNT, 4)))
     store(table, (page(number, age=1_800, size=3, status=404) for number in range(1, COUNT, 4)))
-    table.refresh_links()
+    table.links.refresh()
     return table
 
 
 def shown(table, url):
     """Return the pages, hosts and bytes that each place shows; None for what it does not show."""
-    totals, stats = audit(table, "example"), table.stats(full_scan=True, by=["host", "region"])
+    totals, stats = audit(table, "example"), table.stats(webtable.ALL, by=["host", "region"])
     hosts = [host for host in table.hosts() if host.pages]
     (info,) = (
         one
@@ -85,8 +85,8 @@ def test_every_count_of_a_table_is_the_same_after_changes_errors_and_deletes(new
     with filled(url) as table:
         for number in (0, 1, 2, 3, 4, *range(8, COUNT, 5)):  # among these all pages of a host
             table.delete(page(number).url)
-        table.refresh_links()
-        expected = list(table.pages(full_scan=True))
+        table.links.refresh()
+        expected = list(table.pages(webtable.ALL))
 
         found = shown(table, url)
 
@@ -109,7 +109,7 @@ def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url
         store(table, [page(COUNT, age=0, size=5)])
 
         found, told = estimated(table), run(url, "info")
-        table.refresh_links()
+        table.links.refresh()
         after = estimated(table)
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)

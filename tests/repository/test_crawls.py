@@ -9,7 +9,8 @@ from damaging import damage
 from sites import Site
 
 import webtable
-from webtable import Crawl, WebTable
+from webtable import WebTable
+from webtable.answers import Crawl
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument
 from webtable.reports import compare
 from webtable.repository.questions import crawls
@@ -56,11 +57,11 @@ def test_a_pause_as_long_as_the_gap_is_still_part_of_a_crawl(crawled):
     assert [crawl.captures for crawl in crawled.table.crawls("example", gap=timedelta(milliseconds=999))] == [1] * 6
 
 
-def test_all_pages_are_read_when_told_so(crawled):
-    with pytest.raises(FullScanNeeded, match="full_scan=True"):
+def test_all_pages_are_read_when_told_so(crawled, large_store):
+    with pytest.raises(FullScanNeeded, match="or ALL for every page"):
         crawled.table.crawls()
 
-    assert list(crawled.table.crawls(full_scan=True)) == expected(crawled)
+    assert list(crawled.table.crawls(webtable.ALL)) == expected(crawled)
 
 
 def test_a_page_counts_in_each_crawl_of_which_a_capture_is_stored(crawled):

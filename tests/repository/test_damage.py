@@ -13,8 +13,9 @@ from sites import Site
 
 import webtable
 from store_differences import on_every_store
-from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
-from webtable.errors import HiddenByDelete, LayoutMismatch
+from webtable import Link, Page, WebTable, WriteFailed
+from webtable.errors import DamagedRow, HiddenByDelete, LayoutMismatch
+from webtable.indexes import handle_of
 from webtable.repository.derived.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
@@ -47,9 +48,9 @@ LISTINGS = {
     "pages in storage order": lambda table, web: table.pages(domain_of(web), order="storage"),
     "pages with bodies": lambda table, web: table.pages(domain_of(web), columns=["body", "outlinks"]),
     "pages with a filter": lambda table, web: table.pages(domain_of(web), status=200),
-    "fetched": lambda table, web: table.fetched(domain=domain_of(web)),
-    "largest": lambda table, web: table.largest(domain=domain_of(web)),
-    "with_status": lambda table, web: table.with_status(200, domain=domain_of(web)),
+    "fetched": lambda table, web: table.fetched(domain_of(web)),
+    "largest": lambda table, web: table.largest(domain_of(web)),
+    "with_status": lambda table, web: table.with_status(200, domain_of(web)),
 }
 
 
@@ -164,8 +165,8 @@ def test_a_capture_that_is_not_older_mends_a_damaged_row(web, age):
     page = web.table.get(web.url("/a"))
     assert page is not None
     assert (page.body, page.change_count) == (b"again", 0)
-    assert web.url("/a") in found(web.table.fetched(domain=domain_of(web)))
-    assert [link.source for link in web.table.linking_to(web.url("/b"))] == web.urls("/", "/a")
+    assert web.url("/a") in found(web.table.fetched(domain_of(web)))
+    assert [link.source for link in web.table.links.to(web.url("/b"))] == web.urls("/", "/a")
 
 
 def test_a_damaged_row_can_be_deleted(web):
@@ -174,8 +175,8 @@ def test_a_damaged_row_can_be_deleted(web):
     assert web.table.delete(web.url("/a"))
 
     assert web.table.get(web.url("/a")) is None
-    assert set(found(web.table.fetched(domain=domain_of(web)))) == set(web.urls("/", "/b", "/gone"))
-    assert web.table.metrics.damaged == 0 or web.table.fetched(domain=domain_of(web)).damaged == []
+    assert set(found(web.table.fetched(domain_of(web)))) == set(web.urls("/", "/b", "/gone"))
+    assert web.table.metrics.damaged == 0 or web.table.fetched(domain_of(web)).damaged == []
 
 
 def test_a_damaged_mark_of_a_delete_still_tells_what_it_hides(web):
@@ -191,14 +192,14 @@ def test_a_damaged_mark_of_a_delete_still_tells_what_it_hides(web):
 
 @pytest.mark.parametrize("column", [HTML, URLS, CAPTURE, COUNTS])
 def test_a_page_with_any_damaged_cell_can_be_deleted(web, column):
-    web.table.refresh_links(also_unfinished=True)
+    web.table.links.refresh(also_unfinished=True)
     url = web.url("/a")
     damage(web.table, url, column)
 
     assert web.table.delete(url)
 
     assert web.table.get(url) is None
-    assert [link.source for link in web.table.linking_to(web.url("/b"))] == [web.url("/")]
+    assert [link.source for link in web.table.links.to(web.url("/b"))] == [web.url("/")]
 
 
 def test_damaged_links_do_not_stop_a_newer_capture(web):
@@ -210,7 +211,7 @@ def test_damaged_links_do_not_stop_a_newer_capture(web):
     page = web.table.get(web.url("/"))
     assert page is not None
     assert (page.body, page.outlinks) == (b"new home", links)
-    assert [link.source for link in web.table.linking_to(web.url("/gone"))] == []
+    assert [link.source for link in web.table.links.to(web.url("/gone"))] == []
 
 
 def test_a_damaged_version_is_left_out_of_the_history_and_stops_no_capture(web):
@@ -305,10 +306,10 @@ def test_links_are_answered_beside_damaged_pages_and_inlinks(web):
         write(web.table, web.table.table, row, family + junk, cell_of(web.table, web.url("/"), PAGE).timestamp, b"x")
     damage(web.table, web.url("/a"))
 
-    answer = web.table.linking_to(web.url("/b"))
+    answer = web.table.links.to(web.url("/b"))
     sources = [link.source for link in answer]
-    broken = [(link.source, link.target) for link in web.table.broken_links(domain=domain_of(web))]
-    discovered = list(web.table.discovered(domain_of(web)))
+    broken = [(link.source, link.target) for link in web.table.links.broken(domain_of(web))]
+    discovered = list(web.table.links.discovered(domain_of(web)))
 
     assert sources == [web.url("/")]
     assert {error.url for error in answer.damaged} == set(web.urls("/a", "/b"))
@@ -320,7 +321,7 @@ def test_links_of_a_damaged_page_are_an_error_and_not_none(web):
     damage(web.table, web.url("/a"), URLS)
 
     with pytest.raises(DamagedRow):
-        list(web.table.links_of(web.url("/a")))
+        list(web.table.links.of(web.url("/a")))
 
 
 def test_a_handle_of_a_damaged_page_is_an_error_and_not_none(web):
@@ -337,7 +338,7 @@ def test_a_search_goes_on_behind_damaged_rows(web, columns, in_):
     for number in (0, 17, 33):
         damage(web.table, web.url(f"/s/{number:02d}"))
 
-    answer = web.table.search("salt", domain=domain_of(web), path="/s/", in_=in_, columns=columns)
+    answer = web.table.search("salt", f"https://{domain_of(web)}/s/", in_=in_, columns=columns)
     hits = [hit.page.url for hit in answer]
 
     assert hits == [web.url(f"/s/{number:02d}") for number in range(40) if number not in (0, 17, 33)]
@@ -371,16 +372,16 @@ def test_entries_that_are_none_are_left_out_of_every_answer(web):
     assert set(found(table.fetched())) >= set(web.urls("/", "/a", "/b", "/gone"))
     assert domain_of(web) in [host.name for host in table.hosts()]
     assert found(table.pages(domain_of(web)))
-    assert table.repair_index("status", apply=True, settle=0).repaired >= 3
-    assert table.verify_index("status", settle=0).stale == 0
+    assert table.indexes.repair("status", settle=0).repaired >= 3
+    assert table.indexes.verify("status", settle=0).stale == 0
 
 
 def test_hosts_with_unreadable_counts_have_none(web):
     table, host = web.table, domain_of(web)
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     entry = next(
         row.key
-        for row in table.store.scan(f"{table.table}_host_idx", [webtable.KeyRange()])
+        for row in table.store.scan(f"{table.table}_host_idx", [webtable.rowkey.KeyRange()])
         if row.key[2:] == b"example." + host.split(".")[0].encode() + b"/"
     )
     at = table.store.read(f"{table.table}_host_idx", [entry], Wanted([b"ref:counts"]))[0].cells[b"ref:counts"][0]
@@ -394,7 +395,7 @@ def test_hosts_with_unreadable_counts_have_none(web):
 
 def test_counting_goes_on_beside_damaged_rows_and_mends_counts(web):
     table = web.table
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     damage(table, web.url("/b"), COUNTS)
     damage(table, web.url("/gone"))
     write(table, table.table, table.key.encode(web.url("/b")), b"inlinks:no url", 1, b"")
@@ -404,7 +405,7 @@ def test_counting_goes_on_beside_damaged_rows_and_mends_counts(web):
     )
     queue.write([entered, queue.done(entered)])
 
-    recount = table.refresh_links()
+    recount = table.links.refresh()
 
     assert recount.damaged >= 3
     page = table.get(web.url("/b"), columns=["link_counts"])
@@ -416,7 +417,7 @@ def test_counting_goes_on_beside_damaged_rows_and_mends_counts(web):
 
 def test_a_damaged_batch_of_the_queue_is_removed_and_counted(web):
     table = web.table
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     queue = RecountQueue(table.store, table.table)
     entered = queue.entered([table.key.encode(web.url("/b"))])
     queue.write([entered, queue.done(entered)])
@@ -424,10 +425,10 @@ def test_a_damaged_batch_of_the_queue_is_removed_and_counted(web):
         write(table, queue.table, entered.row, cell.column, cell.timestamp, flipped(cell.value, len(cell.value) - 3))
     write(table, queue.table, b"no batch", b"queue:done", 5, b"")
 
-    recount = table.refresh_links()
+    recount = table.links.refresh()
 
     assert (recount.batches, recount.damaged) == (2, 2)
-    assert table.links_freshness() == (0, None)
+    assert table.links.freshness() == (0, None)
 
 
 def test_indexes_are_rebuilt_verified_and_repaired_beside_damaged_rows(new_url):
@@ -435,9 +436,9 @@ def test_indexes_are_rebuilt_verified_and_repaired_beside_damaged_rows(new_url):
         web = Web(Site(table, "verified.example", datetime.now(UTC).replace(microsecond=0)))
         damage(table, web.url("/a"))
 
-        rebuilt = {name: table.rebuild_index(name) for name in table.index_states()}
-        drifts = {name: table.verify_index(name, settle=0) for name in table.index_states()}
-        repaired = table.repair_index("link", apply=True, settle=0)
+        rebuilt = {name: table.indexes.rebuild(name) for name in table.indexes.states()}
+        drifts = {name: table.indexes.verify(name, settle=0) for name in table.indexes.states()}
+        repaired = table.indexes.repair("link", settle=0)
 
         assert set(rebuilt.values()) == {3}
         assert {name: (drift.damaged, drift.missing, drift.stale) for name, drift in drifts.items()} == dict.fromkeys(
@@ -447,7 +448,7 @@ def test_indexes_are_rebuilt_verified_and_repaired_beside_damaged_rows(new_url):
         assert any(web.url("/a") in example for example in drifts["time"].examples)
         assert repaired.damaged == 1
         web.site.store(web.site.page("/a", age=60))
-        assert table.verify_index("time", settle=0).damaged == 0
+        assert table.indexes.verify("time", settle=0).damaged == 0
 
 
 def test_rows_that_are_no_pages_are_left_out_of_a_full_scan(new_url):
@@ -457,15 +458,15 @@ def test_rows_that_are_no_pages_are_left_out_of_a_full_scan(new_url):
         for row in (b"\xff\xfe", b"stray", b"zz:com.example/", table.key.encode("https://elsewhere.example/")):
             write(table, table.table, row, PAGE, cell.timestamp, cell.value)
 
-        assert len(found(table.pages(full_scan=True))) == 4
-        assert len(found(table.pages(full_scan=True, order="storage"))) == 4
-        stats = table.stats(full_scan=True)
+        assert len(found(table.pages(webtable.ALL))) == 4
+        assert len(found(table.pages(webtable.ALL, order="storage"))) == 4
+        stats = table.stats(webtable.ALL)
         assert (stats.pages, stats.damaged) == (4, 4)
-        assert table.verify(full_scan=True).damaged == 4
-        assert table.rebuild_index("time") == 4
-        assert [type(hit.page) for hit in table.search("salt", full_scan=True, order="storage")] == [Page, Page]
-        assert len(table.stats(full_scan=True, by="host", bytes=False).by["host"]) >= 1
-        assert {link.source for link in table.broken_links()} == {web.url("/")}
+        assert table.maintenance.verify(webtable.ALL).damaged == 4
+        assert table.indexes.rebuild("time") == 4
+        assert [type(hit.page) for hit in table.search("salt", webtable.ALL, order="storage")] == [Page, Page]
+        assert len(table.stats(webtable.ALL, by="host", bytes=False).by["host"]) >= 1
+        assert {link.source for link in table.links.broken()} == {web.url("/")}
 
 
 def test_a_row_with_a_date_beyond_the_calendar_is_damaged(web):
@@ -509,7 +510,7 @@ def test_a_state_of_an_index_that_is_damaged_is_a_mismatch(new_url):
             write(table, f"{table.table}_meta", b"indexes", column, cell.timestamp, value)
 
             with pytest.raises(LayoutMismatch):
-                table.index_states()
+                table.indexes.states()
 
 
 def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):

@@ -105,9 +105,9 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
     else:
         assert outcome.error is None
         assert found.body == b"now"
-        assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
+        assert [link.source for link in table.links.to(town.url("/b"))] == [town.url("/a")]
     check_questions(table, town.domain)
-    table.refresh_links()
+    table.links.refresh()
     check_counts(table, town.domain)
 
 
@@ -169,7 +169,7 @@ def test_a_deleted_row_is_no_page_to_any_question(table, town):
 
     check_questions(table, town.domain)
     assert missing(table) == {}
-    drifts(table, apply=True)
+    drifts(table, repair=True)
     check_questions(table, town.domain)
 
 
@@ -211,10 +211,10 @@ def test_the_pages_of_a_host_are_counted_again_however_early_a_delete_is_killed(
         town = Town(table)
         ahead = town.page("/a", days=-0.9, body=b"ahead", outlinks=None)
         town.store(ahead, town.page("/b"))
-        table.refresh_links(also_unfinished=True)
+        table.links.refresh(also_unfinished=True)
 
         is_done = is_through(table, lambda table, url=ahead.url: table.delete(url), calls)
-        table.refresh_links(also_unfinished=True)
+        table.links.refresh(also_unfinished=True)
 
         assert [host.pages for host in table.hosts(town.domain)] == [len(list(table.pages(town.domain)))], calls
         if is_done:
@@ -240,12 +240,12 @@ def test_captures_older_than_a_delete_are_taken_again_when_the_deletes_are_forgo
         table.delete(page.url)
         if adapter != "sqlite":
             with pytest.raises(CapabilityError, match=f"major_compact '{table.table}'"):
-                table.compact()
+                table.maintenance.compact()
             assert isinstance(outcomes(table, page)[0].error, HiddenByDelete)
-            assert table.forget_deletes() == 1
+            assert table.maintenance.forget_deletes() == 1
             return
 
-        table.compact()
+        table.maintenance.compact()
 
         assert outcomes(table, page)[0].error is None
         assert table.get(page.url).body == b"x"

@@ -78,4 +78,4 @@ def test_links_lead_to_their_pages_however_often_and_however_long_they_are(table
         writer.put_many(linking)
 
     for target in (far, f"{SITE}near"):
-        assert {link.source for link in table.linking_to(target)} == {page.url for page in linking}
+        assert {link.source for link in table.links.to(target)} == {page.url for page in linking}

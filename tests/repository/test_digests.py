@@ -89,7 +89,7 @@ def test_bodies_of_both_kinds_of_digests_are_verified(table, put_with_sha256, si
     put_with_sha256(site.page(body=HTML))
     table.put(site.page("/b", body=HTML))
 
-    found = table.verify(full_scan=True)
+    found = table.maintenance.verify(webtable.ALL)
 
     assert (found.is_sound, found.bodies) == (True, 2)
 

@@ -27,7 +27,7 @@ def url(new_url, site):
         for number in range(5):
             writer.put(site.page(f"/{number}", body=b"<p>x"))
     with webtable.open(url) as table:
-        table.refresh_links()
+        table.links.refresh()
     return url
 
 

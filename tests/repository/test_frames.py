@@ -72,7 +72,7 @@ def test_what_cells_leave_out_is_filled_in(crawl):
 
 @on_every_store
 def test_bodies_links_and_counts_are_columns_where_they_were_asked_for(crawl):
-    crawl.table.refresh_links()
+    crawl.table.links.refresh()
     answer = crawl.table.pages(crawl.domain, columns=["body", "outlinks", "link_counts"])
 
     rows = answer.to_arrow([*PAGES.usual, "body", "text", "headers", "outlinks", "link_counts"]).read_all().to_pylist()
@@ -134,20 +134,20 @@ def test_a_table_goes_on_behind_a_token(crawl):
 @on_every_store
 def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
-    table.refresh_links()
+    table.links.refresh()
     table.put(web.site.page("/a", age=60, body=b"<title>new</title><p>another word"))
     for path, to in (("/old", "/older"), ("/older", "/old")):
         table.put(web.site.page(path, title="old", status=301, redirect_to=url(to), outlinks=None))
     domain = web.site.domain
     answers = {
-        "errors": table.errors(domain=domain),
-        "fetched": table.fetched(domain=domain),
+        "errors": table.errors(domain),
+        "fetched": table.fetched(domain),
         "hosts": table.hosts(domain),
-        "links": table.links_of(url("/")),
-        "inlinks": table.linking_to(url("/b")),
-        "broken": table.broken_links(domain=domain),
-        "hits": table.search("salt", domain=domain),
-        "discovered": table.discovered(domain),
+        "links": table.links.of(url("/")),
+        "inlinks": table.links.to(url("/b")),
+        "broken": table.links.broken(domain),
+        "hits": table.search("salt", domain),
+        "discovered": table.links.discovered(domain),
         "history": table.history(url("/a")),
         "batch": table.pages(domain).page(3),
         "stats": table.stats(domain),

@@ -77,7 +77,7 @@ def test_pages_of_the_same_growth_come_by_url(site):
     assert paths(found) == [("a", 2), ("b", 2)]
 
 
-def test_what_is_no_question_is_refused(grown):
+def test_what_is_no_question_is_refused(grown, large_store):
     table = grown.table
 
     with pytest.raises(InvalidArgument, match="since="):

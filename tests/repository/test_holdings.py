@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import webtable
-from webtable import Page, Salt
+from webtable import Page
 from webtable.repository.questions import holdings
 from webtable.repository.questions.holdings import counted, estimated
+from webtable.rowkey import Salt
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -71,7 +72,7 @@ def test_an_estimate_is_near_and_says_what_it_goes_by(new_url, monkeypatch, layo
     monkeypatch.setattr(holdings, "SAMPLE", 100)
     monkeypatch.setattr(holdings, "_LEAST_PAGES", 150)
     with filled(new_url(), 600, **layout) as table:
-        table.refresh_links()
+        table.links.refresh()
 
         found, exact = estimated(table), counted(table)
 

@@ -14,10 +14,10 @@ from deaths import Killed, Town, is_through, listening
 import webtable
 from nightly import some
 from store_differences import with_thrift1
-from webtable import Salt
 from webtable.repository.derived import host_changes, host_counts, refresh
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.stored import cells as stored_cells
+from webtable.rowkey import Salt
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 from webtable.testing.call_counts import counted_store
@@ -75,7 +75,7 @@ def actual(table, domain):
 
 
 def check(table, domain):
-    assert table.links_freshness().waiting == 0
+    assert table.links.freshness().waiting == 0
     assert counted(table, domain) == actual(table, domain)
 
 
@@ -91,13 +91,13 @@ def sized(town, number, size, host=None, **fields):
 
 def test_a_run_reads_the_rows_near_those_that_changed(site):
     site.store(*(site.page(f"/a/{number:04}", body=b"x") for number in range(3_000)))
-    site.table.refresh_links()
+    site.table.links.refresh()
     read = []
 
     for run in range(3):
         site.store(*(site.page(f"/b/{run}/{number:03}", body=b"xy") for number in range(100)))
         counting = Counting(site.table.store)
-        webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links()
+        webtable.WebTable(counting, site.table.table, site.table.layout).links.refresh()
         read.append(counting.rows)
 
     # Parts have 64 rows in the mean; none of a thousand is as long as a host of 3,000.
@@ -110,12 +110,12 @@ def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     draw = random.Random(20261123)
     pages = [site.page(f"/{number:04}", host=f"h{number % 3}", body=b"x") for number in range(2_000)]
     draw.shuffle(pages)
-    site.table.refresh_links(also_unfinished=True)
+    site.table.links.refresh(also_unfinished=True)
     for at in range(0, len(pages), 100):
         site.store(*pages[at : at + 100])
     counting, told = Counting(site.table.store), []
 
-    webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links(on_progress=told.append)
+    webtable.WebTable(counting, site.table.table, site.table.layout).links.refresh(on_progress=told.append)
 
     # What writers that other tests have killed left in the table waits on.
     assert counted(site.table, site.domain) == actual(site.table, site.domain)
@@ -133,13 +133,13 @@ def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, litt
             town.store(*(sized(town, number, draw.randrange(40), f"h{number % 3}") for number in numbers))
         for page in draw.sample(list(table.pages(town.domain)), most // 3):
             table.delete(page.url)
-        table.refresh_links()
+        table.links.refresh()
 
         check(table, town.domain)
 
 
 def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
-    key, weights = webtable.WebKey(), []
+    key, weights = webtable.rowkey.WebKey(), []
     changes = host_changes.HostChanges(key, None)
 
     for start in range(0, 60_000, 20_000):
@@ -161,12 +161,12 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
         town = Town(table)
         pages = [town.page(f"/{number}", host=f"h{number % 40}", body=b"x" * number) for number in range(400)]
         town.store(*pages[:300])
-        table.refresh_links()
+        table.links.refresh()
         town.store(*pages[300:])
         store, calls = counted_store(table.store)
         counting = Counting(store)
 
-        webtable.WebTable(counting, table.table, table.layout).refresh_links()
+        webtable.WebTable(counting, table.table, table.layout).links.refresh()
         opened = calls["scannerOpenWithScan"]
 
         check(table, town.domain)
@@ -190,7 +190,7 @@ def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypa
             town.store(*(sized(town, number, draw.randrange(40), f"h{number % 7}") for number in numbers))
             for page in draw.sample(list(table.pages(town.domain)), most // 3):
                 table.delete(page.url)
-            table.refresh_links()
+            table.links.refresh()
 
             check(table, town.domain)
 
@@ -203,7 +203,7 @@ def test_counts_follow_pages_that_come_and_go_and_change_their_size(site, short_
         town.store(*(sized(town, number, draw.randrange(40)) for number in draw.sample(range(60), 25)))
         for page in draw.sample(list(site.table.pages(town.domain)), 12):
             site.table.delete(page.url)
-        site.table.refresh_links()
+        site.table.links.refresh()
 
         assert counted(site.table, town.domain) == actual(site.table, town.domain)
 
@@ -212,8 +212,8 @@ def test_a_batch_that_is_counted_twice_is_counted_once(table):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(40)))
     queue = f"{table.table}_queue"
-    batches = list(table.store.scan(queue, [webtable.KeyRange()]))
-    table.refresh_links()
+    batches = list(table.store.scan(queue, [webtable.rowkey.KeyRange()]))
+    table.links.refresh()
 
     again = [
         webtable.store.Put(
@@ -226,7 +226,7 @@ def test_a_batch_that_is_counted_twice_is_counted_once(table):
         for row in batches
     ]
     assert table.store.write(queue, again) == [None] * len(again)
-    assert table.refresh_links().batches == len(again)
+    assert table.links.refresh().batches == len(again)
 
     check(table, town.domain)
 
@@ -234,13 +234,13 @@ def test_a_batch_that_is_counted_twice_is_counted_once(table):
 def test_a_run_that_is_killed_at_any_call_is_made_right_by_the_next(table):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(0, 60, 2)))
-    table.refresh_links()
+    table.links.refresh()
 
     for calls in some(range(100), 2):
         town.store(sized(town, calls % 60, calls))
         table.delete(url(town, (calls * 7) % 60))
-        is_done = is_through(table, lambda table: table.refresh_links(), calls)
-        table.refresh_links()
+        is_done = is_through(table, lambda table: table.links.refresh(), calls)
+        table.links.refresh()
 
         check(table, town.domain)
         if is_done:
@@ -250,15 +250,15 @@ def test_a_run_that_is_killed_at_any_call_is_made_right_by_the_next(table):
 
 
 def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_next(table, little_memory):
-    table.add_index("link")
+    table.indexes.add("link")
     town = Town(table)
 
     for calls in some(range(200), 8):
         for number in range(3):
             town.store(sized(town, (calls + number) % 60, calls, outlinks=town.links(f"/{(calls * 7) % 60:03}")))
         table.delete(url(town, (calls * 11) % 60))
-        is_done = is_through(table, lambda table: table.refresh_links(), calls)
-        table.refresh_links()
+        is_done = is_through(table, lambda table: table.links.refresh(), calls)
+        table.links.refresh()
 
         check(table, town.domain)
         check_counts(table, town.domain)
@@ -283,16 +283,16 @@ def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monk
         with monkeypatch.context() as patch:
             patch.setattr(refresh, "MOST_BYTES", 1_000)
             patch.setattr(refresh, "MOST_JOINED", 10**9)
-            table.refresh_links()
+            table.links.refresh()
 
-    listening(table, crossing).refresh_links()
+    listening(table, crossing).links.refresh()
 
     assert crossed
     check(table, town.domain)
 
 
 def test_the_same_rows_take_no_more_memory_when_they_change_again():
-    key, weights = webtable.WebKey(), []
+    key, weights = webtable.rowkey.WebKey(), []
     changes = host_changes.HostChanges(key, None)
 
     for _ in range(4):
@@ -306,7 +306,7 @@ def test_the_same_rows_take_no_more_memory_when_they_change_again():
 def test_rows_that_are_no_rows_of_their_host_are_damage_and_change_nothing(table):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(40)))
-    table.refresh_links()
+    table.links.refresh()
     salt = len(table.key.encode(url(town, 0))) - len(table.key.unsalted(table.key.encode(url(town, 0))))
     if salt:
         queue = RecountQueue(table.store, table.table)
@@ -314,7 +314,7 @@ def test_rows_that_are_no_rows_of_their_host_are_damage_and_change_nothing(table
         entered = queue.entered([], pages=[wrong])
         queue.write([entered, queue.done(entered)])
 
-        assert table.refresh_links().damaged == 1
+        assert table.links.refresh().damaged == 1
 
     check(table, town.domain)
 
@@ -328,10 +328,10 @@ def test_an_index_that_is_added_while_a_run_begins_is_counted(tmp_path, monkeypa
         def adding(call, name, *_):
             if call == "scan" and name.endswith("_queue") and not scans:
                 scans.append(True)
-                table.add_index("host")
+                table.indexes.add("host")
 
-        listening(table, adding).refresh_links()
-        table.refresh_links()
+        listening(table, adding).links.refresh()
+        table.links.refresh()
 
         assert scans
         check(table, town.domain)
@@ -340,7 +340,7 @@ def test_an_index_that_is_added_while_a_run_begins_is_counted(tmp_path, monkeypa
 def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table, little_memory):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(0, 60, 2)))
-    table.refresh_links()
+    table.links.refresh()
     draw = random.Random(20260301)
 
     def change():
@@ -356,9 +356,9 @@ def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table, littl
             if next(left, "through") == "through" and not crossed:
                 crossed.append(True)
                 change()
-                table.refresh_links()
+                table.links.refresh()
 
-        listening(table, crossing).refresh_links()
+        listening(table, crossing).links.refresh()
 
         check(table, town.domain)
         if not crossed:
@@ -370,7 +370,7 @@ def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table, littl
 def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, monkeypatch):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(60)))
-    table.refresh_links()
+    table.links.refresh()
     over = host_counts._over
 
     for left in some(range(0, 58, 2), 3):
@@ -382,11 +382,11 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
                 crossed.append(True)
                 for number in (left + 1, left + 2):
                     table.delete(url(town, number))
-                table.refresh_links()
+                table.links.refresh()
             return over(newest)
 
         monkeypatch.setattr(host_counts, "_over", crossing)
-        table.refresh_links()
+        table.links.refresh()
         monkeypatch.setattr(host_counts, "_over", over)
 
         check(table, town.domain)
@@ -395,8 +395,8 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
 def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(40)))
-    table.refresh_links()
-    index = table.indexes.read()["host"].table
+    table.links.refresh()
+    index = table._frame.indexes.read()["host"].table
     wrong = [
         webtable.store.Put(
             row.key,
@@ -407,12 +407,12 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
                 for column, cells in row.cells.items()
             ],
         )
-        for row in table.store.scan(index, [webtable.KeyRange()])
+        for row in table.store.scan(index, [webtable.rowkey.KeyRange()])
     ]
     table.store.write(index, wrong)
 
-    table.rebuild_index("host")
-    table.refresh_links()
+    table.indexes.rebuild("host")
+    table.links.refresh()
 
     check(table, town.domain)
 
@@ -424,7 +424,7 @@ def test_a_host_with_more_parts_than_are_read_at_once_is_counted_whole(table, mo
 
     for start in (0, 1):
         town.store(*(sized(town, number, number) for number in range(start, 120, 2)))
-        table.refresh_links()
+        table.links.refresh()
 
     check(table, town.domain)
 
@@ -438,7 +438,7 @@ def test_a_killed_writer_leaves_the_counts_right_once_its_batch_is_counted(table
             is_done = is_through(table, lambda table, page=page: table.put(page), calls)
         except (webtable.WebTableError, Killed):
             is_done = False
-        table.refresh_links(also_unfinished=True)
+        table.links.refresh(also_unfinished=True)
 
         assert counted(table, town.domain) == actual(table, town.domain)
         if is_done:

@@ -155,14 +155,14 @@ def test_what_killed_writers_have_left_is_counted_and_repaired(table, act):
 
     def check(town, act):
         towns.append(town)
-        table.refresh_links(also_unfinished=True)
-        counted = {page.url: page.link_counts.inlinks for page in table.most_linked(domain=town.domain)}
+        table.links.refresh(also_unfinished=True)
+        counted = {page.url: page.link_counts.inlinks for page in table.links.most_linked(town.domain)}
         expected = Expected(table, town.domain).counts()
         assert {url for url, count in expected.items() if counted.get(url, 0) < count} == set()
         act(table)
 
     killed_at_every_call(table, act, check, every=12)
-    drifts(table, apply=True)
+    drifts(table, repair=True)
 
     assert [drift for drift in drifts(table).values() if not drift.is_empty] == []
     for town in towns:
@@ -206,11 +206,11 @@ def test_a_token_misses_no_page_beside_an_entry_of_a_page_that_moved(table, ques
     town = Town(table).build()
     with killed_after(table, before_removals) as dying:
         crawl_again(town, body=b"s")(dying)
-    wanted = {page.url for page in question(table, domain=town.domain)}
+    wanted = {page.url for page in question(table, site=town.domain)}
 
     token, found = None, []
     while token or not found:
-        batch = question(table, domain=town.domain, after=token).page(1)
+        batch = question(table, site=town.domain, after=token).page(1)
         found += [page.url for page in batch]
         token = batch.next_token
 
@@ -222,8 +222,8 @@ def test_a_token_gives_no_page_twice_beside_an_entry_of_a_page_that_moved(table)
     with killed_after(table, before_removals) as dying:
         crawl_again(town, body=b"a" * 10_000)(dying)
 
-    first = table.largest(domain=town.domain).page(1)
-    rest = list(table.largest(domain=town.domain, after=first.next_token))
+    first = table.largest(town.domain).page(1)
+    rest = list(table.largest(town.domain, after=first.next_token))
 
     assert [page.url for page in first] == [town.url("/a")]
     assert town.url("/a") not in {page.url for page in rest}
@@ -236,7 +236,7 @@ def test_a_page_that_moved_is_given_once(table):
 
     check_questions(table, town.domain, without=("fetched oldest", "outdated", "largest"))
 
-    assert [page.url for page in table.largest(domain=town.domain)].count(town.url("/a")) == 1
+    assert [page.url for page in table.largest(town.domain)].count(town.url("/a")) == 1
 
 
 def writes_to(name):
@@ -312,13 +312,13 @@ def test_removals_that_fail_leave_the_questions_right(table):
     recrawl_with_all_changed(town)(listening(table, failing(before_removals)))
 
     check_questions(table, town.domain)
-    assert drifts(table, apply=True)["size"].repaired == 1
+    assert drifts(table, repair=True)["size"].repaired == 1
     assert drifts(table)["size"].is_empty
 
 
 def counted_and_changed(town):
     """Store more links, whose counts are not made yet."""
-    town.table.refresh_links()
+    town.table.links.refresh()
     town.store(*(town.page(f"/more/{n}", body=b"x", outlinks=town.links("/a", "/b", "/never")[n:]) for n in range(3)))
 
 
@@ -337,13 +337,13 @@ def test_a_run_that_counts_links_and_is_cut_short_leaves_nothing_that_the_next_o
         return sum(made) > calls
 
     with suppress(StoreUnavailable):
-        WebTable(FailingStore(store, StoreUnavailable("full"), at=is_over), table.table, table.layout).refresh_links()
+        WebTable(FailingStore(store, StoreUnavailable("full"), at=is_over), table.table, table.layout).links.refresh()
     town.store(town.page("/more/9", body=b"x", outlinks=town.links("/a", "/b", "/never")))
-    table.refresh_links()
+    table.links.refresh()
 
-    drift = table.verify_index("link", settle=0)
+    drift = table.indexes.verify("link", settle=0)
     assert (drift.missing, drift.stale, drift.pending) == (0, 0, 0)
-    assert table.links_freshness().waiting == 0
+    assert table.links.freshness().waiting == 0
 
 
 LOOP = """

@@ -65,9 +65,9 @@ def pages_written(call, table, *_):
 
 
 def test_an_index_added_while_a_batch_is_under_way_has_its_pages(table):
-    table.drop_index("size")
+    table.indexes.drop("size")
     town = Town(table).build()
-    listener = once_at(pages_written, lambda: table.add_index("size"))
+    listener = once_at(pages_written, lambda: table.indexes.add("size"))
 
     crawl_again(town, body=b"s")(listening(table, listener))
 
@@ -78,7 +78,7 @@ def test_an_index_added_while_a_batch_is_under_way_has_its_pages(table):
 def test_an_index_dropped_while_a_batch_is_under_way_stops_no_page(table):
     town = Town(table).build()
     listener = once_at(
-        lambda call, name, *_: call == "write" and name.endswith("size_idx"), lambda: table.drop_index("size")
+        lambda call, name, *_: call == "write" and name.endswith("size_idx"), lambda: table.indexes.drop("size")
     )
 
     crawl_again(town, body=b"s")(listening(table, listener))
@@ -88,8 +88,8 @@ def test_an_index_dropped_while_a_batch_is_under_way_stops_no_page(table):
 
 def check_questions_without_size(table, town):
     with pytest.raises(IndexNeeded, match="webtable index add size"):
-        list(table.largest(domain=town.domain))
-    table.add_index("size")
+        list(table.largest(town.domain))
+    table.indexes.add("size")
     check_questions(table, town.domain)
 
 
@@ -97,8 +97,8 @@ def test_an_index_dropped_and_added_again_while_a_batch_is_under_way_has_its_pag
     town = Town(table).build()
 
     def again():
-        table.drop_index("size")
-        table.add_index("size")
+        table.indexes.drop("size")
+        table.indexes.add("size")
 
     crawl_again(town, body=b"s")(listening(table, once_at(pages_written, again)))
 
@@ -117,11 +117,11 @@ class Renewing(EachAlone):
         if not self._left or (call.name, call.table) != ("write", index_table(self._table.table, "size").name):
             return do()
         self._left -= 1
-        self._table.drop_index("size")
+        self._table.indexes.drop("size")
         try:
             return do()
         finally:
-            self._table.add_index("size")
+            self._table.indexes.add("size")
 
 
 def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_with_those_of_the_new_one(
@@ -135,35 +135,35 @@ def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_wit
 
         late.put(town.page("/late", body=b"s" * 5_000))
 
-        assert next(iter(table.largest(domain=town.domain))).url == town.url("/late")
+        assert next(iter(table.largest(town.domain))).url == town.url("/late")
         assert missing(table) == {}
 
 
 def test_an_index_dropped_while_it_is_built_stays_dropped(table):
     town = Town(table).build()
-    table.drop_index("size")
+    table.indexes.drop("size")
     other = listening(table, lambda *_: None)
 
     with suppress(WebTableError):
-        other.add_index("size", on_progress=once_at(lambda *_: True, lambda: table.drop_index("size")))
+        other.indexes.add("size", on_progress=once_at(lambda *_: True, lambda: table.indexes.drop("size")))
 
-    assert "size" not in table.index_states()
+    assert "size" not in table.indexes.states()
     town.store(town.page("/later", body=b"x"))
     check_questions_without_size(table, town)
 
 
 def test_two_that_add_the_same_index_at_once_do_no_harm(table):
-    table.drop_index("size")
+    table.indexes.drop("size")
     town = Town(table).build()
 
     def second():
         with suppress(InvalidArgument):
-            table.add_index("size")
+            table.indexes.add("size")
 
     first = listening(table, once_at(writes_to("size_idx"), second))
-    first.add_index("size")
+    first.indexes.add("size")
 
-    assert table.index_states()["size"].phase == "ready"
+    assert table.indexes.states()["size"].phase == "ready"
     check_questions(table, town.domain)
     assert missing(table) == {}
 
@@ -171,12 +171,12 @@ def test_two_that_add_the_same_index_at_once_do_no_harm(table):
 def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_rebuild(table):
     town = Town(table).build()
     for calls in range(100):
-        table.drop_index("size")
+        table.indexes.drop("size")
 
-        is_done = is_through(table, lambda dying: dying.add_index("size"), calls)
+        is_done = is_through(table, lambda dying: dying.indexes.add("size"), calls)
         with nullcontext() if is_done else pytest.raises(IndexNeeded, match=r"webtable index (add|rebuild) size"):
-            list(table.largest(domain=town.domain))
-        complete = table.rebuild_index if "size" in table.index_states() else table.add_index
+            list(table.largest(town.domain))
+        complete = table.indexes.rebuild if "size" in table.indexes.states() else table.indexes.add
         complete("size")
 
         check_questions(table, town.domain)
@@ -188,7 +188,7 @@ def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_r
 def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
     monkeypatch.setattr("webtable.repository.derived.maintenance.PIECE", 2)
     monkeypatch.setattr("webtable.repository.derived.maintenance.SAVE_SECONDS", -1)
-    table.drop_index("size")
+    table.indexes.drop("size")
     town = Town(table).build()
 
     def stop(pages):
@@ -196,9 +196,9 @@ def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
             raise Killed
 
     with pytest.raises(Killed):
-        table.add_index("size", on_progress=stop)
-    interrupted = table.index_states()["size"]
-    rest = table.rebuild_index("size")
+        table.indexes.add("size", on_progress=stop)
+    interrupted = table.indexes.states()["size"]
+    rest = table.indexes.rebuild("size")
 
     assert interrupted.phase == "building"
     assert rest == 7 - 4
@@ -206,16 +206,16 @@ def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
 
 
 def test_writers_keep_an_index_that_is_still_building(table):
-    table.drop_index("size")
+    table.indexes.drop("size")
     town = Town(table).build()
-    table.indexes.set("size", IndexState("building"))
+    table._frame.indexes.set("size", IndexState("building"))
 
     with suppress(StoreError):
         table.store.create_table(index_table("pages", "size"))
     town.store(town.page("/later", body=b"later", days=1))
     with pytest.raises(IndexNeeded, match="webtable index rebuild size"):
-        list(table.largest(domain=town.domain))
-    table.rebuild_index("size")
+        list(table.largest(town.domain))
+    table.indexes.rebuild("size")
 
     check_questions(table, town.domain)
 
@@ -226,20 +226,20 @@ def language_page(town, path, language, **fields):
 
 def test_an_index_of_ones_own_is_kept_and_asked(table):
     town = Town(table).build()
-    assert table.add_index("own_indexes:language") == 7
+    assert table.indexes.add("own_indexes:language") == 7
 
     town.store(language_page(town, "/de", "de"), language_page(town, "/en", "en"))
     town.store(language_page(town, "/de2", "fr"))
     town.store(Town(table, town.domain).page("/de2", days=0.5, headers={"content-language": "de"}))
 
-    assert [page.url for page in table.indexed("language", "de")] == [town.url("/de"), town.url("/de2")]
-    assert [page.url for page in table.indexed("language", "fr")] == []
+    assert [page.url for page in table.indexed("language", term="de")] == [town.url("/de"), town.url("/de2")]
+    assert [page.url for page in table.indexed("language", term="fr")] == []
     assert len(list(table.indexed("language"))) == 10
     assert missing(table) == {}
 
 
 def test_a_page_that_an_index_of_ones_own_refuses_is_not_stored_and_the_others_are(table):
-    table.add_index("own_indexes:fragile")
+    table.indexes.add("own_indexes:fragile")
     town = Town(table)
     outcomes = []
 
@@ -260,29 +260,29 @@ def test_an_index_of_ones_own_that_fails_for_a_stored_page_stays_incomplete_and_
     town.store(town.page("/good"), town.page("/broken"))
 
     with pytest.raises(WebTableError, match=r"/broken.*fragile"):
-        table.add_index("own_indexes:fragile")
+        table.indexes.add("own_indexes:fragile")
 
     with pytest.raises(IndexNeeded, match="rebuild fragile"):
-        list(table.indexed("fragile", "x"))
-    table.drop_index("fragile")
-    assert "fragile" not in table.index_states()
+        list(table.indexed("fragile", term="x"))
+    table.indexes.drop("fragile")
+    assert "fragile" not in table.indexes.states()
 
 
 def test_a_question_to_an_index_that_fails_for_a_page_names_both(table, monkeypatch):
     town = Town(table)
-    table.add_index("own_indexes:fragile")
+    table.indexes.add("own_indexes:fragile")
     town.store(town.page("/good"), town.page("/later"))
     monkeypatch.setattr(own_indexes, "BROKEN", "/later")
 
     with pytest.raises(WebTableError, match=r"/later.*fragile"):
         list(table.indexed("fragile"))
     with pytest.raises(WebTableError, match=r"/later.*fragile"):
-        table.verify_index("fragile", settle=0)
+        table.indexes.verify("fragile", settle=0)
 
 
 def test_a_page_that_an_index_fails_for_can_be_deleted(table, monkeypatch):
     town = Town(table)
-    table.add_index("own_indexes:fragile")
+    table.indexes.add("own_indexes:fragile")
     town.store(town.page("/later"))
     monkeypatch.setattr(own_indexes, "BROKEN", "/later")
 
@@ -293,7 +293,7 @@ def test_a_page_that_an_index_fails_for_can_be_deleted(table, monkeypatch):
 
 def test_terms_that_no_index_can_hold_keep_the_page_out(table):
     town = Town(table)
-    table.add_index("own_indexes:titles")
+    table.indexes.add("own_indexes:titles")
 
     with pytest.raises(WriteFailed, match="titles"):
         table.put(town.page("/long", title="x" * 10_000))
@@ -310,7 +310,7 @@ def stranger(tmp_path, monkeypatch):
     name, mark = f"stranger_{uuid4().hex}", tmp_path / "imported"
     (tmp_path / f"{name}.py").write_text(
         f"import pathlib, webtable\npathlib.Path({str(mark)!r}).touch()\n"
-        "odd = webtable.Index('odd', lambda page: [str(len(page.url) % 2)])\n"
+        "odd = webtable.indexes.Index('odd', lambda page: [str(len(page.url) % 2)])\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     return f"{name}:odd", mark
@@ -321,7 +321,7 @@ def foreign(table, stranger):
     """The town of a table that names the stranger's index, as another program may have written it."""
     town = Town(table).build()
     table.store.create_table(index_table("pages", "odd"))
-    table.indexes.set("odd", IndexState(of=stranger[0]))
+    table._frame.indexes.set("odd", IndexState(of=stranger[0]))
     return town
 
 
@@ -329,20 +329,20 @@ def test_nothing_is_imported_because_a_table_names_it(table, foreign, stranger):
     name, mark = stranger
 
     check_questions(table, foreign.domain)
-    assert table.index_states()["odd"].of == name
+    assert table.indexes.states()["odd"].of == name
     assert table.delete(foreign.url("/b"))
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     for act in (
         lambda: list(table.indexed("odd")),
-        lambda: table.verify_index("odd", settle=0),
-        lambda: table.rebuild_index("odd"),
+        lambda: table.indexes.verify("odd", settle=0),
+        lambda: table.indexes.rebuild("odd"),
     ):
         with pytest.raises(IndexNotNamed, match=rf"'odd'.*--index {name}.*WEBTABLE_INDEXES.*index drop odd"):
             act()
     with pytest.raises(WriteFailed, match=f"--index {name}") as refused:
         table.put(foreign.page("/new"))
     assert [type(failure.error) for failure in refused.value.failures] == [IndexNotNamed]
-    table.drop_index("odd")
+    table.indexes.drop("odd")
     table.put(foreign.page("/new"))
 
     assert not mark.exists()
@@ -379,12 +379,12 @@ def imported_already(name, monkeypatch):
 def test_an_index_that_was_named_in_this_process_is_used(table, foreign, stranger, monkeypatch, by):
     by(stranger[0], monkeypatch)
 
-    table.rebuild_index("odd")
+    table.indexes.rebuild("odd")
     table.put(foreign.page("/new"))
 
-    odd = [page.url for page in table.indexed("odd", "1")]
+    odd = [page.url for page in table.indexed("odd", term="1")]
     assert sorted(odd) == sorted(page.url for page in table.pages(foreign.domain) if len(page.url) % 2)
-    assert table.verify_index("odd", settle=0).is_empty
+    assert table.indexes.verify("odd", settle=0).is_empty
 
 
 def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stranger, monkeypatch):
@@ -392,36 +392,36 @@ def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stran
     module = type(states)("lazy")
     module.__getattr__ = asked.append
     monkeypatch.setitem(states.sys.modules, "lazy", module)
-    table.indexes.set("odd", IndexState(of="lazy:odd"))
+    table._frame.indexes.set("odd", IndexState(of="lazy:odd"))
 
     with pytest.raises(IndexNotNamed, match="lazy:odd"):
-        table.verify_index("odd", settle=0)
+        table.indexes.verify("odd", settle=0)
 
     assert asked == []
 
 
 def test_an_index_is_not_taken_for_one_of_another_name(table, foreign, stranger):
     states.imported(stranger[0])
-    table.indexes.set("even", IndexState(of=stranger[0]))
+    table._frame.indexes.set("even", IndexState(of=stranger[0]))
 
     with pytest.raises(LayoutMismatch, match=r"'even'.*'odd'"):
-        table.verify_index("even", settle=0)
+        table.indexes.verify("even", settle=0)
 
 
 def test_a_table_whose_index_cannot_be_imported_is_not_written_until_that_is_dropped(table, monkeypatch):
     monkeypatch.setenv("WEBTABLE_INDEXES", "no_such_module:index")
     town = Town(table).build()
-    table.indexes.set("gone", IndexState(of="no_such_module:index"))
+    table._frame.indexes.set("gone", IndexState(of="no_such_module:index"))
     other = listening(table, lambda *_: None)
 
     with pytest.raises(WriteFailed, match=r"no_such_module:index"):
         other.put(town.page("/new"))
     with pytest.raises(LayoutMismatch, match=r"no_such_module:index.*webtable index drop gone"):
         list(other.indexed("gone"))
-    assert list(other.largest(domain=town.domain)) != []
+    assert list(other.largest(town.domain)) != []
     assert other.get(town.url("/new")) is None
 
-    other.drop_index("gone")
+    other.indexes.drop("gone")
     other.put(town.page("/new"))
 
     assert other.get(town.url("/new")) is not None
@@ -436,7 +436,7 @@ def test_a_table_is_not_opened_with_other_indexes_than_it_has(tmp_path, indexes)
         webtable.open(tmp_path / "t.db", indexes=indexes)
 
     with webtable.open(tmp_path / "t.db", indexes=["own_indexes:language", "time"]) as table:
-        assert set(table.index_states()) == {"time", "language"}
+        assert set(table.indexes.states()) == {"time", "language"}
 
 
 @pytest.mark.parametrize(
@@ -451,10 +451,10 @@ def test_a_table_is_not_created_with_an_index_that_there_is_not(tmp_path, wrong)
 
 def test_an_index_that_was_dropped_while_the_writers_clock_is_behind_can_be_added_again(table, monkeypatch):
     town = Town(table).build()
-    table.drop_index("size")
+    table.indexes.drop("size")
     monkeypatch.setattr(system_clock, "nanoseconds", lambda: time.time_ns() - 600 * 10**9)
 
-    table.add_index("size")
+    table.indexes.add("size")
 
     check_questions(table, town.domain)
 
@@ -464,11 +464,11 @@ def test_a_reader_knows_within_seconds_that_an_index_is_gone(tmp_path, manual_cl
         town = Town(table).build()
         assert len(list(reader.largest())) == 6
 
-        table.drop_index("size")
+        table.indexes.drop("size")
 
         assert manual_clock.passed < 5
         with pytest.raises(IndexNeeded, match="webtable index add size"):
-            list(reader.largest(domain=town.domain))
+            list(reader.largest(town.domain))
 
 
 TERMS = [
@@ -503,7 +503,7 @@ def store_terms(table):
 
 
 def test_the_pages_of_an_index_come_in_the_order_of_its_terms(table):
-    table.add_index("own_indexes:titles")
+    table.indexes.add("own_indexes:titles")
     expected = store_terms(table)
     found, token = [], None
 
@@ -515,6 +515,6 @@ def test_the_pages_of_an_index_come_in_the_order_of_its_terms(table):
     assert found == expected
     assert [page.url for page in table.indexed("titles", order="reverse")] == expected[::-1]
     for at, term in enumerate(TERMS):
-        assert [page.url for page in table.indexed("titles", term)] == expected[2 * at : 2 * at + 2]
+        assert [page.url for page in table.indexed("titles", term=term)] == expected[2 * at : 2 * at + 2]
     drift = drifts(table)["titles"]
     assert (drift.pages, drift.entries, drift.is_empty) == (36, 36, True)

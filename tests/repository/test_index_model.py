@@ -43,7 +43,7 @@ class Actor:
 
     def __init__(self, table: webtable.WebTable, pages: list[Page]) -> None:
         self.pages = pages
-        self.outcomes: list[webtable.PageOutcome] = []
+        self.outcomes: list[webtable.writing.PageOutcome] = []
         self.is_done = False
         self.at = ""
         self._is_killed = False
@@ -139,7 +139,7 @@ class Crawl(RuleBasedStateMachine):
                 self._finished(number)
             self.check_when_all_is_quiet()
             check_counts_at_least(self.table, self.town.domain)
-            self.table.repair_index("link", apply=True, settle=0)
+            self.table.indexes.repair("link", settle=0)
             if not self.unsure and not self.has_extra:
                 check_counts(self.table, self.town.domain)
         finally:
@@ -195,15 +195,15 @@ class Crawl(RuleBasedStateMachine):
 
     @rule()
     def count(self) -> None:
-        self.table.refresh_links()
+        self.table.links.refresh()
 
     @rule(index=st.sampled_from(["time", "size", "link", "status", "digest"]))
     def rebuild(self, index: str) -> None:
-        self.table.rebuild_index(index)
+        self.table.indexes.rebuild(index)
 
     @rule(index=st.sampled_from(["time", "size", "link", "status", "digest"]))
     def repair(self, index: str) -> None:
-        self.table.repair_index(index, apply=True, settle=0)
+        self.table.indexes.repair(index, settle=0)
 
     @invariant()
     def check_entries(self) -> None:
@@ -254,8 +254,8 @@ class Crawl(RuleBasedStateMachine):
 
 
 def check_counts_at_least(table: webtable.WebTable, domain: str) -> None:
-    table.refresh_links(also_unfinished=True)
-    counts = {page.url: page.link_counts.inlinks for page in table.most_linked(domain=domain)}
+    table.links.refresh(also_unfinished=True)
+    counts = {page.url: page.link_counts.inlinks for page in table.links.most_linked(domain)}
     expected = Expected(table, domain).counts()
     assert {url: count for url, count in expected.items() if counts.get(url, 0) < count} == {}
 
@@ -328,7 +328,7 @@ def test_a_link_survives_three_writers_that_cross_each_other(town):
 def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, seed):
     town = Town(site.table, now=site.now)
     chances = [random.Random(f"{seed} {number}") for number in range(2)]
-    acknowledged: list[webtable.PageOutcome] = []
+    acknowledged: list[webtable.writing.PageOutcome] = []
 
     def crawl(chance: random.Random) -> None:
         with site.table.writer(on_outcome=acknowledged.append, buffer_pages=3) as writer:
@@ -355,6 +355,6 @@ def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, s
     expected = check_questions(site.table, town.domain)
     newest = {url: max(one.fetched_at for one in acknowledged if one.url == url) for url in expected.by_url}
     assert {page.url: page.fetched_at for page in expected.pages} == newest
-    site.table.refresh_links(also_unfinished=True)
-    counted = {page.url: page.link_counts.inlinks for page in site.table.most_linked(domain=town.domain)}
+    site.table.links.refresh(also_unfinished=True)
+    counted = {page.url: page.link_counts.inlinks for page in site.table.links.most_linked(town.domain)}
     assert all(counted[url] >= count for url, count in expected.counts().items())

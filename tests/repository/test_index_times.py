@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 import webtable
 from nightly import examples, some
 from store_differences import on_every_store
-from webtable import KeyRange, Page
+from webtable import Page
 from webtable._clock import clock as system_clock
 from webtable.errors import WriteFailed
 from webtable.repository.derived import queue, refresh
+from webtable.rowkey import KeyRange
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.store import Delete
 
@@ -69,7 +70,7 @@ def test_the_counts_are_right_whatever_the_order_of_captures(table):
         for number in order:
             table.put(found[number])
 
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
 
     for town in towns:
         check_counts(table, town.domain)
@@ -111,7 +112,7 @@ def clock(monkeypatch):
 
 def test_links_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):
     clock.ahead = timedelta(minutes=10)
-    table.refresh_links()
+    table.links.refresh()
     town.store(town.page("/new", outlinks=town.links("/twin", "/a")))
 
     clock.ahead = timedelta()
@@ -121,17 +122,17 @@ def test_links_are_counted_although_another_clock_was_ahead_when_they_were_count
 
 def test_hosts_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):
     clock.ahead = timedelta(minutes=10)
-    table.refresh_links()
+    table.links.refresh()
     town.store(town.page("/new", body=b"x"))
 
     clock.ahead = timedelta()
-    table.refresh_links()
+    table.links.refresh()
 
     assert [host.pages for host in table.hosts(town.domain)] == [1, 7]
 
 
 def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, monkeypatch):
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     added = []
     shard = lambda: "f" if added else "0"  # noqa: E731 - so that the late batch is behind the others
     monkeypatch.setattr(queue, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=shard() + uuid4().hex)))
@@ -144,7 +145,7 @@ def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, m
             added.append("/late")
             town.store(town.page("/late", outlinks=town.links("/twin")))
 
-    table.refresh_links(on_progress=add_one)
+    table.links.refresh(on_progress=add_one)
 
     check_counts(table, town.domain)
 
@@ -204,7 +205,7 @@ def test_a_repair_between_captures_of_one_millisecond_hides_no_page(table, town)
     table.put(first)
     table.put(second)
 
-    drifts(table, apply=True)
+    drifts(table, repair=True)
     table.put(first)
 
     check_questions(table, town.domain)
@@ -236,7 +237,7 @@ def test_of_captures_of_one_millisecond_the_later_put_wins_on_every_store(fresh)
         fresh.table.put(same_moment(fresh)[number])
 
     check_the_last_alone_is_there(fresh.table, fresh, same_moment(fresh)[1])
-    drifts(fresh.table, apply=True)
+    drifts(fresh.table, repair=True)
     fresh.table.put(same_moment(fresh)[0])
     check_the_last_alone_is_there(fresh.table, fresh, same_moment(fresh)[0])
 
@@ -273,7 +274,7 @@ def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_rep
     with killed_after(table, lambda call, _, *given: call == "write" and isinstance(given[0][0], Delete)) as dying:
         dying.put(second)
 
-    before, after = drifts(table, apply=True), drifts(table)
+    before, after = drifts(table, repair=True), drifts(table)
 
     assert sum(drift.stale for drift in before.values()) > 3
     assert {drift.stale for drift in after.values()} == {0}
@@ -293,8 +294,8 @@ def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path, manual_cl
         assert len(expected.pages) == 7
         assert {page.outlinks for page in expected.pages} == {None}
         assert table.get(town.url("/a")).body is None
-        assert list(table.linking_to(town.url("/a"))) == []
-        assert list(table.broken_links(domain=town.domain)) == []
+        assert list(table.links.to(town.url("/a"))) == []
+        assert list(table.links.broken(town.domain)) == []
         assert missing(table) == {}
 
 
@@ -308,7 +309,7 @@ def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path, manual_cloc
         town.store(town.page("/b", days=0, body=b"other", outlinks=town.links("/a")))
 
         check_questions(table, town.domain)
-        assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
+        assert [link.source for link in table.links.to(town.url("/b"))] == [town.url("/a")]
         assert missing(table) == {}
 
 
@@ -316,13 +317,13 @@ def everything(table, town):
     """What is known of the pages that the captures are of, and of the links that they have."""
     urls = [town.url(path) for path in ("/", "/a", "/b", "/c")]
     columns = ["body", "outlinks", "link_counts"]
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     return [
         (
             table.get(url),
             table.history(url, columns=columns),
-            [(link.source, link.anchor, link.at) for link in table.linking_to(url)],
-            [(link.source, link.anchor, link.at) for link in table.linking_to(url, past=True)],
+            [(link.source, link.anchor, link.at) for link in table.links.to(url)],
+            [(link.source, link.anchor, link.at) for link in table.links.to(url, past=True)],
             [page.link_counts.inlinks for page in table.get_many([url], columns=columns) if page and page.link_counts],
         )
         for url in urls

@@ -12,9 +12,12 @@ from deaths import Deadly, Town, listening
 
 import webtable
 from store_differences import on_every_store
-from webtable import IndexMetrics, Link, Page, Salt, handle_of
+from webtable import Link, Page
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
+from webtable.indexes import handle_of
+from webtable.metrics import IndexMetrics
 from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.rowkey import Salt
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell, Put
 
@@ -28,8 +31,8 @@ QUESTIONS: dict[str, Asked] = {
     "with_status": lambda table, **asking: table.with_status(200, **asking),
     "errors": lambda table, **asking: table.errors(**asking),
     "redirects": lambda table, **asking: table.redirects(**asking),
-    "most_linked": lambda table, **asking: table.most_linked(**asking),
-    "dead_ends": lambda table, **asking: table.dead_ends(**asking),
+    "most_linked": lambda table, **asking: table.links.most_linked(**asking),
+    "dead_ends": lambda table, **asking: table.links.dead_ends(**asking),
 }
 """The questions that list pages and take a domain."""
 ORDERS = [
@@ -69,7 +72,7 @@ def town(shared_table):
             for number in range(36)
         )
     )
-    town.table.refresh_links(also_unfinished=True)
+    town.table.links.refresh(also_unfinished=True)
     return town
 
 
@@ -90,28 +93,28 @@ def test_every_question_is_answered_as_the_pages_say(town):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_limit_is_exact_and_takes_the_first(town, question):
-    everything = urls(QUESTIONS[question](town.table, domain=town.domain))
+    everything = urls(QUESTIONS[question](town.table, site=town.domain))
 
     assert len(everything) > 3
-    assert urls(QUESTIONS[question](town.table, domain=town.domain, limit=3)) == everything[:3]
-    assert urls(QUESTIONS[question](town.table, domain=town.domain, limit=0)) == []
-    assert urls(QUESTIONS[question](town.table, domain=town.domain, limit=1_000)) == everything
+    assert urls(QUESTIONS[question](town.table, site=town.domain, limit=3)) == everything[:3]
+    assert urls(QUESTIONS[question](town.table, site=town.domain, limit=0)) == []
+    assert urls(QUESTIONS[question](town.table, site=town.domain, limit=1_000)) == everything
 
 
 @pytest.mark.parametrize(("question", "order"), ORDERS)
 def test_the_other_order_is_the_reverse(town, question, order):
-    there = urls(QUESTIONS[question](town.table, domain=town.domain))
+    there = urls(QUESTIONS[question](town.table, site=town.domain))
 
-    back = urls(QUESTIONS[question](town.table, domain=town.domain, order=order))
+    back = urls(QUESTIONS[question](town.table, site=town.domain, order=order))
 
     assert back == there[::-1]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_order_of_the_store_has_the_same_pages(town, question):
-    wanted = urls(QUESTIONS[question](town.table, domain=town.domain))
+    wanted = urls(QUESTIONS[question](town.table, site=town.domain))
 
-    found = urls(QUESTIONS[question](town.table, domain=town.domain, order="storage"))
+    found = urls(QUESTIONS[question](town.table, site=town.domain, order="storage"))
 
     assert sorted(found) == sorted(wanted)
     assert len(set(found)) == len(found)
@@ -121,11 +124,11 @@ def test_the_order_of_the_store_has_the_same_pages(town, question):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_tokens_lead_through_all_pages(town, question, order):
     ask = QUESTIONS[question]
-    everything = urls(ask(town.table, domain=town.domain, order=order))
+    everything = urls(ask(town.table, site=town.domain, order=order))
 
     token, found = None, []
     while token or not found:
-        batch = ask(town.table, domain=town.domain, order=order, after=token).page(4)
+        batch = ask(town.table, site=town.domain, order=order, after=token).page(4)
         found += urls(batch)
         token = batch.next_token
 
@@ -140,15 +143,15 @@ def test_a_token_goes_on_after_inserts_and_deletes(site, question):
     for number, path in enumerate(paths):
         town.store(town.page(path, days=50 - number, body=b"x" * (number + 1), status=status))
         town.store(town.page(f"/to{path[1:]}", days=60, outlinks=town.links(*paths[:number])))
-    town.table.refresh_links()
+    town.table.links.refresh()
     ask = QUESTIONS[question]
-    before = urls(ask(town.table, domain=town.domain))
+    before = urls(ask(town.table, site=town.domain))
 
-    first = ask(town.table, domain=town.domain).page(5)
+    first = ask(town.table, site=town.domain).page(5)
     town.table.delete(first[-1].url)
     town.table.delete(before[7])
     town.store(town.page("/000", days=1.5, body=b"y" * 5, status=status))
-    rest = ask(town.table, domain=town.domain, after=first.next_token)
+    rest = ask(town.table, site=town.domain, after=first.next_token)
 
     assert urls(first) == before[:5]
     new = town.url("/000")
@@ -158,22 +161,22 @@ def test_a_token_goes_on_after_inserts_and_deletes(site, question):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_domain_is_the_host_and_all_below_it(town, question):
     ask = QUESTIONS[question]
-    everything = urls(ask(town.table, domain=town.domain))
+    everything = urls(ask(town.table, site=town.domain))
 
     for host in ("www", "a.b", "b", "shop", "none"):
         below = [url for url in everything if f"/{host}.{town.domain}/" in url or f".{host}.{town.domain}/" in url]
-        assert urls(ask(town.table, domain=f"{host}.{town.domain}")) == below
-    assert urls(ask(town.table, domain=f"x{town.domain}")) == []
+        assert urls(ask(town.table, site=f"{host}.{town.domain}")) == below
+    assert urls(ask(town.table, site=f"x{town.domain}")) == []
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_columns_bring_bodies_links_and_counts(town, question):
     ask = QUESTIONS[question]
 
-    for page in ask(town.table, domain=town.domain, limit=5, columns=["body", "outlinks", "link_counts"]):
+    for page in ask(town.table, site=town.domain, limit=5, columns=["body", "outlinks", "link_counts"]):
         whole = town.table.get(page.url, columns=["body", "outlinks", "link_counts"])
         assert page == whole
-    for page in ask(town.table, domain=town.domain, limit=5):
+    for page in ask(town.table, site=town.domain, limit=5):
         assert page.body is None
         assert page.outlinks is None
 
@@ -183,11 +186,11 @@ def test_a_question_asks_nothing_before_it_is_iterated(town, question):
     deadly = Deadly(0)
     table = listening(town.table, deadly)
 
-    answer = QUESTIONS[question](table, domain=town.domain)
+    answer = QUESTIONS[question](table, site=town.domain)
 
     assert deadly.calls == []
     deadly.left = None
-    assert urls(answer) == urls(answer) == urls(QUESTIONS[question](town.table, domain=town.domain))
+    assert urls(answer) == urls(answer) == urls(QUESTIONS[question](town.table, site=town.domain))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -195,7 +198,7 @@ def test_an_explanation_reads_no_page_and_names_the_index(town, question):
     deadly = Deadly()
     table = listening(town.table, deadly)
 
-    explained = QUESTIONS[question](table, domain=town.domain).explain()
+    explained = QUESTIONS[question](table, site=town.domain).explain()
 
     assert explained.index in WEB_INDEXES
     assert explained.ranges
@@ -208,7 +211,7 @@ def test_an_explanation_reads_no_page_and_names_the_index(town, question):
 def test_the_first_results_take_few_calls(town, question):
     deadly = Deadly()
 
-    list(QUESTIONS[question](listening(town.table, deadly), domain=town.domain, limit=5))
+    list(QUESTIONS[question](listening(town.table, deadly), site=town.domain, limit=5))
 
     assert len(deadly.calls) <= 5
 
@@ -219,8 +222,8 @@ def test_times_are_from_since_on_and_before_until(town):
     for when in (town.now - timedelta(days=1 + number / 10) for number in (5, 20)):
         assert any(page.fetched_at == when for page in asked.pages)
 
-    fetched = town.table.fetched(since, until, domain=town.domain)
-    modified = town.table.modified(since, until, domain=town.domain, order="oldest")
+    fetched = town.table.fetched(town.domain, since=since, until=until)
+    modified = town.table.modified(town.domain, since=since, until=until, order="oldest")
 
     assert urls(fetched) == asked.urls(
         lambda page: page.fetched_at, backwards=True, chosen=lambda page: since <= page.fetched_at < until
@@ -229,7 +232,7 @@ def test_times_are_from_since_on_and_before_until(town):
         lambda page: page.last_modified or page.changed_at,
         chosen=lambda page: since <= (page.last_modified or page.changed_at) < until,
     )
-    assert urls(town.table.fetched(until, until, domain=town.domain)) == []
+    assert urls(town.table.fetched(town.domain, since=until, until=until)) == []
 
 
 def test_sizes_are_given_as_classes_or_in_bytes(town):
@@ -241,12 +244,12 @@ def test_sizes_are_given_as_classes_or_in_bytes(town):
         )
 
     largest = town.table.largest
-    assert urls(largest(size_class="small", domain=town.domain)) == sized(0, 999)
-    assert urls(largest(size_class="medium", domain=town.domain)) == sized(1_000, 9_999)
-    assert urls(largest(size_class="huge", domain=town.domain)) == []
-    assert urls(largest(min_size=400, max_size=800, domain=town.domain)) == sized(400, 800)
-    assert urls(largest(min_size=401, domain=town.domain)) == sized(401, 10**9)
-    assert urls(largest(max_size=0, domain=town.domain)) == sized(0, 0) != []
+    assert urls(largest(town.domain, size_class="small")) == sized(0, 999)
+    assert urls(largest(town.domain, size_class="medium")) == sized(1_000, 9_999)
+    assert urls(largest(town.domain, size_class="huge")) == []
+    assert urls(largest(town.domain, min_size=400, max_size=800)) == sized(400, 800)
+    assert urls(largest(town.domain, min_size=401)) == sized(401, 10**9)
+    assert urls(largest(town.domain, max_size=0)) == sized(0, 0) != []
 
 
 @on_every_store
@@ -301,17 +304,17 @@ def test_a_host_without_a_page_any_more_is_none(own):
 
 @on_every_store
 def test_broken_links_go_on_behind_a_token(town):
-    everything = list(town.table.broken_links(domain=town.domain))
+    everything = list(town.table.links.broken(town.domain))
 
     token, found = None, []
     while token or not found:
-        batch = town.table.broken_links(domain=town.domain, after=token).page(3)
+        batch = town.table.links.broken(town.domain, after=token).page(3)
         found += batch
         token = batch.next_token
 
     assert found == everything
     assert len(everything) > 6
-    assert list(town.table.broken_links(domain=town.domain, limit=4)) == everything[:4]
+    assert list(town.table.links.broken(town.domain, limit=4)) == everything[:4]
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +342,7 @@ def salted(new_url):
                 for number in range(20)
             )
         )
-        town.table.refresh_links()
+        town.table.links.refresh()
     yield towns
     for table in tables:
         table.close()
@@ -350,25 +353,25 @@ def test_the_answers_are_the_same_with_every_salt(salted):
         check_questions(town.table, town.domain)
 
     for name, ask in QUESTIONS.items():
-        first, *others = [urls(ask(town.table, domain=town.domain)) for town in salted]
+        first, *others = [urls(ask(town.table, site=town.domain)) for town in salted]
         assert others == [first] * 3, name
         assert len(first) > 1, name
-    first, *others = [list(town.table.broken_links(domain=town.domain)) for town in salted]
+    first, *others = [list(town.table.links.broken(town.domain)) for town in salted]
     assert others == [first] * 3
 
 
 def test_a_token_of_one_salt_goes_on_with_every_other(salted):
     for name, ask in QUESTIONS.items():
-        first = ask(salted[0].table, domain=salted[0].domain).page(1)
+        first = ask(salted[0].table, site=salted[0].domain).page(1)
 
         for town in salted:
-            rest = ask(town.table, domain=town.domain, after=first.next_token)
-            assert urls(first) + urls(rest) == urls(ask(town.table, domain=town.domain)), name
+            rest = ask(town.table, site=town.domain, after=first.next_token)
+            assert urls(first) + urls(rest) == urls(ask(town.table, site=town.domain)), name
 
 
 def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
     page = own.table.get(own.url("/a"), columns=())
-    entry = own.table.indexes.recent()["status"]
+    entry = own.table._frame.indexes.recent()["status"]
     key = own.table.key.unsalted(own.table.key.encode(page.url))
     (wrong,) = entry.index.entries(Page(url=page.url, status=599, fetched_at=page.fetched_at), key)
     own.table.store.write(entry.table, [Put(wrong, [NewCell(INDEX_COLUMN, 1, b"")])])
@@ -386,8 +389,8 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
         ("url", lambda table: table.redirects(to="https://example.com/")),
         ("digest", lambda table: table.duplicates("https://example.com/")),
         ("host", lambda table: table.hosts("example.com")),
-        ("link", lambda table: table.linking_to("https://example.com/")),
-        ("link", lambda table: table.broken_links()),
+        ("link", lambda table: table.links.to("https://example.com/")),
+        ("link", lambda table: table.links.broken()),
     ],
 )
 def test_a_question_without_its_index_names_the_command_that_adds_it(tmp_path, name, ask):
@@ -404,10 +407,10 @@ def test_a_table_without_indexes_is_written_and_listed(tmp_path):
 
         assert len(list(table.pages(town.domain))) == 7
         assert table.delete(town.url("/a"))
-        assert table.index_states() == {}
-        assert table.refresh_links().pages == 0
+        assert table.indexes.states() == {}
+        assert table.links.refresh().pages == 0
         for name in WEB_INDEXES:
-            table.add_index(name)
+            table.indexes.add(name)
         check_questions(table, town.domain)
         check_counts(table, town.domain)
 
@@ -416,14 +419,14 @@ def test_what_is_stored_nowhere_is_an_empty_answer(site):
     nowhere = site.url("/nowhere")
 
     assert list(site.table.duplicates(nowhere)) == []
-    assert list(site.table.linking_to(nowhere)) == []
-    assert list(site.table.linking_to(nowhere, past=True)) == []
-    assert list(site.table.links_of(nowhere)) == []
+    assert list(site.table.links.to(nowhere)) == []
+    assert list(site.table.links.to(nowhere, past=True)) == []
+    assert list(site.table.links.of(nowhere)) == []
     assert list(site.table.redirects(to=nowhere)) == []
     assert list(site.table.hosts(site.domain)) == []
-    assert list(site.table.discovered(site.domain)) == []
+    assert list(site.table.links.discovered(site.domain)) == []
     for ask in QUESTIONS.values():
-        assert list(ask(site.table, domain=site.domain)) == []
+        assert list(ask(site.table, site=site.domain)) == []
 
 
 NAIVE = datetime(2026, 1, 1)
@@ -433,11 +436,11 @@ LATER = datetime(2026, 2, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("ask", "named"),
     [
-        (lambda table: table.fetched(LATER, LATER - timedelta(1)), "until=.*since="),
-        (lambda table: table.modified(LATER, LATER - timedelta(1)), "until=.*since="),
-        (lambda table: table.fetched(NAIVE), "since=.*timezone"),
+        (lambda table: table.fetched(since=LATER, until=LATER - timedelta(1)), "until=.*since="),
+        (lambda table: table.modified(since=LATER, until=LATER - timedelta(1)), "until=.*since="),
+        (lambda table: table.fetched(since=NAIVE), "since=.*timezone"),
         (lambda table: table.modified(until=NAIVE), "until=.*timezone"),
-        (lambda table: table.fetched("yesterday"), "since='yesterday'"),
+        (lambda table: table.fetched(since="yesterday"), "since='yesterday'"),
         (lambda table: table.outdated(not_fetched_since=NAIVE), "not_fetched_since=.*timezone"),
         (lambda table: table.outdated(), "not_fetched_since= or not_modified_since="),
         (lambda table: table.outdated(not_fetched_since=LATER, not_modified_since=LATER), "one of the two"),
@@ -453,7 +456,7 @@ LATER = datetime(2026, 2, 1, tzinfo=UTC)
         (lambda table: table.errors(limit=-1), "limit=-1"),
         (lambda table: table.errors(limit=1.5), "limit=1.5"),
         (lambda table: table.errors(order="url"), "order='url'.*status, storage"),
-        (lambda table: table.linking_to("https://example.com/", order="storage"), "order='storage'"),
+        (lambda table: table.links.to("https://example.com/", order="storage"), "order='storage'"),
         (lambda table: table.errors().page(0), "size=0"),
     ],
 )
@@ -470,16 +473,16 @@ def test_bad_names_are_refused_by_name(own):
     with pytest.raises(UnknownIndex, match="hosts"):
         own.table.indexed("host")
     with pytest.raises(UnknownIndex, match="'nothing'"):
-        own.table.add_index("nothing")
+        own.table.indexes.add("nothing")
     with pytest.raises(UnknownIndex, match="'nothing'"):
-        own.table.verify_index("nothing")
+        own.table.indexes.verify("nothing")
     with pytest.raises(InvalidArgument, match="ready"):
-        own.table.add_index("size")
-    for ask in (own.table.duplicates, own.table.linking_to, own.table.links_of, own.table.resolve):
+        own.table.indexes.add("size")
+    for ask in (own.table.duplicates, own.table.links.to, own.table.links.of, own.table.resolve):
         with pytest.raises(InvalidURL):
             ask("no url")
     with pytest.raises(InvalidURL):
-        own.table.errors(domain="no host")
+        own.table.errors("no host")
 
 
 @pytest.mark.parametrize("token", ["", "x", "eA", "\u00fc", "A" * 5_000])
@@ -494,17 +497,17 @@ def test_a_token_of_another_question_is_refused(own):
     for ask in (
         lambda: own.table.modified(after=token),
         lambda: own.table.fetched(after=token, order="oldest"),
-        lambda: own.table.fetched(after=token, domain=own.domain),
-        lambda: own.table.fetched(LATER, after=token),
+        lambda: own.table.fetched(own.domain, after=token),
+        lambda: own.table.fetched(since=LATER, after=token),
     ):
         with pytest.raises(InvalidToken, match="another question"):
             ask()
 
 
 def test_an_index_is_asked_by_its_name(own):
-    assert urls(own.table.indexed("status", "404")) == [own.url("/gone")]
-    assert urls(own.table.indexed("link", ("outlinks", "99999999"))) == urls(own.table.dead_ends())
-    assert urls(own.table.indexed("url", handle_of(own.url("/a")))) == [own.url("/a"), own.url("/old")]
+    assert urls(own.table.indexed("status", term="404")) == [own.url("/gone")]
+    assert urls(own.table.indexed("link", term=("outlinks", "99999999"))) == urls(own.table.links.dead_ends())
+    assert urls(own.table.indexed("url", term=handle_of(own.url("/a")))) == [own.url("/a"), own.url("/old")]
     assert urls(own.table.indexed("size", order="reverse")) == urls(own.table.largest(order="smallest"))
     with pytest.raises(InvalidArgument, match="2 texts"):
-        own.table.indexed("time", "fetched")
+        own.table.indexed("time", term="fetched")

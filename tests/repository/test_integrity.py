@@ -15,9 +15,11 @@ from sites import Site
 import webtable
 from nightly import some
 from store_differences import with_thrift1
-from webtable import DamagedRow, Link, Page, Verification
+from webtable import Link, Page
 from webtable._checksums import place, with_checksum
 from webtable._page.fields import ATTRIBUTES, values_of
+from webtable.errors import DamagedRow
+from webtable.maintenance import Verification
 from webtable.repository.stored.values import pack
 from webtable.store import Delete
 
@@ -39,7 +41,7 @@ def table(new_url, compression):
 def web(table):
     domain = f"{random.randbytes(5).hex()}.example"
     made = Web(Site(table, domain, datetime.now(UTC).replace(microsecond=0)))
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     return made
 
 
@@ -175,7 +177,7 @@ def test_bodies_are_compared_with_their_digests_where_that_is_asked_for(web, com
     assert web.table.get(url).body == other
     with pytest.raises(DamagedRow, match="digest"):
         web.table.get(url, verify=True)
-    assert web.table.verify(web.site.domain).damaged == 1
+    assert web.table.maintenance.verify(web.site.domain).damaged == 1
 
 
 def test_a_verification_of_a_sound_site_finds_nothing(web):
@@ -183,7 +185,7 @@ def test_a_verification_of_a_sound_site_finds_nothing(web):
     web.site.store(web.site.page("/cut", body=b"x" * 100), max_body=50)
     web.site.store(web.site.page("/a", age=60, body=b"second"), web.site.page("/gone", age=60, status=301))
 
-    verification = web.table.verify(web.site.domain, on_progress=told.append)
+    verification = web.table.maintenance.verify(web.site.domain, on_progress=told.append)
 
     assert verification == Verification(5, 6, verification.bytes, 0, 0, missing=0)
     assert verification.is_sound
@@ -196,7 +198,7 @@ def test_a_verification_counts_what_is_damaged_and_what_is_lost(web):
     row = web.table.key.encode(web.url("/b"))
     assert web.table.store.write(web.table.table, [Delete(row, 2**62, [HTML])]) == [None]
 
-    verification = web.table.verify(web.site.domain)
+    verification = web.table.maintenance.verify(web.site.domain)
 
     assert (verification.damaged, verification.lost, verification.is_sound) == (1, 1, False)
     assert [error.url for error in verification.examples] == web.urls("/a", "/b")
@@ -210,7 +212,7 @@ def test_a_verification_looks_at_older_versions_too(web):
     write(web.table, web.table.table, row, HTML, at.timestamp, flipped(at.value, len(at.value) - 1))
 
     assert web.table.get(url, verify=True).body == b"second"
-    assert web.table.verify(web.site.domain).damaged == 1
+    assert web.table.maintenance.verify(web.site.domain).damaged == 1
 
 
 def test_an_ingested_table_is_sound_whatever_was_done_with_it(new_url, compression):
@@ -239,11 +241,11 @@ def test_an_ingested_table_is_sound_whatever_was_done_with_it(new_url, compressi
                         )
                     )
 
-        verification = table.verify(full_scan=True)
+        verification = table.maintenance.verify(webtable.ALL)
 
         assert verification.is_sound, verification
         assert verification.pages == 6
-        assert len(found(table.pages(full_scan=True, columns=["body", "outlinks"]))) == 6
+        assert len(found(table.pages(webtable.ALL, columns=["body", "outlinks"]))) == 6
 
 
 def error_of(ask) -> Exception | None:
@@ -297,16 +299,16 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
         "diff": lambda: web.table.diff(url),
         "validators": lambda: web.table.validators(url),
         "pages": lambda: list(web.table.pages(web.site.domain, columns=["body", "outlinks", "link_counts"])),
-        "fetched": lambda: list(web.table.fetched(domain=web.site.domain)),
-        "most_linked": lambda: list(web.table.most_linked(domain=web.site.domain)),
-        "linking_to": lambda: list(web.table.linking_to(web.url("/b"))),
-        "linking_to past": lambda: list(web.table.linking_to(web.url("/b"), past=True)),
-        "search": lambda: list(web.table.search("salt", domain=web.site.domain)),
+        "fetched": lambda: list(web.table.fetched(web.site.domain)),
+        "most_linked": lambda: list(web.table.links.most_linked(web.site.domain)),
+        "linking_to": lambda: list(web.table.links.to(web.url("/b"))),
+        "linking_to past": lambda: list(web.table.links.to(web.url("/b"), past=True)),
+        "search": lambda: list(web.table.search("salt", web.site.domain)),
         "stats": lambda: web.table.stats(web.site.domain),
-        "discovered": lambda: list(web.table.discovered(web.site.domain)),
+        "discovered": lambda: list(web.table.links.discovered(web.site.domain)),
         "duplicates": lambda: list(web.table.duplicates(url)),
         "resolve": lambda: web.table.resolve(url),
-        "verify": lambda: web.table.verify(web.site.domain),
+        "verify": lambda: web.table.maintenance.verify(web.site.domain),
         "not modified": lambda: web.table.put_not_modified(url, web.site.now - timedelta(hours=2)),
     }
 

@@ -31,7 +31,7 @@ def test_a_body_of_20_megabytes_is_stored_in_a_file_and_read_again(new_url, comp
 
         assert page.body == version.body == body
         assert (page.size, page.content_type, page.truncated) == (20 * MB, "application/pdf", False)
-        assert not table.verify(full_scan=True).damaged
+        assert not table.maintenance.verify(webtable.ALL).damaged
 
 
 def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
@@ -44,7 +44,7 @@ def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
             writer.close()
 
         assert [type(failure.error) for failure in raised.value.failures] == [CellTooLarge]
-        assert [page.url for page in table.pages(full_scan=True)] == [f"{URL}?2"]
+        assert [page.url for page in table.pages(webtable.ALL)] == [f"{URL}?2"]
 
 
 @in_a_file

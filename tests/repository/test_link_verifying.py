@@ -91,7 +91,7 @@ def leave_behind(table, *links, age=7200):
     assert not any(table.store.write(table.table, [Put(row, [cell]) for row, cell in places]))
 
 
-def counted(table, act=lambda table: table.verify_index("link", settle=0)):
+def counted(table, act=lambda table: table.indexes.verify("link", settle=0)):
     counting = Counting(table.store)
     drift = act(WebTable(counting, table.table, table.layout))
     return drift, counting
@@ -99,7 +99,7 @@ def counted(table, act=lambda table: table.verify_index("link", settle=0)):
 
 def test_the_links_of_a_page_are_read_once_however_many_it_has(table):
     store(table, linking(0, range(1, 401)))
-    table.refresh_links()
+    table.links.refresh()
 
     drift, counting = counted(table)
 
@@ -131,25 +131,25 @@ def test_the_inlinks_of_a_page_are_read_in_pieces_with_few_calls(table):
 def test_each_missing_inlink_of_a_page_is_counted_once_and_written(table, few_at_once):
     store(table, linking(0, range(1, 41)), without=[(number, 0) for number in range(1, 31)])
 
-    found = table.verify_index("link", settle=0)
-    repaired = table.repair_index("link", apply=True, settle=0)
+    found = table.indexes.verify("link", settle=0)
+    repaired = table.indexes.repair("link", settle=0)
 
     assert (found.missing, found.stale) == (30, 0)
     assert (repaired.missing, repaired.repaired) == (30, 30)
-    assert table.verify_index("link", settle=0).is_empty
-    assert [link.source for link in table.linking_to(url(17))] == [url(0)]
+    assert table.indexes.verify("link", settle=0).is_empty
+    assert [link.source for link in table.links.to(url(17))] == [url(0)]
 
 
 def test_each_stale_inlink_of_a_page_is_counted_once_and_removed(table, few_at_once):
     store(table, linking(0, range(1, 41)))
     leave_behind(table, *((number, 0) for number in range(50, 80)))
 
-    found = table.verify_index("link", settle=0)
-    repaired = table.repair_index("link", apply=True, settle=0)
+    found = table.indexes.verify("link", settle=0)
+    repaired = table.indexes.repair("link", settle=0)
 
     assert (found.missing, found.stale) == (0, 30)
     assert (repaired.stale, repaired.repaired) == (30, 30)
-    assert table.verify_index("link", settle=0).is_empty
+    assert table.indexes.verify("link", settle=0).is_empty
 
 
 def test_a_difference_is_found_among_many_inlinks_of_one_page(table):
@@ -194,17 +194,17 @@ def test_a_target_that_a_page_writes_in_three_ways_has_one_inlink(table, few_at_
     store(table, Page(url=url(0), fetched_at=when, outlinks=links), Page(url=url(2), fetched_at=when, outlinks=links))
     store(table, Page(url=url(3), fetched_at=when, outlinks=odd), without=[(1, 3)])
 
-    assert table.verify_index("link", settle=0).missing == 1
-    assert table.repair_index("link", apply=True, settle=0).repaired == 1
-    assert [link.source for link in table.linking_to(url(1))] == [url(0), url(2), url(3)]
+    assert table.indexes.verify("link", settle=0).missing == 1
+    assert table.indexes.repair("link", settle=0).repaired == 1
+    assert [link.source for link in table.links.to(url(1))] == [url(0), url(2), url(3)]
 
 
 def test_captures_that_are_later_than_the_moment_are_left_out(table):
     store(table, linking(0, [1, 2], age=7200), without=[(2, 0)])
     store(table, linking(3, [1, 2], age=600), without=[(1, 3)])
 
-    early = table.verify_index("link", as_of=NOW - timedelta(hours=1), settle=0)
-    now = table.verify_index("link", settle=0)
+    early = table.indexes.verify("link", as_of=NOW - timedelta(hours=1), settle=0)
+    now = table.indexes.verify("link", settle=0)
 
     assert (early.missing, early.stale, early.pending) == (1, 0, 0)
     assert (now.missing, now.stale, now.pending) == (2, 0, 0)

@@ -10,8 +10,9 @@ from damaging import CAPTURE, HTML, URLS, Web, found
 from sites import Site
 
 import webtable
-from webtable import DamagedRow, Link, Page, WebTable
+from webtable import Link, Page, WebTable
 from webtable._clock import milliseconds
+from webtable.errors import DamagedRow
 from webtable.formats import write_export
 from webtable.repository.stored.page_state import Deleted
 from webtable.store import Delete, Put
@@ -58,8 +59,8 @@ def stored(table: WebTable, *ages: timedelta, **fields) -> None:
 
 def is_damaged(table: WebTable) -> bool:
     """Whether the page is reported: as `get` raises it, so a listing counts it and `verify` does."""
-    answer = table.pages(full_scan=True, columns=["body", "outlinks"])
-    urls, lost = found(answer), table.verify(full_scan=True).lost
+    answer = table.pages(webtable.ALL, columns=["body", "outlinks"])
+    urls, lost = found(answer), table.maintenance.verify(webtable.ALL).lost
     try:
         table.get(URL)
     except DamagedRow:
@@ -74,7 +75,7 @@ LISTINGS = {
     "pages in storage order": lambda web: web.table.pages(web.site.domain, columns=["body"], order="storage"),
     "pages with a limit": lambda web: web.table.pages(web.site.domain, columns=["body"], limit=9),
     "pages with counts": lambda web: web.table.pages(web.site.domain, columns=["body", "link_counts"]),
-    "an index": lambda web: web.table.fetched(domain=web.site.domain, columns=["body"]),
+    "an index": lambda web: web.table.fetched(web.site.domain, columns=["body"]),
 }
 
 
@@ -114,13 +115,13 @@ def test_a_strict_table_raises_a_lost_body(web):
     with pytest.raises(DamagedRow):
         list(strict.pages(web.site.domain, columns=["body"]))
     with pytest.raises(DamagedRow):
-        list(strict.search("salt", domain=web.site.domain, in_="body"))
+        list(strict.search("salt", web.site.domain, in_="body"))
 
 
 def test_a_search_in_bodies_counts_a_lost_body(web):
     lose(web.table, web.url("/a"), HTML)
 
-    hits = web.table.search("salt", domain=web.site.domain, in_="body")
+    hits = web.table.search("salt", web.site.domain, in_="body")
 
     assert [hit.page.url for hit in hits] == [web.url("/b")]
     assert [error.url for error in hits.damaged] == [web.url("/a")]
@@ -167,7 +168,7 @@ def test_a_row_that_a_scan_finds_and_its_key_does_not_is_damage(fresh, monkeypat
         lambda name, rows, wanted: [row and (None if row.key == hidden else row) for row in read(name, rows, wanted)],
     )
 
-    answer = table.pages(full_scan=True, columns=["body"])
+    answer = table.pages(webtable.ALL, columns=["body"])
 
     assert found(answer) == [f"https://{host}.example/" for host in "acd"]
     assert [error.url for error in answer.damaged] == ["https://b.example/"]
@@ -184,7 +185,7 @@ def test_a_row_that_is_deleted_while_it_is_listed_is_no_damage(fresh, monkeypatc
         return read(name, rows, wanted)
 
     monkeypatch.setattr(table.store, "read", after_a_delete)
-    answer = table.pages(full_scan=True, columns=["body"])
+    answer = table.pages(webtable.ALL, columns=["body"])
 
     assert found(answer) == [f"https://{host}.example/" for host in "acd"]
     assert answer.damaged == []
@@ -193,14 +194,14 @@ def test_a_row_that_is_deleted_while_it_is_listed_is_no_damage(fresh, monkeypatc
 def test_lost_links_are_damage(web):
     lose(web.table, web.url("/a"), URLS)
 
-    inlinks = web.table.linking_to(web.url("/b"))
+    inlinks = web.table.links.to(web.url("/b"))
 
     assert [link.source for link in inlinks] == [web.url("/")]
     assert [error.url for error in inlinks.damaged] == [web.url("/a")]
     with pytest.raises(DamagedRow, match="outlinks:urls: it is lost"):
-        list(web.table.links_of(web.url("/a")))
+        list(web.table.links.of(web.url("/a")))
     assert web.table.get(web.url("/a"), columns=["body"]).body is not None
-    assert web.table.verify(web.site.domain).lost == 1
+    assert web.table.maintenance.verify(web.site.domain).lost == 1
 
 
 def test_lost_links_of_a_page_without_a_body_are_damage(web):
@@ -224,7 +225,7 @@ def test_content_that_is_written_again_is_not_written_as_none_where_it_is_lost(f
 def test_a_copy_tells_of_lost_content(web, fresh):
     lose(web.table, web.url("/a"), HTML)
 
-    copied = web.table.copy_to(fresh())
+    copied = web.table.maintenance.copy(fresh())
 
     assert copied.damaged
 
@@ -238,7 +239,7 @@ def test_a_page_without_a_body_and_links_is_none_that_has_lost_them(web):
     page = web.table.get(web.url("/bare"))
 
     assert (page.body, page.outlinks, page.outlink_count) == (None, None, 3)
-    assert web.table.verify(web.site.domain).is_sound
+    assert web.table.maintenance.verify(web.site.domain).is_sound
 
 
 def test_content_that_has_expired_is_not_lost(fresh):
@@ -260,8 +261,8 @@ def test_content_that_has_not_expired_is_lost(fresh):
 def test_content_of_before_the_ttl_was_altered_is_not_lost(fresh):
     table = fresh(ttl=None)
     stored(table, timedelta(days=30))
-    table.alter(ttl=40 * 86_400)
-    table.alter(ttl=None)
+    table.maintenance.alter(ttl=40 * 86_400)
+    table.maintenance.alter(ttl=None)
     lose(table, URL, HTML, CAPTURE)
 
     assert not is_damaged(table)
@@ -298,7 +299,7 @@ def test_content_that_fewer_versions_of_once_may_have_dropped_is_not_lost(fresh)
     table = fresh(versions=1, ttl=None)
     stored(table, timedelta(days=30), timedelta(days=10))
     push_out(table, timedelta(days=20))
-    table.alter(versions=5)
+    table.maintenance.alter(versions=5)
     at = milliseconds(NOW - timedelta(days=30))
     gone = Delete(table.key.encode(URL), at, [HTML, CAPTURE, URLS])
     assert table.store.write(table.table, [gone]) == [None]
@@ -320,13 +321,13 @@ def test_content_that_a_delete_has_hidden_is_not_lost(fresh):
 def test_content_that_has_expired_before_its_page_was_copied_is_not_lost_there(fresh):
     source, target = fresh(ttl=None), fresh(ttl=None)
     stored(source, timedelta(days=30))
-    source.alter(ttl=20 * 86_400)
+    source.maintenance.alter(ttl=20 * 86_400)
 
-    source.copy_to(target)
+    source.maintenance.copy(target)
 
     assert not is_damaged(target)
-    assert source.check_copy(target).is_sound
-    assert source.copy_to(target).pages == 0
+    assert source.maintenance.check_copy(target).is_sound
+    assert source.maintenance.copy(target).pages == 0
 
 
 def test_a_page_that_is_deleted_between_its_metadata_and_its_body_is_none(spied):
@@ -348,9 +349,9 @@ def test_expired_content_costs_no_further_read(fresh):
     table = fresh(ttl=40 * 86_400)
     stored(table, timedelta(days=40) - timedelta(hours=1))
     lose(table, URL, HTML, CAPTURE, URLS)
-    list(table.pages(full_scan=True, columns=["body", "outlinks"]))
+    list(table.pages(webtable.ALL, columns=["body", "outlinks"]))
     before = table.metrics.operations["read"].calls
 
-    list(table.pages(full_scan=True, columns=["body", "outlinks"]))
+    list(table.pages(webtable.ALL, columns=["body", "outlinks"]))
 
     assert table.metrics.operations["read"].calls == before

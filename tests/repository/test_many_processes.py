@@ -32,7 +32,7 @@ def crawled(new_url, begin):
         )
     assert sum(done) == len(list(captures(begin)))
     with webtable.open(store) as table:
-        table.refresh_links()
+        table.links.refresh()
         yield table
 
 
@@ -46,7 +46,7 @@ def expected(begin) -> dict[str, list[Page]]:
 
 
 def test_the_last_capture_by_date_wins(crawled: WebTable, expected):
-    pages = {page.url: page for page in crawled.pages(full_scan=True, columns=["body", "outlinks"])}
+    pages = {page.url: page for page in crawled.pages(webtable.ALL, columns=["body", "outlinks"])}
 
     def what(page: Page):
         return page.fetched_at, page.body, page.title, [link.url for link in page.outlinks]
@@ -64,7 +64,7 @@ def test_the_versions_that_are_kept_are_the_newest(crawled: WebTable, expected):
 
 
 def test_no_page_is_missing_in_an_index(crawled: WebTable):
-    drifts = {name: crawled.verify_index(name) for name in crawled.index_states()}
+    drifts = {name: crawled.indexes.verify(name) for name in crawled.indexes.states()}
 
     assert {name: drift.missing for name, drift in drifts.items()} == dict.fromkeys(drifts, 0)
 
@@ -72,7 +72,7 @@ def test_no_page_is_missing_in_an_index(crawled: WebTable):
 def test_links_are_those_of_the_last_captures(crawled: WebTable, expected):
     inlinks = inlinks_of(expected)
 
-    assert {url: crawled.linking_to(url).count() for url in expected} == {url: inlinks[url] for url in expected}
+    assert {url: crawled.links.to(url).count() for url in expected} == {url: inlinks[url] for url in expected}
 
 
 def test_a_count_of_links_is_too_high_at_most(crawled: WebTable, expected):
@@ -83,12 +83,12 @@ def test_a_count_of_links_is_too_high_at_most(crawled: WebTable, expected):
 
 
 def test_a_repair_makes_indexes_and_counts_exact(crawled: WebTable, expected):
-    for name in crawled.index_states():
-        crawled.repair_index(name, apply=True)
-    crawled.refresh_links()
+    for name in crawled.indexes.states():
+        crawled.indexes.repair(name)
+    crawled.links.refresh()
 
     assert counts_of(crawled) == inlinks_of(expected)
-    assert all(crawled.verify_index(name).is_empty for name in crawled.index_states())
+    assert all(crawled.indexes.verify(name).is_empty for name in crawled.indexes.states())
 
 
 def test_counts_are_exact_where_no_two_store_a_page_at_once(new_url, begin, expected):
@@ -98,14 +98,14 @@ def test_counts_are_exact_where_no_two_store_a_page_at_once(new_url, begin, expe
         crawl(store, process, PROCESSES, begin)
 
     with webtable.open(store) as table:
-        table.refresh_links()
+        table.links.refresh()
 
         assert counts_of(table) == inlinks_of(expected)
-        assert all(table.verify_index(name).is_empty for name in table.index_states())
+        assert all(table.indexes.verify(name).is_empty for name in table.indexes.states())
 
 
 def counts_of(table: WebTable) -> dict[str, int]:
-    return {page.url: page.link_counts.inlinks for page in table.most_linked()}
+    return {page.url: page.link_counts.inlinks for page in table.links.most_linked()}
 
 
 def inlinks_of(expected: dict[str, list[Page]]) -> Counter[str]:

@@ -60,7 +60,7 @@ def urls(site):
     "ask",
     [
         lambda site: site.table.pages(site.domain, columns=["body"]),
-        lambda site: site.table.largest(domain=site.domain, columns=["body"]),
+        lambda site: site.table.largest(site.domain, columns=["body"]),
         lambda site: site.table.get_many(urls(site)),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_call_that_fails_is_counted_and_logged_without_what_its_error_says(tab
 
 def test_a_write_of_which_one_row_is_refused_has_failed_and_the_other_rows_count():
     with MemoryStore() as store, KeyedTable(store, "apps", USER_APP) as table:
-        store.create_table(webtable.schema.TableSchema("apps", (webtable.FamilySchema("d"),)))
+        store.create_table(webtable.schema.TableSchema("apps", (webtable.schema.FamilySchema("d"),)))
 
         outcomes = table.store.write(
             "apps", [Put(b"a", [NewCell(b"d:x", 1, b"1")]), Put(b"b", [NewCell(b"no:x", 1, b"1")])]
@@ -194,7 +194,7 @@ def test_what_the_writers_hold_is_told(table):
         assert (held.open, held.pages, held.batches) == (1, 5, 0)
         assert held.bytes > 5000
 
-    assert table.metrics.writers == webtable.WriterMetrics(0, 0, 0, 0)
+    assert table.metrics.writers == webtable.metrics.WriterMetrics(0, 0, 0, 0)
 
 
 def test_a_batch_on_its_way_is_told(table):
@@ -307,7 +307,7 @@ def test_calls_of_many_threads_are_all_counted(table):
 
 def test_a_keyed_table_has_metrics_too():
     with MemoryStore() as store, KeyedTable(store, "apps", USER_APP) as table:
-        store.create_table(webtable.schema.TableSchema("apps", (webtable.FamilySchema("d"),)))
+        store.create_table(webtable.schema.TableSchema("apps", (webtable.schema.FamilySchema("d"),)))
         table.put({"user": 1, "app": 2}, {"d:x": b"1"})
 
         assert table.metrics.operations["write"].rows == 1

@@ -35,7 +35,7 @@ def fill(table, **hosts: int) -> None:
 
 def counted(table, **hosts: int) -> None:
     fill(table, **hosts)
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
 
 
 def lose(table, *urls: str) -> None:
@@ -45,7 +45,7 @@ def lose(table, *urls: str) -> None:
 
 
 def short(table, domain=None) -> list[tuple[str, int, int]]:
-    found = table.verify(domain, full_scan=domain is None)
+    found = table.maintenance.verify(domain)
     assert found.missing == sum(host.pages for host in found.short_hosts)
     assert found.is_sound == (not found.missing)
     return sorted((host.host, host.expected, host.found) for host in found.short_hosts)
@@ -63,7 +63,7 @@ def test_pages_whose_rows_are_gone_are_missing(new_url, salt):
 def test_a_verification_of_a_domain_compares_its_hosts_only(table):
     counted(table, a=3, b=3)
     fill(table, **{"sub.a": 2})
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
     lose(table, url_of("sub.a", 0), url_of("b", 0))
 
     assert short(table, "a.example") == [("sub.a.example", 2, 1)]
@@ -73,7 +73,7 @@ def test_where_nothing_was_counted_nobody_knows_what_is_missing(table):
     fill(table, a=3)
     lose(table, url_of("a", 0))
 
-    found = table.verify(full_scan=True)
+    found = table.maintenance.verify(webtable.ALL)
 
     assert (found.missing, found.is_sound) == (None, True)
 
@@ -82,14 +82,14 @@ def test_a_table_without_an_index_of_hosts_does_not_know_what_is_missing(new_url
     with webtable.open(new_url(), create=True, indexes=["time"]) as table:
         fill(table, a=3)
 
-        assert table.verify(full_scan=True).missing is None
+        assert table.maintenance.verify(webtable.ALL).missing is None
 
 
 def test_a_damaged_row_is_not_missing(table):
     counted(table, a=3)
     damage(table, url_of("a", 0), PAGE)
 
-    found = table.verify(full_scan=True)
+    found = table.maintenance.verify(webtable.ALL)
 
     assert (found.damaged, found.missing) == (1, 0)
 
@@ -100,7 +100,7 @@ def test_deleted_pages_are_not_missing_before_and_after_they_are_counted(table):
     table.delete_pages("b.example")
 
     before = short(table)
-    table.refresh_links(also_unfinished=True)
+    table.links.refresh(also_unfinished=True)
 
     assert (before, short(table)) == ([], [])
 
@@ -131,7 +131,7 @@ def test_a_refresh_that_was_killed_half_way_leaves_no_page_missing(table, monkey
     with monkeypatch.context() as patched:
         patched.setattr(HostCounter, "_add_up", killed)
         with pytest.raises(KeyboardInterrupt):
-            table.refresh_links(also_unfinished=True)
+            table.links.refresh(also_unfinished=True)
 
     assert short(table) == []
 
@@ -145,7 +145,7 @@ def test_what_is_deleted_while_rows_are_counted_is_not_missing(table, monkeypatc
         table.delete(url_of("a", 0))
         found = pages_of(*arguments)
         if with_refresh:
-            table.refresh_links(also_unfinished=True)
+            table.links.refresh(also_unfinished=True)
         return found
 
     monkeypatch.setattr(verification, "_pages_of", meanwhile)
@@ -156,12 +156,12 @@ def test_what_is_deleted_while_rows_are_counted_is_not_missing(table, monkeypatc
 @pytest.mark.usefixtures("manual_clock")
 def test_an_index_of_hosts_that_was_added_again_misses_nothing_before_it_is_counted(table):
     counted(table, a=5)
-    table.drop_index("host")
+    table.indexes.drop("host")
     lose(table, url_of("a", 0))
-    table.add_index("host")
+    table.indexes.add("host")
 
-    assert table.verify(full_scan=True).missing is None
-    table.refresh_links(also_unfinished=True)
+    assert table.maintenance.verify(webtable.ALL).missing is None
+    table.links.refresh(also_unfinished=True)
     assert short(table) == []
 
 
@@ -182,6 +182,6 @@ def test_a_queue_that_cannot_be_read_is_damage_and_nothing_is_missing(table):
         if column.startswith(b"queue:pages"):
             write(table, table.table + "_queue", batch.key, column, cells[0].timestamp, b"\xff")
 
-    found = table.verify(full_scan=True)
+    found = table.maintenance.verify(webtable.ALL)
 
     assert (found.damaged, found.missing) == (1, 0)

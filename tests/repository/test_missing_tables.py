@@ -8,8 +8,8 @@ import pytest
 
 import webtable
 from store_differences import with_thrift1
-from webtable import Salt
 from webtable.errors import IndexNeeded, TableNotFound
+from webtable.rowkey import Salt
 from webtable.store import open_store
 from webtable.testing.call_counts import counted_store
 
@@ -71,13 +71,13 @@ def test_an_index_that_is_made_anew_answers_when_it_is_complete(url, site, make)
     make(url)
 
     with webtable.open(url) as table:
-        assert {name: state.phase for name, state in table.index_states().items()} == {
+        assert {name: state.phase for name, state in table.indexes.states().items()} == {
             "time": "building",
             "size": "ready",
         }
         with pytest.raises(IndexNeeded, match="index rebuild time"):
             list(table.fetched())
-        table.rebuild_index("time")
+        table.indexes.rebuild("time")
         assert [page.url for page in table.fetched()] == [site.url()]
 
 
@@ -91,7 +91,7 @@ def test_a_table_whose_layout_is_missing_is_not_to_be_created_over(url):
 @pytest.mark.usefixtures("manual_clock")
 def test_a_dropped_index_is_not_missed(url):
     with webtable.open(url) as table:
-        table.drop_index("time")
+        table.indexes.drop("time")
 
     webtable.open(url).close()
 

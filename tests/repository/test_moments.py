@@ -13,6 +13,9 @@ import webtable
 from manual_clock import ManualClock
 from webtable import WebTable
 from webtable.errors import InvalidArgument
+from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.table.links import TableLinks
+from webtable.repository.table.maintenance import TableMaintenance
 
 DAY = 86_400
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
@@ -70,15 +73,15 @@ ASKED = {
     ("stats", "now"): lambda site, at: (
         list(site.table.stats(site.domain, by="age", now=at).by["age"]) == ["under 1 day", "1 to 7 days"]
     ),
-    ("fetched", "since"): lambda site, at: urls(site, site.table.fetched(at, domain=site.domain)) == ["/new"],
-    ("fetched", "until"): lambda site, at: urls(site, site.table.fetched(until=at, domain=site.domain)) == ["/old"],
-    ("modified", "since"): lambda site, at: urls(site, site.table.modified(at, domain=site.domain)) == ["/new"],
-    ("modified", "until"): lambda site, at: urls(site, site.table.modified(until=at, domain=site.domain)) == ["/old"],
+    ("fetched", "since"): lambda site, at: urls(site, site.table.fetched(site.domain, since=at)) == ["/new"],
+    ("fetched", "until"): lambda site, at: urls(site, site.table.fetched(site.domain, until=at)) == ["/old"],
+    ("modified", "since"): lambda site, at: urls(site, site.table.modified(site.domain, since=at)) == ["/new"],
+    ("modified", "until"): lambda site, at: urls(site, site.table.modified(site.domain, until=at)) == ["/old"],
     ("outdated", "not_fetched_since"): lambda site, at: (
-        urls(site, site.table.outdated(not_fetched_since=at, domain=site.domain)) == ["/old"]
+        urls(site, site.table.outdated(site.domain, not_fetched_since=at)) == ["/old"]
     ),
     ("outdated", "not_modified_since"): lambda site, at: (
-        urls(site, site.table.outdated(not_modified_since=at, domain=site.domain)) == ["/old"]
+        urls(site, site.table.outdated(site.domain, not_modified_since=at)) == ["/old"]
     ),
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
@@ -87,8 +90,8 @@ ASKED = {
     ("delete_pages", "fetched_before"): lambda site, at: (
         site.table.delete_pages(site.domain, fetched_before=at, dry_run=True).pages == 1
     ),
-    ("verify_index", "as_of"): lambda site, at: site.table.verify_index("size", as_of=at, settle=0).as_of == BOUND,
-    ("repair_index", "as_of"): lambda site, at: site.table.repair_index("size", as_of=at, settle=0).as_of == BOUND,
+    ("verify", "as_of"): lambda site, at: site.table.indexes.verify("size", as_of=at, settle=0).as_of == BOUND,
+    ("repair", "as_of"): lambda site, at: site.table.indexes.repair("size", as_of=at, settle=0).as_of == BOUND,
 }
 
 
@@ -108,7 +111,8 @@ def test_what_is_no_moment_is_refused_with_the_name_of_the_argument(aged, asked)
 
 
 def test_no_question_takes_a_moment_that_is_not_tried_here():
-    methods = inspect.getmembers(WebTable, inspect.isfunction)
+    groups = (WebTable, TableLinks, TableIndexes, TableMaintenance)
+    methods = [one for group in groups for one in inspect.getmembers(group, inspect.isfunction)]
     taken = {
         (name, parameter.name)
         for name, method in methods

@@ -8,7 +8,6 @@ import pytest
 
 import webtable
 from store_differences import with_thrift1
-from webtable import Salt
 from webtable.errors import (
     CapabilityError,
     InvalidArgument,
@@ -21,7 +20,7 @@ from webtable.errors import (
     WriteFailed,
 )
 from webtable.repository.creation.web import StoredWebTable
-from webtable.rowkey import KeyRange
+from webtable.rowkey import KeyRange, Salt
 from webtable.schema import ALL_VERSIONS, LAYOUT_COLUMN, LAYOUT_ROW, STATES_ROW, FamilySchema, Layout, TableSchema
 from webtable.store import NewCell, Put, open_store
 
@@ -251,9 +250,9 @@ def test_drift_is_reported_and_applied_only_when_asked(new_url, adapter):
     assert len(webtable.create(url, indexes=[], dry_run=True).changes) == 3
     if adapter == "hbase-thrift1":
         with pytest.raises(CapabilityError, match="alter"):
-            webtable.create(url, indexes=[], apply=True)
+            webtable.create(url, indexes=[], alter_families=True)
         return
-    webtable.create(url, indexes=[], apply=True)
+    webtable.create(url, indexes=[], alter_families=True)
     assert webtable.create(url, indexes=[]).is_empty
     with webtable.open(url) as opened:
         assert {family.name for family in opened.store.describe(table).schema.families} >= {"other", "inlinks"}

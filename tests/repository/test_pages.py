@@ -9,11 +9,12 @@ import pytest
 
 import webtable
 from store_differences import on_every_store
-from webtable import Page, Salt
+from webtable import Page
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
 from webtable.repository.scanning import read_ahead
 from webtable.repository.scanning import scan as scanning
 from webtable.repository.stored import cells as stored_cells
+from webtable.rowkey import Salt
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def urls(pages):
 
 
 def plain_key(url):
-    return webtable.WebKey(Salt.none()).encode(url)
+    return webtable.rowkey.WebKey(Salt.none()).encode(url)
 
 
 def in_order(table, found):
@@ -54,7 +55,7 @@ def test_a_domain_brings_its_host_and_all_below_it_and_no_lookalikes(web):
 
 
 def test_host_only_leaves_out_the_hosts_below(web):
-    found = urls(web.table.pages(web.domain, host_only=True))
+    found = urls(web.table.pages(webtable.HostOnly(web.domain)))
 
     assert len(found) == 9
     assert in_order(web.table, found)
@@ -62,7 +63,7 @@ def test_host_only_leaves_out_the_hosts_below(web):
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs"])
 def test_a_directory_is_what_its_path_begins_with(web, path):
-    found = urls(web.table.pages(web.domain, path=path))
+    found = urls(web.table.pages(f"https://{web.domain}{path}"))
 
     assert found == [
         web.url("/docs/"),
@@ -101,7 +102,7 @@ def test_a_listing_reads_no_bodies_and_no_links(spied, web):
 @on_every_store
 def test_a_listing_brings_bodies_and_links_where_they_are_asked_for(web):
     found = list(web.table.pages(web.domain, columns=["body", "outlinks"]))
-    one_host = list(web.table.pages(web.domain, host_only=True, columns=["body"]))
+    one_host = list(web.table.pages(webtable.HostOnly(web.domain), columns=["body"]))
 
     assert {page.body for page in found} >= {b"docs/docs/a", b"www/z", b"8080"}
     assert found[-1].outlinks == ()
@@ -158,9 +159,11 @@ def test_a_listing_goes_on_behind_any_of_its_pages(web, order):
 def test_a_token_of_another_question_is_refused(web):
     token = web.table.pages(web.domain).page(size=1).next_token
 
-    for other in ({"host_only": True}, {"path": "/docs/"}, {"order": "storage"}):
+    for other in (webtable.HostOnly(web.domain), f"https://{web.domain}/docs/"):
         with pytest.raises(InvalidToken, match="another question"):
-            web.table.pages(web.domain, after=token, **other)
+            web.table.pages(other, after=token)
+    with pytest.raises(InvalidToken, match="another question"):
+        web.table.pages(web.domain, after=token, order="storage")
     with pytest.raises(InvalidToken):
         web.table.pages("other.example", after=token)
 
@@ -173,7 +176,7 @@ def test_a_damaged_token_is_refused(site, token):
 
 def test_nothing_stored_is_an_empty_answer(site):
     assert list(site.table.pages(site.domain)) == []
-    assert list(site.table.pages(site.domain, path="/x/")) == []
+    assert list(site.table.pages(f"https://{site.domain}/x/")) == []
     assert len(site.table.pages(site.domain).page()) == 0
 
 
@@ -184,8 +187,6 @@ def test_nothing_stored_is_an_empty_answer(site):
         ({"order": "random"}, InvalidArgument, "order='random'"),
         ({"columns": ["bodies"]}, UnknownColumn, "'bodies'"),
         ({"columns": "links"}, UnknownColumn, "'links'"),
-        ({"path": "docs"}, InvalidArgument, "path='docs'"),
-        ({"path": "/docs/?q"}, InvalidArgument, "path="),
     ],
 )
 def test_an_argument_that_cannot_be_honoured_is_refused_at_once(site, arguments, error, text):
@@ -193,10 +194,10 @@ def test_an_argument_that_cannot_be_honoured_is_refused_at_once(site, arguments,
         site.table.pages(site.domain, **arguments)
 
 
-@pytest.mark.parametrize("domain", ["", "https://example.com/", "a b"])
-def test_what_is_no_host_is_refused(site, domain):
+@pytest.mark.parametrize("wrong", ["", "a b", "ftp://example.com/", "example.com:port", "https://"])
+def test_a_site_that_is_no_host_and_no_directory_is_refused(site, wrong):
     with pytest.raises(InvalidURL):
-        site.table.pages(domain)
+        site.table.pages(wrong)
 
 
 def test_asking_is_lazy_and_iterating_asks_anew(spied, web):
@@ -217,7 +218,7 @@ def test_explain_shows_ranges_and_calls_without_reading_pages(spied, web):
     spied.listener = lambda call, table, *_: table != web.table.table or pytest.fail(f"asked {call}")
 
     everything = spied.site.table.pages(web.domain, columns=["body"]).explain()
-    one_host = spied.site.table.pages(web.domain, host_only=True).explain()
+    one_host = spied.site.table.pages(webtable.HostOnly(web.domain)).explain()
 
     assert 1 < len(everything.ranges) < 10  # a salt for each host
     assert everything.columns == ("metadata:page", "content:html")
@@ -255,7 +256,7 @@ def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, 
     make = spied.site.table._frame.counted.page
     spied.site.table._frame.counted.page = lambda row: (readers.add(threading.current_thread().name), make(row))[1]
 
-    found = iter(spied.site.table.pages(site.domain, host_only=True))
+    found = iter(spied.site.table.pages(webtable.HostOnly(site.domain)))
     next(found)
     rest = list(found)
 
@@ -270,10 +271,10 @@ def test_pages_with_long_headers_are_all_listed(site):
     assert len(list(site.table.pages(site.domain))) == 600
 
 
-@pytest.mark.parametrize("arguments", [{"domain": None}, {"path": 5}])
+@pytest.mark.parametrize("arguments", [{"site": 5}, {"site": b"example.com"}, {"limit": "5"}])
 def test_an_argument_of_another_type_is_refused(site, arguments):
     with pytest.raises(webtable.WebTableError):
-        site.table.pages(**{"domain": site.domain, **arguments})
+        site.table.pages(**{"site": site.domain, **arguments})
 
 
 def test_an_iteration_that_is_given_up_leaves_no_thread_behind(site, monkeypatch):
@@ -307,7 +308,7 @@ def test_every_salt_gives_the_same_pages_in_the_same_order(new_url, site, salt):
 
         assert urls(table.pages("example.com")) == [u for u in expected if "/example.com/" in u or ".example.com/" in u]
         assert urls(table.pages("com")) == [url for url in expected if ".com/" in url]
-        assert urls(table.pages("b.co.uk", path="/3/")) == [url for url in expected if "b.co.uk/3/" in url]
+        assert urls(table.pages("https://b.co.uk/3/")) == [url for url in expected if "b.co.uk/3/" in url]
         assert urls(table.pages("127.0.0.1")) == [url for url in expected if "127.0.0.1" in url]
         assert {page.url for page in table.get_many(crawl)} == set(crawl)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from damaging import damage
 
-from webtable import RedirectChain, WebTable
+import webtable
+from webtable import WebTable
+from webtable.answers import RedirectChain
 from webtable.errors import DamagedRow
 
 
@@ -65,7 +67,7 @@ def test_a_chain_may_leave_the_pages_in_question(site, redirect):
     away = f"https://www.{site.domain}/a"
     site.store(redirect("/", away), redirect("/a", "/end", host="www"), site.page("/end"))
 
-    assert chains(site, host_only=True) == [(f"/ {away} /end", False, 200)]
+    assert chains(site, webtable.HostOnly(site.domain)) == [(f"/ {away} /end", False, 200)]
     assert chains(site, f"www.{site.domain}") == [(f"{away} /end", False, 200)]
 
 
@@ -73,7 +75,7 @@ def test_a_loop_through_pages_of_others_begins_in_the_pages_in_question(site, re
     away = f"https://www.{site.domain}/a"
     site.store(redirect("/a", away), redirect("/a", "/a", host="www"))
 
-    assert chains(site, host_only=True) == [(f"/a {away} /a", True, 301)]
+    assert chains(site, webtable.HostOnly(site.domain)) == [(f"/a {away} /a", True, 301)]
     assert chains(site) == [(f"{away} /a {away}", True, 301)]
 
 

@@ -145,14 +145,14 @@ def test_a_304_of_what_is_not_stored_is_refused(town):
 def test_a_304_after_an_error_brings_the_content_back(town):
     town.store(linked(town, "/a", etag='"1"', days=3))
     town.store(town.page("/", status=503, body=b"sorry", days=2))
-    assert list(town.table.linking_to(town.url("/a"))) == []
+    assert list(town.table.links.to(town.url("/a"))) == []
 
     town.table.put_not_modified(town.url(), town.now - timedelta(days=1))
 
     page = town.table.get(town.url())
     assert (page.status, page.body, page.change_count) == (200, b"home", 2)
-    assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
-    assert list(town.table.errors(domain=town.domain)) == []
+    assert [link.source for link in town.table.links.to(town.url("/a"))] == [town.url()]
+    assert list(town.table.errors(town.domain)) == []
 
 
 def test_a_304_after_an_error_brings_back_nothing_that_was_fetched_later():
@@ -194,14 +194,14 @@ def test_the_changes_of_a_page_are_counted(town):
 
 def test_outdated_is_the_list_of_what_to_fetch_again(town):
     town.store(*(town.page(f"/{days}", body=b"x", days=days) for days in (9, 8, 7, 2, 1)))
-    week = {"not_fetched_since": town.now - timedelta(days=5), "domain": town.domain}
+    week = {"not_fetched_since": town.now - timedelta(days=5), "site": town.domain}
     assert [page.url for page in town.table.outdated(**week)] == [town.url(path) for path in ("/9", "/8", "/7")]
 
     town.table.put_not_modified(town.url("/8"), town.now - timedelta(hours=1))
     town.store(town.page("/9", body=b"x", days=0.1))
 
     assert [page.url for page in town.table.outdated(**week)] == [town.url("/7")]
-    modified = town.table.outdated(not_modified_since=town.now - timedelta(days=5), domain=town.domain)
+    modified = town.table.outdated(town.domain, not_modified_since=town.now - timedelta(days=5))
     assert [page.url for page in modified] == [town.url(path) for path in ("/9", "/8", "/7")]
 
 
@@ -234,7 +234,7 @@ def test_what_is_alive_never_expires(tmp_path, manual_clock, again):
             page = table.get(town.url())
             assert page.body is not None
             assert page.outlinks == town.links("/a")
-            assert [link.source for link in table.linking_to(town.url("/a"))] == [town.url()]
+            assert [link.source for link in table.links.to(town.url("/a"))] == [town.url()]
             manual_clock.passed += 0.25
 
 
@@ -246,7 +246,7 @@ def test_a_recrawl_that_changes_no_link_writes_no_inlinks(town):
     assert "inlinks" not in writes.store(town.page("/", body=b"new", outlinks=town.links("/a", "/b"), days=7))
     assert "inlinks" not in writes.store(town.page("/", body=b"new", outlinks=town.links("/b", "/a"), days=6))
     assert writes.store(town.page("/", body=b"newer", outlinks=town.links("/a", "/b", "/c"), days=5))["inlinks"] == 1
-    assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
+    assert [link.source for link in town.table.links.to(town.url("/a"))] == [town.url()]
 
 
 def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
@@ -262,7 +262,7 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
         assert written == [0, 0, 0, 0, 0, 2, 0, 0, 0, 0]
         renewed = [
             cell.timestamp
-            for row in table.store.scan("pages", [webtable.KeyRange()], Wanted([b"inlinks:"]))
+            for row in table.store.scan("pages", [webtable.rowkey.KeyRange()], Wanted([b"inlinks:"]))
             for cells in row.cells.values()
             for cell in cells
         ]
@@ -279,8 +279,8 @@ def test_a_page_that_is_put_again_leaves_its_inlinks_their_dates(town):
     found = []
     for capture in (*captures, captures[-1], captures[-1]):
         town.store(capture)
-        links = [link for path in "ab" for link in town.table.linking_to(town.url(f"/{path}"))]
-        past = town.table.linking_to(town.url("/gone"), past=True)
+        links = [link for path in "ab" for link in town.table.links.to(town.url(f"/{path}"))]
+        past = town.table.links.to(town.url("/gone"), past=True)
         found.append([(town.now - link.at).days for link in (*links, *past)])
 
     assert found == [[9], [9, 7, 7], [9, 7, 7], [9, 7, 7], [9, 7, 7]]
@@ -291,8 +291,8 @@ def test_links_that_went_away_are_past_links_with_their_anchors(town):
     town.store(linked(town, "/a", "/b", days=5))
     town.store(town.page("/", body=b"new", outlinks=town.links("/b"), days=4))
 
-    assert list(town.table.linking_to(town.url("/a"))) == []
-    (past,) = town.table.linking_to(town.url("/a"), past=True)
+    assert list(town.table.links.to(town.url("/a"))) == []
+    (past,) = town.table.links.to(town.url("/a"), past=True)
 
     assert (past.source, past.anchor, past.is_current, past.at) == (
         town.url(),
@@ -300,34 +300,34 @@ def test_links_that_went_away_are_past_links_with_their_anchors(town):
         False,
         town.now - timedelta(days=4),
     )
-    assert list(town.table.linking_to(town.url("/b"), past=True)) == []
+    assert list(town.table.links.to(town.url("/b"), past=True)) == []
 
 
 def test_a_link_that_comes_back_is_no_past_link(town):
     for days, paths in ((5, ["/a"]), (4, []), (3, ["/a"])):
         town.store(town.page("/", body=b"%d" % days, outlinks=town.links(*paths), days=days))
 
-    assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
-    assert list(town.table.linking_to(town.url("/a"), past=True)) == []
+    assert [link.source for link in town.table.links.to(town.url("/a"))] == [town.url()]
+    assert list(town.table.links.to(town.url("/a"), past=True)) == []
 
 
 def test_a_url_that_nobody_links_to_any_more_is_not_discovered(town):
     town.store(linked(town, "/a", "/b", days=5))
-    assert list(town.table.discovered(town.domain)) == [town.url("/a"), town.url("/b")]
+    assert list(town.table.links.discovered(town.domain)) == [town.url("/a"), town.url("/b")]
 
     town.store(town.page("/", body=b"new", outlinks=town.links("/b"), days=4))
 
-    assert list(town.table.discovered(town.domain)) == [town.url("/b")]
+    assert list(town.table.links.discovered(town.domain)) == [town.url("/b")]
 
 
 def test_rows_that_others_link_to_are_no_pages(town):
     town.store(linked(town, "/a", "/b"))
-    town.table.refresh_links()
+    town.table.links.refresh()
 
     assert [page.url for page in town.table.pages(town.domain)] == [town.url()]
     assert town.table.get(town.url("/a")) is None
-    assert list(town.table.most_linked(domain=town.domain)) == []
-    assert [page.url for page in town.table.fetched(domain=town.domain)] == [town.url()]
+    assert list(town.table.links.most_linked(town.domain)) == []
+    assert [page.url for page in town.table.fetched(town.domain)] == [town.url()]
     assert [(host.name, host.pages) for host in town.table.hosts(town.domain)] == [(town.domain, 1)]
 
 
@@ -342,7 +342,7 @@ def test_anchors_and_rel_are_kept(town):
     town.store(town.page("/", body=b"x", outlinks=links, days=5))
 
     def given(path):
-        return [(link.anchor, link.rel) for link in town.table.linking_to(town.url(path))]
+        return [(link.anchor, link.rel) for link in town.table.links.to(town.url(path))]
 
     assert given("/a") == [("Ein Anker \u00fc", "nofollow ugc")]
     assert given("/b") == [("", "nofollow")]
@@ -360,7 +360,7 @@ def test_self_links_are_counted_apart_and_links_of_the_domain_from_others(town):
     )
     town.store(Page(url=other.url(), outlinks=(Link(town.url()),), fetched_at=town.now - timedelta(days=1)))
 
-    town.table.refresh_links()
+    town.table.links.refresh()
 
     counts = town.table.get(town.url(), columns=["link_counts"]).link_counts
     assert (counts.inlinks, counts.internal, counts.external, counts.self_links) == (2, 1, 1, 1)
@@ -371,30 +371,30 @@ def test_a_hot_target_is_counted_once_a_run(table):
     town = Town(table)
     for number in range(30):
         town.store(town.page(f"/{number}", outlinks=town.links("/hot")))
-    assert table.links_freshness().waiting == 30
+    assert table.links.freshness().waiting == 30
     progress, writes = [], Writes(table)
 
-    recount = writes.table.refresh_links(on_progress=progress.append)
+    recount = writes.table.links.refresh(on_progress=progress.append)
 
     assert (recount.pages, recount.hosts, recount.batches) == (1, 1, 30)
     assert progress == [1, 31]  # the one for its links, then all thirty for their host
     assert writes.cells["metadata"] == 1
-    assert table.links_freshness().waiting == 0
-    assert table.refresh_links().pages == 0
+    assert table.links.freshness().waiting == 0
+    assert table.links.refresh().pages == 0
 
 
 def test_counts_that_did_not_change_are_right_after_many_runs(table):
     town = Town(table).build()
     for _ in range(3):
-        table.refresh_links()
+        table.links.refresh()
         town.store(town.page("/a", days=1, body=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
 
-    assert [page.link_counts.inlinks for page in table.most_linked()] == [3, 2, 2, 1]
+    assert [page.link_counts.inlinks for page in table.links.most_linked()] == [3, 2, 2, 1]
 
 
 def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
     town = Town(table).build()
-    table.refresh_links()
+    table.links.refresh()
     for calls in range(100):
         town.store(town.page(f"/{calls}", days=1, outlinks=town.links("/b", "/twin")))
         left = iter(range(calls))
@@ -404,14 +404,14 @@ def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
                 raise Killed
 
         try:
-            listening(table, dying).refresh_links()
+            listening(table, dying).links.refresh()
         except Killed:
             is_done = False
         else:
             is_done = True
-        table.refresh_links()
+        table.links.refresh()
 
-        counts = {page.url: page.link_counts.inlinks for page in table.most_linked()}
+        counts = {page.url: page.link_counts.inlinks for page in table.links.most_linked()}
         assert counts[town.url("/twin")] == calls + 1
         assert counts[town.url("/b")] == calls + 3
         if is_done:
@@ -438,9 +438,9 @@ def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_mem
 
     page = table.get(town.url("/popular"))
     listed = [found.url for found in table.pages(town.domain)]
-    assert list(table.discovered(town.domain)) == []
-    table.refresh_links()
-    links = table.linking_to(town.url("/popular"), domain=town.domain)
+    assert list(table.links.discovered(town.domain)) == []
+    table.links.refresh()
+    links = table.links.to(town.url("/popular"), town.domain)
     given = [link.source for link in links]
     first = links.page(5)
     peak = tracemalloc.get_traced_memory()[1]
@@ -456,11 +456,11 @@ def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_mem
 
 def test_the_links_of_a_page_with_many_sources_go_on_behind_a_token(town):
     town.store(*(town.page(f"/{number:03}", outlinks=town.links("/hub"), days=2) for number in range(150)))
-    everything = [link.source for link in town.table.linking_to(town.url("/hub"))]
+    everything = [link.source for link in town.table.links.to(town.url("/hub"))]
 
     token, found, sizes = None, [], []
     while token or not found:
-        batch = town.table.linking_to(town.url("/hub"), after=token).page(40)
+        batch = town.table.links.to(town.url("/hub"), after=token).page(40)
         found += [link.source for link in batch]
         sizes.append(len(batch))
         town.store(town.page(f"/000{len(sizes)}", outlinks=town.links("/hub")))

@@ -9,10 +9,9 @@ from itertools import pairwise
 import pytest
 
 import webtable
-from webtable import Salt
 from webtable.errors import InvalidArgument, TableNotFound
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of, sample_urls
-from webtable.rowkey import KeyRange
+from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put, Region, Store
 from webtable.testing import WrappedStore
 

@@ -11,8 +11,9 @@ from answers import check_questions, missing
 
 import webtable
 from store_differences import with_thrift1
-from webtable import DeletedPage, Link, Page
-from webtable.errors import FullScanNeeded, InvalidArgument
+from webtable import Link, Page
+from webtable.errors import InvalidArgument
+from webtable.maintenance import DeletedPage
 from webtable.reports import audit
 from webtable.store import NewCell, Put
 
@@ -60,23 +61,24 @@ def four(table, domain) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "gone"),
+    ("site", "chosen", "gone"),
     [
-        ({}, {0, 1, 2, 3}),
-        ({"host_only": True}, {0, 1, 3}),
-        ({"path": "/gone/"}, set()),
-        ({"status": 404}, {1, 3}),
-        ({"status": (404, 500), "fetched_before": NOW - timedelta(days=30)}, {1}),
-        ({"fetched_before": NOW - timedelta(days=30)}, {0, 1}),
-        ({"fetched_before": "30d"}, {0, 1}),
+        ("{}", {}, {0, 1, 2, 3}),
+        ("https://{}/", {}, {0, 1, 3}),
+        ("https://{}/gone/", {}, set()),
+        ("{}", {"status": 404}, {1, 3}),
+        ("{}", {"status": (404, 500), "fetched_before": NOW - timedelta(days=30)}, {1}),
+        ("{}", {"fetched_before": NOW - timedelta(days=30)}, {0, 1}),
+        ("{}", {"fetched_before": "30d"}, {0, 1}),
     ],
 )
-def test_the_pages_that_are_chosen_are_deleted_and_no_others(table, domain, four, chosen, gone):
+def test_the_pages_that_are_chosen_are_deleted_and_no_others(table, domain, four, site, chosen, gone):
+    asked = site.format(domain)
     told: list[DeletedPage] = []
 
-    would = table.delete_pages(domain, **chosen, dry_run=True)
+    would = table.delete_pages(asked, **chosen, dry_run=True)
     stored = urls(table, domain)
-    done = table.delete_pages(domain, **chosen, on_page=told.append)
+    done = table.delete_pages(asked, **chosen, on_page=told.append)
 
     assert stored == set(four)
     assert (would, done.pages) == (done, len(gone))
@@ -145,10 +147,10 @@ def test_a_damaged_page_goes_with_its_domain_and_stays_where_something_is_asked_
     assert table.get(url) is None
 
 
-def test_what_is_not_told_apart_is_refused(table, domain):
-    with pytest.raises(InvalidArgument, match="what to delete"):
-        table.delete_pages(full_scan=True)
-    with pytest.raises(FullScanNeeded):
+def test_what_is_not_told_apart_is_refused(table, domain, large_store):
+    with pytest.raises(InvalidArgument, match="to delete pages of all sites, give status="):
+        table.delete_pages(webtable.ALL)
+    with pytest.raises(TypeError, match="site"):
         table.delete_pages(status=404)
     with pytest.raises(InvalidArgument, match="and_links"):
         table.delete_pages(domain, status=404, and_links=True)
@@ -166,7 +168,7 @@ def linked(request, new_url, domain):
         store(table, page(third, days=8, body=b"two", links=((other, "kept"),)))
         links = ((inside, "the anchor"), (other, "kept"), (below, "another"), (f"https://{domain}.evil.org/", "stays"))
         store(table, page(other, days=8, links=links))
-        table.refresh_links()
+        table.links.refresh()
         yield table
 
 
@@ -187,16 +189,16 @@ def test_nothing_of_an_erased_domain_is_left_with_others(linked, domain):
         (f"https://{domain}.evil.org/", "stays"),
     ]
     sources = ["https://other.example/", "https://third.example/"]
-    assert [inlink.source for inlink in linked.linking_to(sources[0])] == sources
-    assert linked.delete_pages(domain, and_links=True) == webtable.Deletions()
-    assert list(linked.discovered(domain)) == []
+    assert [inlink.source for inlink in linked.links.to(sources[0])] == sources
+    assert linked.delete_pages(domain, and_links=True) == webtable.maintenance.Deletions()
+    assert list(linked.links.discovered(domain)) == []
     assert list(linked.hosts(domain)) == []
 
 
 def test_what_is_left_of_others_is_whole_when_a_domain_is_erased(linked, domain):
     linked.delete_pages(domain, and_links=True)
 
-    assert linked.verify(full_scan=True).is_sound
+    assert linked.maintenance.verify(webtable.ALL).is_sound
     assert missing(linked) == {}
 
 
@@ -204,21 +206,21 @@ def test_links_that_were_erased_are_in_no_answer_about_pages(linked, domain):
     linked.delete_pages(domain, and_links=True)
     other = "https://other.example/"
 
-    around = linked.neighbours(other)
-    answers = [linked.broken_links(), linked.discovered(domain), linked.most_linked()]
+    around = linked.links.neighbours(other)
+    answers = [linked.links.broken(), linked.links.discovered(domain), linked.links.most_linked()]
     audited = audit(linked, "other.example")
 
     assert [one.url for one in around.linked] == [f"https://{domain}.evil.org/"]
     assert "about:blank" not in str([list(around), *map(list, answers), audited.to_dict()])
     assert around.plot().texts
-    assert linked.stats(full_scan=True).damaged == 0
+    assert linked.stats(webtable.ALL).damaged == 0
 
 
 def test_without_their_links_others_keep_what_they_say_of_a_domain(linked, domain):
     done = linked.delete_pages(domain)
 
     assert (done.pages, done.links, done.inlinks) == (2, 0, 0)
-    assert len([link for link in linked.links_of("https://other.example/") if domain in link.url]) == 3
+    assert len([link for link in linked.links.of("https://other.example/") if domain in link.url]) == 3
 
 
 def test_nothing_of_an_erased_domain_is_in_the_file_after_it_is_compacted(tmp_path, domain):
@@ -229,12 +231,12 @@ def test_nothing_of_an_erased_domain_is_in_the_file_after_it_is_compacted(tmp_pa
         store(table, *(page(url, days=2, links=((names[0], "x"), ("https://other.example/", "y"))) for url in names))
         store(table, *(page(url, days=1, body=url.encode()) for url in names))
         store(table, page("https://other.example/", links=((names[1], "an anchor"), (names[40 % 30], "another"))))
-        table.refresh_links()
+        table.links.refresh()
         before = everything_in(tmp_path)
 
         table.delete_pages(domain, and_links=True)
-        table.compact()
-        pages = [page.url for page in table.pages(full_scan=True)]
+        table.maintenance.compact()
+        pages = [page.url for page in table.pages(webtable.ALL)]
 
     assert label in before
     assert label not in everything_in(tmp_path)

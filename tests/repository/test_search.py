@@ -24,7 +24,7 @@ PLACES = ["title", "body", "all"]
 def search(site):
     """Search the site."""
     table = site.table
-    return lambda text, **options: table.search(text, **{"domain": site.domain, **options})
+    return lambda text, asked=site.domain, **options: table.search(text, asked, **options)
 
 
 def html(text):
@@ -146,7 +146,7 @@ def test_a_page_without_a_title_has_no_words_in_it(site, search, in_):
 
     assert paths(search("keys", in_=in_)) == ([] if in_ == "body" else ["/titled"])
     assert paths(search("nothing", in_="body")) == ["/gone", "/never", "/titled"]
-    assert [hit.title for hit in search("nothing", host_only=True)][:2] == [None, None]
+    assert [hit.title for hit in search("nothing", webtable.HostOnly(site.domain))][:2] == [None, None]
 
 
 def test_a_title_is_that_of_the_newest_capture(site, search):
@@ -214,10 +214,10 @@ def test_a_search_is_kept_to_a_host_or_a_directory(site, search):
         site.store(*(site.page(path, host=host, **html("<p>keys")) for path in ("/", "/docs/a", "/docs-old")))
 
     assert len(list(search("keys"))) == 6
-    assert paths(search("keys", host_only=True)) == ["/", "/docs-old", "/docs/a"]
-    assert paths(search("keys", path="/docs/")) == ["/docs/a"]
-    assert urls(search("keys", domain=f"www.{site.domain}", path="/docs/")) == [f"https://www.{site.domain}/docs/a"]
-    assert urls(search("keys", domain="nothing.example")) == []
+    assert paths(search("keys", webtable.HostOnly(site.domain))) == ["/", "/docs-old", "/docs/a"]
+    assert paths(search("keys", f"https://{site.domain}/docs/")) == ["/docs/a"]
+    assert urls(search("keys", f"https://www.{site.domain}/docs/")) == [f"https://www.{site.domain}/docs/a"]
+    assert urls(search("keys", "nothing.example")) == []
 
 
 @pytest.mark.parametrize("in_", PLACES)
@@ -291,7 +291,7 @@ def test_a_search_of_titles_reads_metadata_only(spied, site):
     read = []
     spied.listener = lambda call, table, columns: table == site.table.table and read.append((call, columns))
 
-    found = paths(spied.site.table.search("keys", in_="title", domain=site.domain, host_only=True))
+    found = paths(spied.site.table.search("keys", webtable.HostOnly(site.domain), in_="title"))
 
     assert found == ["/a"]
     assert read == [("scan", (b"metadata:page",))]
@@ -306,7 +306,7 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = spied.site.table.search("1", in_="title", domain=site.domain, path="/", columns=["body"])
+    found = spied.site.table.search("1", f"https://{site.domain}/", in_="title", columns=["body"])
 
     assert [hit.page.body for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
     assert rows == [site.table.key.encode(site.url(f"/{n}")) for n in range(1, 10, 2)]
@@ -321,7 +321,7 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["body"], limit=4)
+    found = spied.site.table.search("keys", f"https://{site.domain}/", in_="title", columns=["body"], limit=4)
 
     assert [hit.page.body for hit in found] == [b"<p>0", b"<p>1", b"<p>2", b"<p>3"]
     assert len(rows) == 4
@@ -333,7 +333,7 @@ def test_a_page_that_goes_away_while_its_body_is_read_is_left_out(spied, site):
         (call, table) == ("read", site.table.table) and site.table.delete(site.url("/1"))
     )
 
-    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["body"])
+    found = spied.site.table.search("keys", f"https://{site.domain}/", in_="title", columns=["body"])
 
     assert [hit.page.body for hit in found] == [b"<p>0", b"<p>2"]
 
@@ -345,7 +345,7 @@ def test_the_store_leaves_out_titles_without_the_words(spied, site):
     page = table._frame.counted.page
     table._frame.counted.page = lambda row, columns: given.append(row.key) or page(row, columns)
 
-    found = paths(table.search("PAGE 7", in_="title", domain=site.domain))
+    found = paths(table.search("PAGE 7", site.domain, in_="title"))
 
     assert found == ["/7"]
     assert given == [site.table.key.encode(site.url(path)) for path in ("/17", "/27", "/7")]
@@ -371,7 +371,7 @@ def test_titles_are_found_without_a_plain_column(new_url, site, order):
         with table.writer() as writer:
             for n in range(10):
                 writer.put(site.page(f"/{n}", title=f"keys {n % 2}", **html(f"<p>{n}")))
-        found = table.search("1 keys", in_="title", full_scan=True, order=order, columns=["body"])
+        found = table.search("1 keys", webtable.ALL, in_="title", order=order, columns=["body"])
 
         assert [hit.page.body for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
         assert "no filter in the store" in str(found.explain())
@@ -385,7 +385,7 @@ def test_a_limit_keeps_from_reading_on(spied, crowd, in_):
     table._frame.counted.page = lambda row, columns: read.append(row.key) or page(row, columns)
     word = "page" if in_ == "title" else "keys"
 
-    found = paths(table.search(word, in_=in_, domain=crowd.domain, limit=3))
+    found = paths(table.search(word, crowd.domain, in_=in_, limit=3))
 
     assert found == (["/000", "/001", "/002"] if in_ == "title" else ["/000", "/010", "/020"])
     assert len(set(read)) <= 200
@@ -428,7 +428,7 @@ def test_what_goes_wrong_in_a_thread_is_raised_where_the_caller_is(spied, crowd,
     found = []
 
     with pytest.raises(OSError, match="broken"):
-        found.extend(hit.page.url for hit in table.search("keys", in_="body", domain=crowd.domain))
+        found.extend(hit.page.url for hit in table.search("keys", crowd.domain, in_="body"))
 
     assert len(found) >= 80
     assert not searchers()
@@ -471,16 +471,16 @@ def test_no_more_rows_are_read_ahead_than_were_matched(rows):
     assert all(taken <= 2 * hit + 3 * matched.FEW_ROWS for hit, taken in reached)
 
 
-def test_the_whole_table_is_searched_only_when_told_so(new_url, site):
+def test_the_whole_table_is_searched_only_when_told_so(new_url, site, large_store):
     with webtable.open(new_url(), create=True, indexes=[]) as table:
         own = Site(table, site.domain, site.now)
         own.store(own.page("/a", title="keys", **html("<p>keys")), own.page("/b", title="rows", **html("<p>rows")))
 
-        with pytest.raises(FullScanNeeded, match="full_scan=True"):
+        with pytest.raises(FullScanNeeded, match="or ALL for every page"):
             table.search("keys")
         for in_ in PLACES:
             for order in ("url", "storage"):
-                assert urls(table.search("keys", in_=in_, order=order, full_scan=True)) == [own.url("/a")]
+                assert urls(table.search("keys", webtable.ALL, in_=in_, order=order)) == [own.url("/a")]
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,6 @@ def test_the_whole_table_is_searched_only_when_told_so(new_url, site):
         ({"columns": ["bodies"]}, UnknownColumn, "'bodies'"),
         ({"columns": "links"}, UnknownColumn, "'links'"),
         ({"after": "x"}, InvalidToken, "after='x'"),
-        ({"path": "docs"}, InvalidArgument, "path='docs'"),
     ],
 )
 def test_an_argument_that_cannot_be_honoured_is_refused_at_once(search, arguments, error, text):
@@ -506,8 +505,8 @@ def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages
     spied.listener = lambda call, table, *_: table != site.table.table or pytest.fail(f"asked {call}")
     table = spied.site.table
 
-    titles = table.search('keys "a row"', in_="title", domain=site.domain, columns="body").explain()
-    bodies = table.search("keys", domain=site.domain, path="/docs/").explain()
+    titles = table.search('keys "a row"', site.domain, in_="title", columns="body").explain()
+    bodies = table.search("keys", f"https://{site.domain}/docs/").explain()
 
     assert titles.columns == ("metadata:page",)
     assert 1 <= len(titles.ranges) <= 2
@@ -520,7 +519,7 @@ def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages
 
 
 def test_a_search_that_the_parent_has_begun_goes_on_in_a_forked_child_or_is_refused(crowd):
-    hits = iter(crowd.table.search("keys", domain=crowd.domain))
+    hits = iter(crowd.table.search("keys", crowd.domain))
     begun = [next(hits) for _ in range(5)]
     child = os.fork()
     if not child:

@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 import webtable
-from webtable import FamilySchema, Link, Page, WebTable
+from webtable import Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import hosts
 from webtable.repository.questions.stats import SHOWN_GROUPS
 from webtable.repository.text.diff_views import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.rowkey.advice import advise
-from webtable.schema import TableSchema, plan
+from webtable.schema import FamilySchema, TableSchema, plan
 from webtable.testing import ListeningStore
 
 SCRIPT = "<script>alert(1)</script>\x1b[2J"
@@ -85,7 +85,7 @@ def test_what_was_crawled_is_never_live(crawl):
         page,
         crawl.table.pages(crawl.domain),
         crawl.table.history(page.url),
-        crawl.table.search("alert", domain=crawl.domain),
+        crawl.table.search("alert", crawl.domain),
     ):
         assert "<script" not in shown._repr_html_()
         assert "<img" not in shown._repr_html_()
@@ -95,19 +95,19 @@ def test_what_was_crawled_is_never_live(crawl):
 
 def test_markup_in_titles_urls_headers_and_anchors_is_text_in_everything_that_is_shown(hostile):
     table, url = hostile.table, hostile.url(f"/?{SCRIPT[:25]}")
-    hits = table.search("alert", domain=hostile.domain)
+    hits = table.search("alert", hostile.domain)
     shown = [
         table.get(url),
         Page(url=f"https://a.example/{SCRIPT}"),
         hits,
         hits.first(),
         hits.explain(),
-        table.search(f'"{SCRIPT}"', domain=hostile.domain).explain(),
+        table.search(f'"{SCRIPT}"', hostile.domain).explain(),
         table.diff(url),
         table.history(url),
-        table.links_of(url),
-        table.linking_to(url),
-        table.neighbours(url),
+        table.links.of(url),
+        table.links.to(url),
+        table.links.neighbours(url),
         table.stats(hostile.domain),
         table.pages(hostile.domain).page(1),
         FamilySchema(SCRIPT[:25]),
@@ -127,7 +127,7 @@ def test_a_hit_shows_where_its_words_are(site):
         site.page("/", title="Salt & pepper", body=b"<p>a pinch of salt <b>in front</b>", content_type="text/html")
     )
 
-    hit = site.table.search("salt", domain=site.domain).first()
+    hit = site.table.search("salt", site.domain).first()
 
     html, text = hit._repr_html_(), printed(hit)
     assert "<mark>Salt</mark> &amp; pepper" in html
@@ -235,7 +235,7 @@ def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_readin
         assert "stats() counts them" in table._repr_html_()
         for n in range(3):
             table.put(Page(url=f"https://{'ab'[n % 2]}.example/{n}", body=b"xx", fetched_at=site.now))
-        table.refresh_links()
+        table.links.refresh()
         counted_at = min(host.counted_at for host in table.hosts())
         calls = []
         listening = WebTable(ListeningStore(table.store, calls.append), table.table, table.layout)
@@ -251,7 +251,7 @@ def test_a_table_with_many_hosts_is_not_added_up_to_be_shown(new_url, site, monk
     with webtable.open(new_url(), create=True) as table:
         for name in "ab":
             table.put(Page(url=f"https://{name}.example/", body=b"xx", fetched_at=site.now))
-        table.refresh_links()
+        table.links.refresh()
 
         assert "stats() counts them" in table._repr_html_()
 
@@ -280,7 +280,7 @@ def test_plans_show_their_steps_and_what_is_lost():
 
 
 def test_a_plan_for_a_layout_shows_its_losses_once(site):
-    steps = site.table.alter(versions=1, ttl=86_400, dry_run=True)
+    steps = site.table.maintenance.alter(versions=1, ttl=86_400, dry_run=True)
 
     html = steps._repr_html_()
 

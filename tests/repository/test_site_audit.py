@@ -14,7 +14,7 @@ from sites import Site
 import webtable
 from nightly import examples
 from store_differences import differs
-from webtable import Crawl, DuplicateGroup, RedirectChain, TitleProblem
+from webtable.answers import Crawl, DuplicateGroup, RedirectChain, TitleProblem
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, InvalidURL
 
 HOUR = 3_600
@@ -202,16 +202,16 @@ def test_a_site_is_judged_so_in_memory_and_by_the_time_index(pages, hours):
 
         check_as_a_plain_loop(site, gap)
 
-        everything = list(table.pages(full_scan=True))
+        everything = list(table.pages(webtable.ALL))
         for order in ("newest", "oldest"):
-            assert list(table.crawls(full_scan=True, gap=gap, order=order)) == list(
+            assert list(table.crawls(webtable.ALL, gap=gap, order=order)) == list(
                 table.crawls("example", gap=gap, order=order)
             )
-            assert one_by_one(lambda order=order, **a: table.crawls(full_scan=True, gap=gap, order=order, **a)) == list(
-                table.crawls(full_scan=True, gap=gap, order=order)
+            assert one_by_one(lambda order=order, **a: table.crawls(webtable.ALL, gap=gap, order=order, **a)) == list(
+                table.crawls(webtable.ALL, gap=gap, order=order)
             )
-        assert list(table.crawls(full_scan=True, gap=gap, order="oldest")) == plain_crawls(table, everything, gap)
-        assert list(table.titles(full_scan=True)) == list(table.titles("example"))
+        assert list(table.crawls(webtable.ALL, gap=gap, order="oldest")) == plain_crawls(table, everything, gap)
+        assert list(table.titles(webtable.ALL)) == list(table.titles("example"))
 
 
 def datetime_now():
@@ -246,14 +246,14 @@ def flawed(site):
 def test_the_pages_in_question_are_chosen_as_for_a_listing(flawed, question):
     table, ask = flawed.table, ASKED[question]
 
-    def pages(**scope):
-        return sum(getattr(one, "pages", getattr(one, "captures", 1)) for one in ask(table, **scope))
+    def pages(site):
+        return sum(getattr(one, "pages", getattr(one, "captures", 1)) for one in ask(table, site))
 
-    every = pages(domain=flawed.domain)
-    assert pages(domain=flawed.domain, host_only=True) == every / 2
-    assert pages(domain=flawed.domain, path="/docs/") == every / 4
-    assert pages(domain=f"www.{flawed.domain}") == every / 2
-    assert pages(domain=f"docs.{flawed.domain}") == 0
+    every = pages(flawed.domain)
+    assert pages(webtable.HostOnly(flawed.domain)) == every / 2
+    assert pages(f"https://{flawed.domain}/docs/") == every / 4
+    assert pages(f"www.{flawed.domain}") == every / 2
+    assert pages(f"docs.{flawed.domain}") == 0
 
 
 @pytest.mark.parametrize("question", ASKED)
@@ -262,9 +262,9 @@ def test_what_cannot_be_honoured_is_refused(flawed, question):
 
     with pytest.raises(InvalidURL):
         ask(table, "a b")
-    for wrong in ({"order": "colour"}, {"limit": -1}, {"path": "docs"}, {"domain": None, "host_only": True}):
+    for wrong in ({"order": "colour"}, {"limit": -1}, {"site": 5}):
         with pytest.raises(InvalidArgument):
-            ask(table, **{"domain": flawed.domain, **wrong})
+            ask(table, **{"site": flawed.domain, **wrong})
     with pytest.raises(InvalidToken):
         ask(table, flawed.domain, after=table.pages(flawed.domain).page(1).next_token)
     assert list(ask(table, flawed.domain, limit=0)) == []
@@ -273,8 +273,8 @@ def test_what_cannot_be_honoured_is_refused(flawed, question):
 
 
 @pytest.mark.parametrize("question", ASKED)
-def test_the_whole_table_is_read_only_when_told_so(new_url, question):
+def test_the_whole_table_is_read_only_when_told_so(new_url, question, large_store):
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        with pytest.raises(FullScanNeeded, match="full_scan=True"):
+        with pytest.raises(FullScanNeeded, match="or ALL for every page"):
             ASKED[question](table)
-        assert list(ASKED[question](table, full_scan=True)) == []
+        assert list(ASKED[question](table, webtable.ALL)) == []

@@ -8,14 +8,13 @@ import pytest
 
 import webtable
 from store_differences import on_every_store
-from webtable import Salt
 from webtable._page.parts import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.page_counts import AGES, Group
 from webtable.repository.questions import stats as counting
 from webtable.repository.questions.stats import Stats
-from webtable.rowkey import key_text
+from webtable.rowkey import Salt, key_text
 
 DAY = 86_400
 
@@ -24,7 +23,7 @@ DAY = 86_400
 def stats(site):
     """Count the pages of the site."""
     table = site.table
-    return lambda **options: table.stats(**{"domain": site.domain, "now": site.now, **options})
+    return lambda asked=site.domain, **options: table.stats(asked, **{"now": site.now, **options})
 
 
 @pytest.fixture
@@ -132,9 +131,9 @@ def test_a_domain_without_pages_has_none(stats):
 def test_counts_are_kept_to_a_host_or_a_directory(crawl, stats):
     crawl.store(crawl.page("/docs/a", body=b"1"), crawl.page("/docs-old", body=b"1"))
 
-    assert stats(host_only=True).pages == 4
-    assert stats(path="/docs/").pages == 1
-    assert list(stats(domain=f"www.{crawl.domain}").by["host"]) == [f"a.www.{crawl.domain}", f"www.{crawl.domain}"]
+    assert stats(webtable.HostOnly(crawl.domain)).pages == 4
+    assert stats(f"https://{crawl.domain}/docs/").pages == 1
+    assert list(stats(f"www.{crawl.domain}").by["host"]) == [f"a.www.{crawl.domain}", f"www.{crawl.domain}"]
 
 
 @pytest.mark.parametrize("options", [{}, {"bytes": False, "by": ["host", "region"]}])
@@ -207,16 +206,16 @@ def test_progress_is_told_every_so_many_pages_and_at_the_end(crawl, stats, monke
     told, told_of_none = [], []
 
     stats(on_progress=told.append)
-    stats(domain="nothing.example", on_progress=told_of_none.append)
+    stats("nothing.example", on_progress=told_of_none.append)
 
     assert told == [2, 4, 5]
     assert told_of_none == [0]
 
 
-def test_the_whole_table_is_counted_only_when_told_so(crawl, stats):
-    with pytest.raises(FullScanNeeded, match="full_scan=True"):
-        stats(domain=None)
-    found = stats(domain=None, full_scan=True)
+def test_the_whole_table_is_counted_only_when_told_so(crawl, stats, large_store):
+    with pytest.raises(FullScanNeeded, match="or ALL for every page"):
+        stats(None)
+    found = stats(webtable.ALL)
 
     assert found.by["host"][f"www.{crawl.domain}"] == Group(2, 300)
     assert found.pages == sum(group.pages for group in found.by["status"].values()) >= 5
@@ -231,7 +230,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
             for number, host in enumerate(hosts):
                 for n in range(number + 1):
                     writer.put(webtable.Page(url=f"https://{host}/{n}", body=b"12", fetched_at=site.now))
-        found = table.stats(full_scan=True, by=["host", "region"])
+        found = table.stats(webtable.ALL, by=["host", "region"])
 
         assert found.by["host"] == {
             "127.0.0.1": Group(4, 8),
@@ -258,8 +257,8 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
         ({"by": "title"}, InvalidArgument, "by='title'"),
         ({"by": [None]}, InvalidArgument, "by=None"),
         ({"now": datetime(2026, 1, 1)}, InvalidArgument, "now="),
-        ({"domain": "a b"}, InvalidURL, "a b"),
-        ({"domain": None, "path": "/docs/"}, InvalidArgument, "name the domain"),
+        ({"asked": "a b"}, InvalidURL, "a b"),
+        ({"asked": "example.com/?q"}, InvalidArgument, "site="),
     ],
 )
 def test_an_argument_that_cannot_be_honoured_is_refused(stats, arguments, error, text):
@@ -273,5 +272,5 @@ def test_a_summary_is_a_line_for_all_and_one_for_each_grouping(crawl, stats):
         "by status: 3, most in '200': 3 pages, 330 bytes",
         "by type: 3, most in 'text/html': 3 pages, 4,030 bytes",
     ]
-    assert str(stats(by="host", bytes=False, path="/a/")) == "0 pages"
-    assert str(stats(by=(), domain=f"a.www.{crawl.domain}")) == "1 page, 4,000 bytes"
+    assert str(stats(f"https://{crawl.domain}/a/", by="host", bytes=False)) == "0 pages"
+    assert str(stats(f"a.www.{crawl.domain}", by=())) == "1 page, 4,000 bytes"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from damaging import damage
 
-from webtable import Page, TitleProblem, WebTable
+from webtable import Page, WebTable
+from webtable.answers import TitleProblem
 from webtable.errors import DamagedRow, InvalidArgument
 
 

@@ -24,10 +24,10 @@ def web(site):
     "ask",
     [
         lambda web, after: web.table.pages(web.site.domain, after=after),
-        lambda web, after: web.table.fetched(domain=web.site.domain, after=after),
-        lambda web, after: web.table.links_of(web.url("/"), after=after),
-        lambda web, after: web.table.linking_to(web.url("/b"), after=after),
-        lambda web, after: web.table.broken_links(domain=web.site.domain, after=after),
+        lambda web, after: web.table.fetched(web.site.domain, after=after),
+        lambda web, after: web.table.links.of(web.url("/"), after=after),
+        lambda web, after: web.table.links.to(web.url("/b"), after=after),
+        lambda web, after: web.table.links.broken(web.site.domain, after=after),
         lambda web, after: web.table.changes(web.site.domain, since="2026-01-01", after=after),
     ],
     ids=["pages", "fetched", "links_of", "linking_to", "broken_links", "changes"],
@@ -67,7 +67,7 @@ def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, 
         # Dated ahead as well: no date of a capture tells whether it is there since the last batch.
         site.store(site.page(path, age=-timedelta(hours=hours).total_seconds(), body=body))
 
-    found = walked(lambda token: site.table.modified(domain=site.domain, order=order, after=token), size)
+    found = walked(lambda token: site.table.modified(site.domain, order=order, after=token), size)
 
     expected = [site.url(path) for path in ("/a", "/b", "/c")]
     assert found == (expected if order == "newest" else expected[::-1])
@@ -76,13 +76,16 @@ def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, 
 @pytest.mark.parametrize("behind", [1, 2])
 def test_a_token_right_behind_a_page_does_not_give_it_again(site, behind):
     site.store(*(site.page(path, body=b"x" * size) for path, size in [("/a", 2), ("/b", 5), ("/c", 9)]))
-    index, key = site.table.indexes.read()["size"], site.table.key.unsalted(site.table.key.encode(site.url("/a")))
+    index, key = (
+        site.table._frame.indexes.read()["size"],
+        site.table.key.unsalted(site.table.key.encode(site.url("/a"))),
+    )
     for size in (1, 3, 7, 11):
         (entry,) = index.index.entries(Page(url="", size=size), key)
         site.table.store.write(index.table, [Put(entry, [NewCell(INDEX_COLUMN, 1_000, b"")])])
 
     for order, expected in [("largest", "/c /b /a"), ("smallest", "/a /b /c")]:
-        first = site.table.largest(domain=site.domain, order=order).page(behind)
-        rest = list(site.table.largest(domain=site.domain, order=order, after=first.next_token))
+        first = site.table.largest(site.domain, order=order).page(behind)
+        rest = list(site.table.largest(site.domain, order=order, after=first.next_token))
 
         assert [page.url for page in (*first, *rest)] == [site.url(path) for path in expected.split()]

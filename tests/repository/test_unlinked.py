@@ -8,8 +8,9 @@ import pytest
 
 import webtable
 from store_differences import on_every_store
-from webtable import Link, LinkCounts, Page
+from webtable import Link, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
+from webtable.page import LinkCounts
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions.confirmation import FIRST_SOURCES
 
@@ -22,11 +23,9 @@ ASKED = {
         iter(table.pages("a.example", columns=COUNTS, order="storage"))
     ),
     "fetched": lambda table, url: next(iter(table.fetched(columns=COUNTS))),
-    "search": lambda table, url: next(iter(table.search("word", domain="a.example", columns=COUNTS))).page,
-    "search in titles": lambda table, url: (
-        next(iter(table.search("t", domain="a.example", in_="title", columns=COUNTS))).page
-    ),
-    "dead_ends": lambda table, url: next(iter(table.dead_ends(columns=COUNTS))),
+    "search": lambda table, url: next(iter(table.search("word", "a.example", columns=COUNTS))).page,
+    "search in titles": lambda table, url: next(iter(table.search("t", "a.example", in_="title", columns=COUNTS))).page,
+    "dead_ends": lambda table, url: next(iter(table.links.dead_ends(columns=COUNTS))),
 }
 
 
@@ -55,7 +54,7 @@ def counts_of(table, path="/"):
 def sizes_of(table):
     """Return how many rows each table of the web table has."""
     names = [name for name in table.store.tables() if name.startswith(table.table)]
-    return {name: sum(1 for _ in table.store.scan(name, [webtable.KeyRange()])) for name in names}
+    return {name: sum(1 for _ in table.store.scan(name, [webtable.rowkey.KeyRange()])) for name in names}
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
@@ -64,7 +63,7 @@ def test_a_page_that_nobody_links_to_has_no_inlinks_once_links_were_counted(own,
     assert ask(own, "https://a.example/").link_counts is None
 
     began = datetime.now(UTC)
-    own.refresh_links()
+    own.links.refresh()
 
     counts = ask(own, "https://a.example/").link_counts
     assert counts == LinkCounts(counted_at=counts.counted_at)
@@ -73,7 +72,7 @@ def test_a_page_that_nobody_links_to_has_no_inlinks_once_links_were_counted(own,
 
 def test_a_page_that_was_fetched_after_the_last_count_is_not_counted(own):
     own.put(page("/old"))
-    own.refresh_links()
+    own.links.refresh()
 
     own.put(page("/new", seconds=-60))
 
@@ -87,7 +86,7 @@ def test_a_page_is_not_counted_whose_writer_did_not_come_to_its_end(own):
     queue.write([queue.entered([own.key.encode("https://a.example/after")])])
     own.put(page("/after", seconds=-0.5))
 
-    own.refresh_links(also_unfinished=True)
+    own.links.refresh(also_unfinished=True)
 
     assert counts_of(own, "/before") is not None
     assert counts_of(own, "/after") is None
@@ -99,7 +98,7 @@ def test_what_a_refresh_writes_does_not_grow_with_the_pages_that_nobody_links_to
             writer.put(page(f"/{number}"))
     before = sizes_of(own)
 
-    own.refresh_links()
+    own.links.refresh()
 
     grown = {name: count - before[name] for name, count in sizes_of(own).items() if count > before[name]}
     assert list(grown.values()) == [1], "the mark of the refresh, and nothing else"
@@ -108,18 +107,18 @@ def test_what_a_refresh_writes_does_not_grow_with_the_pages_that_nobody_links_to
 def test_a_page_has_a_count_where_its_links_went_away(own):
     own.put(page("/", seconds=100, links=["https://a.example/b"]))
     own.put(page("/b"))
-    own.refresh_links()
+    own.links.refresh()
     assert counts_of(own, "/b").inlinks == 1
 
     own.put(page("/", seconds=50))
-    own.refresh_links()
+    own.links.refresh()
 
     assert counts_of(own, "/b").inlinks == 0
 
 
 def test_a_mark_that_cannot_be_read_is_no_mark_until_the_next_refresh(own):
     own.put(page())
-    own.refresh_links()
+    own.links.refresh()
     meta = webtable.schema.meta_table(own.table).name
     (row,) = own.store.read(meta, [b"links"])
     ((column, (cell, *_)),) = row.cells.items()
@@ -128,17 +127,17 @@ def test_a_mark_that_cannot_be_read_is_no_mark_until_the_next_refresh(own):
     own._frame.refreshed._known.forget()
 
     assert counts_of(own) is None
-    own.refresh_links()
+    own.links.refresh()
     assert counts_of(own) is not None
 
 
 def test_the_index_of_links_has_nothing_to_repair_for_a_page_that_nobody_links_to(own):
     own.put(page())
-    own.refresh_links()
+    own.links.refresh()
 
-    assert own.verify_index("link").is_empty
+    assert own.indexes.verify("link").is_empty
     assert [one.url for one in own.indexed("link", columns=COUNTS)] == ["https://a.example/"]
-    assert list(own.most_linked()) == list(own.most_linked(order="fewest")) == []
+    assert list(own.links.most_linked()) == list(own.links.most_linked(order="fewest")) == []
 
 
 def urls(found):
@@ -167,17 +166,17 @@ def site_of(site):
 def test_orphans_are_the_pages_that_no_other_page_links_to(site, within_host):
     expected = site_of(site)[within_host]
 
-    assert urls(site.table.orphans(site.domain, within_host=within_host)) == expected
-    stored = urls(site.table.orphans(site.domain, within_host=within_host, order="storage"))
+    assert urls(site.table.links.orphans(site.domain, within_host=within_host)) == expected
+    stored = urls(site.table.links.orphans(site.domain, within_host=within_host, order="storage"))
     assert stored == sorted(expected, key=site.table.key.encode)
 
 
 def test_orphans_are_the_other_end_of_the_pages_that_are_linked_most(site):
     site_of(site)
-    site.table.refresh_links()
+    site.table.links.refresh()
 
-    orphans = list(site.table.orphans(site.domain, columns=COUNTS))
-    most, fewest = (urls(site.table.most_linked(domain=site.domain, order=order)) for order in ("most", "fewest"))
+    orphans = list(site.table.links.orphans(site.domain, columns=COUNTS))
+    most, fewest = (urls(site.table.links.most_linked(site.domain, order=order)) for order in ("most", "fewest"))
 
     assert [page.link_counts.inlinks for page in orphans] == [0, 0, 0]
     assert most == fewest[::-1]
@@ -186,11 +185,11 @@ def test_orphans_are_the_other_end_of_the_pages_that_are_linked_most(site):
 
 def test_a_page_is_an_orphan_whenever_links_were_counted_last(site):
     site.store(site.page("/", age=900, body=b"1", outlinks=(Link(site.url("/b")),)), site.page("/b", age=900))
-    site.table.refresh_links()
+    site.table.links.refresh()
 
     site.store(site.page("/", age=100, body=b"2"), site.page("/new", age=100, outlinks=(Link(site.url()),)))
 
-    assert urls(site.table.orphans(site.domain)) == [site.url("/b"), site.url("/new")]
+    assert urls(site.table.links.orphans(site.domain)) == [site.url("/b"), site.url("/new")]
 
 
 @pytest.mark.parametrize("others", [1, FIRST_SOURCES, 3 * FIRST_SOURCES])
@@ -201,10 +200,10 @@ def test_links_of_a_pages_own_host_are_found_behind_those_of_many_others(site, o
     site.store(site.page("/target", host="www"), site.page("/near", host="www"))
     site.store(Page(url=f"http://www.{site.domain}:8080/z", outlinks=(near, target._replace(url=target.url + "er"))))
 
-    own = urls(site.table.orphans(f"www.{site.domain}", within_host=True))
+    own = urls(site.table.links.orphans(f"www.{site.domain}", within_host=True))
 
     assert own == [target.url, f"http://www.{site.domain}:8080/z"]
-    assert urls(site.table.orphans(f"www.{site.domain}")) == own[1:]
+    assert urls(site.table.links.orphans(f"www.{site.domain}")) == own[1:]
 
 
 @pytest.mark.parametrize("order", ["url", "storage"])
@@ -213,7 +212,7 @@ def test_orphans_are_limited_and_go_on_behind_a_token(site, within_host, order):
     site_of(site)
 
     def ask(**asking):
-        return site.table.orphans(site.domain, within_host=within_host, order=order, **asking)
+        return site.table.links.orphans(site.domain, within_host=within_host, order=order, **asking)
 
     expected, found, token = urls(ask()), [], None
     while token or not found:
@@ -225,17 +224,17 @@ def test_orphans_are_limited_and_go_on_behind_a_token(site, within_host, order):
     assert urls(ask(limit=2)) == expected[:2]
     assert list(ask(limit=0)) == []
     with pytest.raises(InvalidToken):
-        site.table.orphans(site.domain, within_host=not within_host, after=ask().page(1).next_token)
+        site.table.links.orphans(site.domain, within_host=not within_host, after=ask().page(1).next_token)
 
 
 def test_orphans_come_with_the_columns_that_are_asked_for(site):
     site_of(site)
     columns = ["body", "outlinks", "link_counts"]
 
-    found = list(site.table.orphans(site.domain, columns=columns))
+    found = list(site.table.links.orphans(site.domain, columns=columns))
 
     assert found == list(site.table.get_many(urls(found), columns=columns))
-    assert {page.outlinks for page in site.table.orphans(site.domain)} == {None}
+    assert {page.outlinks for page in site.table.links.orphans(site.domain)} == {None}
 
 
 def test_orphans_of_many_pages_take_few_calls(spied):
@@ -245,21 +244,21 @@ def test_orphans_of_many_pages_take_few_calls(spied):
     site.store(*(site.page(f"/{number:03d}") for number in range(20, 400)))
     spied.listener = lambda call, *_: calls.append(call)
 
-    assert urls(site.table.orphans(site.domain)) == [site.url(f"/{number:03d}") for number in range(300, 400)]
+    assert urls(site.table.links.orphans(site.domain)) == [site.url(f"/{number:03d}") for number in range(300, 400)]
     assert len(calls) <= 16
 
 
-def test_orphans_need_a_domain_and_the_index_of_links(tmp_path, own):
+def test_orphans_need_a_domain_and_the_index_of_links(tmp_path, own, large_store):
     with pytest.raises(FullScanNeeded):
-        own.orphans()
+        own.links.orphans()
     with pytest.raises(UnknownColumn):
-        own.orphans("a.example", columns=["bodies"])
+        own.links.orphans("a.example", columns=["bodies"])
     with pytest.raises(InvalidArgument, match="order"):
-        own.orphans("a.example", order="most")
-    assert list(own.orphans(full_scan=True)) == []
-    assert "inlinks" in str(own.orphans("a.example").explain())
+        own.links.orphans("a.example", order="most")
+    assert list(own.links.orphans(webtable.ALL)) == []
+    assert "inlinks" in str(own.links.orphans("a.example").explain())
     with webtable.open(tmp_path / "bare.db", create=True, indexes=["time"]) as bare, pytest.raises(IndexNeeded):
-        list(bare.orphans("a.example"))
+        list(bare.links.orphans("a.example"))
 
 
 def test_a_page_whose_links_all_lead_to_itself_is_a_dead_end(site):
@@ -273,7 +272,7 @@ def test_a_page_whose_links_all_lead_to_itself_is_a_dead_end(site):
         site.page("/unread", outlinks=None),
     )
 
-    assert urls(site.table.dead_ends(domain=site.domain)) == [home, site.url("/none"), site.url("/self")]
+    assert urls(site.table.links.dead_ends(site.domain)) == [home, site.url("/none"), site.url("/self")]
     assert site.table.get(home).outlink_count == 3
 
 
@@ -281,14 +280,14 @@ def test_a_dead_end_stays_one_as_long_as_its_content_does(site):
     def store(days, html, *paths, **fields):
         links = tuple(Link(site.url(path)) for path in paths)
         site.store(site.page("/a", age=days * 86_400, body=html, outlinks=links, **fields))
-        return urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
+        return urls(site.table.links.dead_ends(site.domain)) == [site.url("/a")]
 
     assert store(9, b"1", "/a")
     assert store(8, b"1", "/a")
     site.table.put_not_modified(site.url("/a"), site.now - timedelta(days=7))
-    assert urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
+    assert urls(site.table.links.dead_ends(site.domain)) == [site.url("/a")]
     assert not store(6, b"2", "/a", "/b")
     assert store(5, b"3", "/a")
     assert store(6.5, b"4", "/b"), "it is late, and the page has other content since"
     site.store(site.page("/copy", age=86_400, body=None, outlinks=None, same_as=site.url("/a"), status=200))
-    assert urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
+    assert urls(site.table.links.dead_ends(site.domain)) == [site.url("/a")]

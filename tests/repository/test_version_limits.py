@@ -9,9 +9,9 @@ from sites import Site
 
 import webtable
 from store_differences import with_thrift1
-from webtable import Dropped
 from webtable.errors import ExpiredCapture
 from webtable.schema import ALL_VERSIONS
+from webtable.writing import Dropped
 
 DAY = 86_400
 
@@ -113,7 +113,7 @@ def test_a_table_that_kept_three_keeps_all_once_it_is_altered(new_site):
     site = new_site(versions=3)
     put(site, *contents(site, 4, age=9000))
 
-    site.table.alter(versions=None)
+    site.table.maintenance.alter(versions=None)
     site.table._frame.layouts.read()
     dropped, _ = put(site, *contents(site, 4, age=1000))
 
@@ -126,12 +126,12 @@ def test_a_copy_keeps_every_version_and_can_be_compared(new_site, new_url):
     put(site, *contents(site, 40))
     moment = site.now - timedelta(seconds=905)
 
-    with webtable.copy_target(site.table, new_url()) as target:
-        site.table.copy_to(target)
+    with webtable.maintenance.copy_target(site.table, new_url()) as target:
+        site.table.maintenance.copy(target)
 
         assert target.layout.versions == ALL_VERSIONS
-        assert site.table.check_copy(target, full=True).is_sound
-        assert target.verify(full_scan=True).bodies == 40
+        assert site.table.maintenance.check_copy(target, full=True).is_sound
+        assert target.maintenance.verify(webtable.ALL).bodies == 40
         assert target.get(site.url(), as_of=moment).body == b"9"
         assert [one.body for one in target.history(site.url(), columns=["body"])] == [
             b"%d" % n for n in range(39, -1, -1)

@@ -12,11 +12,11 @@ from deaths import Killed, Town
 
 import webtable
 from nightly import some
-from webtable import KeyRange
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
 from webtable.repository.derived import drift, entry_drift
 from webtable.repository.questions import stats, verification
+from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 from webtable.testing import WrappedStore
 
@@ -25,19 +25,19 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
 def verify(table, **options):
-    return table.verify(full_scan=True, **options)
+    return table.maintenance.verify(webtable.ALL, **options)
 
 
 def count(table, **options):
-    return table.stats(full_scan=True, by=["host", "status", "type", "age", "region", "size", "day"], **options)
+    return table.stats(webtable.ALL, by=["host", "status", "type", "age", "region", "size", "day"], **options)
 
 
 def compare(table, **options):
-    return table.verify_index("status", settle=0, **options)
+    return table.indexes.verify("status", settle=0, **options)
 
 
 def repair(table, **options):
-    return table.repair_index("status", apply=True, settle=0, **options)
+    return table.indexes.repair("status", settle=0, **options)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def table(tmp_path, at_each_row):
     with webtable.open(tmp_path / "crawl.db", create=True, indexes=["status", "link"]) as table:
         town = Town(table, "town.example")
         town.store(*(town.page(f"/{n:02}", host=f"h{n % 3}", body=b"x" * n, status=200) for n in range(PAGES)))
-        index = table.indexes.read()["status"].table
+        index = table._frame.indexes.read()["status"].table
         entries = list(table.store.scan(index, [KeyRange()]))
         # A table of the index's own: what is deleted could not be put again as it was.
         table.store.drop_table(index)
@@ -180,7 +180,7 @@ def test_what_another_question_has_kept_is_refused_and_stays(table, tmp_path):
         with pytest.raises(InvalidArgument, match="the journal of another run"):
             other(table, resume=file)
     with pytest.raises(InvalidArgument, match="the journal of another run"):
-        table.verify("example.com", resume=file)
+        table.maintenance.verify("example.com", resume=file)
 
     assert file.read_bytes() == kept
 

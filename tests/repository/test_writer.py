@@ -370,7 +370,7 @@ def test_a_queue_that_cannot_be_written_costs_no_other_page_its_entries(spied, s
 
     assert [failure.url for failure in raised.value.failures] == [site.url("/b")]
     since = site.now - timedelta(seconds=400)
-    assert [page.url for page in site.table.fetched(since=since, domain=site.domain)] == [site.url("/a")]
+    assert [page.url for page in site.table.fetched(site.domain, since=since)] == [site.url("/a")]
 
 
 def test_a_table_without_indexes_writes_pages_alone(new_url, site):

@@ -147,12 +147,12 @@ def test_a_forked_child_reads_and_writes_while_threads_of_the_parent_are_in_the_
         while not over.is_set():
             site.table.put(site.page(f"/busy/{number}/{uuid.uuid4().hex}", body=b"x"))
             list(site.table.pages(site.domain, limit=5))
-            list(site.table.errors(domain=site.domain, limit=5))
+            list(site.table.errors(site.domain, limit=5))
 
     def child() -> int:
         with site.table.writer() as writer:
             writer.put(site.page(f"/child/{os.getpid()}", body=b"x"))
-        return len(list(site.table.pages(site.domain, path="/child/")))
+        return len(list(site.table.pages(f"https://{site.domain}/child/")))
 
     threads = [threading.Thread(target=busy, args=(number,)) for number in range(2)]
     for thread in threads:

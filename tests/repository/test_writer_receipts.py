@@ -15,8 +15,8 @@ from concurrent.futures import as_completed, wait
 
 import pytest
 
-from webtable import Receipt
 from webtable.errors import OtherProcess, StoreRefused, StoreUnavailable, WriteFailed
+from webtable.writing import Receipt
 
 
 def test_a_receipt_tells_the_outcome_of_its_page_without_waiting_for_the_batch(site):

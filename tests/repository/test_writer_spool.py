@@ -30,7 +30,7 @@ def a_page(site, path, **more):
     page = site.page(path, body=b"\xff\xfe not UTF-8", age=400)
     links = (Link(site.url("/target"), "there", "nofollow"),)
     headers = [("Content-Type", "text/html"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("ETag", '"7"')]
-    return replace(page, headers=webtable.Headers(headers), outlinks=links, status=203, **more)
+    return replace(page, headers=webtable.page.Headers(headers), outlinks=links, status=203, **more)
 
 
 def test_the_error_hands_back_the_pages_that_were_not_stored(site):

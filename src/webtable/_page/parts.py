@@ -38,7 +38,7 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many pages link to a page, as of the last count (`WebTable.refresh_links`).
+    """How many pages link to a page, as of the last count (`WebTable.links.refresh`).
 
     `inlinks` counts all of them except the page itself. Those of the same registered domain are `internal`, the others
     `external`. `counted_at` is the time of the count.

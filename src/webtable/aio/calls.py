@@ -29,7 +29,8 @@ THREADS = 8
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
-"""What is wrapped: a class of the synchronous library."""
+Core = TypeVar("Core", covariant=True)
+"""The class of the synchronous library that is wrapped."""
 
 
 def checked_threads(threads: int) -> int:
@@ -71,10 +72,10 @@ class Calls:
         self._threads.close(wait=False)
 
 
-class Wrapped(Generic[S]):
+class Wrapped(Generic[Core]):
     """Something of the synchronous library, and the threads in which its methods are called."""
 
-    def __init__(self, core: S, calls: Calls) -> None:
+    def __init__(self, core: Core, calls: Calls) -> None:
         self._core = core
         self._calls = calls
 

@@ -53,7 +53,7 @@ def copy_target(
     threads: int = THREADS,
     **options: Unpack[LayoutOptions],
 ) -> Opening[WebTable]:
-    """Return the web table that *url* leads to, for `source.copy_to`, as `webtable.copy_target` does.
+    """Return the web table that *url* leads to, for `source.copy_to`, as `webtable.maintenance.copy_target` does.
 
     It is to be used in an `async with` block, or awaited; *threads* as in `open`.
     """
@@ -87,5 +87,5 @@ doctor: Final = _in_a_thread(sync.doctor)
 
 
 async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
-    """Return the regions of *table* beside those that are *wanted*, as `webtable.regions_of` does."""
+    """Return the regions of *table* beside those that are *wanted*, as `webtable.maintenance.regions_of` does."""
     return await _once(partial(sync.regions_of, table.synchronous, wanted))

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Results(Wrapped[sync.Results[T]], Generic[T]):
-    """What answers a question: `webtable.Results`, to be iterated with `async for`; what reads is awaited.
+    """What answers a question: `webtable.answers.Results`, to be iterated with `async for`; what reads is awaited.
 
     Nothing is asked before. Each iteration asks anew, and reads in pieces of up to 1,024 results or 8 MB of pages, one
     piece ahead; `damaged` has the rows that this has come across and could not read.
@@ -70,7 +70,7 @@ class Results(Wrapped[sync.Results[T]], Generic[T]):
     async def to_arrow(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pa.Table:
         """Return all results as an Arrow table, read whole: a reader would read from the store in the loop.
 
-        Raises as `webtable.Results.to_arrow` does, and what the question raises.
+        Raises as `webtable.answers.Results.to_arrow` does, and what the question raises.
         """
         return await self._calls.run(lambda: self._core.to_arrow(columns, names=names).read_all())
 
@@ -85,10 +85,10 @@ class Results(Wrapped[sync.Results[T]], Generic[T]):
 
 
 class Hosts(Results[sync.Host]):
-    """The hosts that have pages: `webtable.Hosts`."""
+    """The hosts that have pages: `webtable.answers.Hosts`."""
 
     async def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
-        """Draw what `webtable.Hosts.plot` does: in the caller's own thread, as matplotlib wants it, once all is read.
+        """Draw what `webtable.answers.Hosts.plot` does, in the caller's own thread, once all is read.
 
         The loop waits while it is drawn. Raises as that does.
         """

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Missed, Opening, Wrapped, awaited, checked_threads, close_unasked
+from webtable.aio.groups import TableIndexes, TableLinks, TableMaintenance
 from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from types import TracebackType
 
     from webtable.repository import Metrics
@@ -35,18 +36,6 @@ def opened(
     return method
 
 
-def beside(
-    function: Callable[Concatenate[sync.WebTable, sync.WebTable, P], T],
-) -> Callable[Concatenate[WebTable, WebTable, P], Coroutine[Any, Any, T]]:
-    """Return the method *function*, which takes another table, as one that is awaited and takes one for asyncio."""
-
-    @wraps(function)
-    async def method(self: WebTable, target: WebTable, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.called(partial(function, self.synchronous, target.synchronous, *args, **kwargs))
-
-    return method
-
-
 class WebTable(Wrapped[sync.WebTable]):
     """A table of web pages, for asyncio; `webtable.aio.open` makes one, or `WebTable(table)` of one that is open.
 
@@ -61,6 +50,9 @@ class WebTable(Wrapped[sync.WebTable]):
 
     def __init__(self, table: sync.WebTable, *, threads: int = THREADS) -> None:
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
+        self.links = TableLinks(table.links, self._calls)
+        self.indexes = TableIndexes(table.indexes, self._calls)
+        self.maintenance = TableMaintenance(table.maintenance, self._calls)
         self._closing = Calls(1, "webtable-aio-close")
         self._missed = Missed()
 
@@ -107,7 +99,6 @@ class WebTable(Wrapped[sync.WebTable]):
     put_not_modified: Final = awaited(sync.WebTable.put_not_modified)
     delete: Final = awaited(sync.WebTable.delete)
     delete_pages: Final = awaited(sync.WebTable.delete_pages)
-    alter: Final = awaited(sync.WebTable.alter)
 
     get: Final = awaited(sync.WebTable.get)
     get_many: Final = streamed(sync.WebTable.get_many)
@@ -137,30 +128,6 @@ class WebTable(Wrapped[sync.WebTable]):
     indexed: Final = asked_of_the_store(sync.WebTable.indexed)
     by_handle: Final = awaited(sync.WebTable.by_handle)
     resolve: Final = awaited(sync.WebTable.resolve)
-
-    linking_to: Final = asked(sync.WebTable.linking_to)
-    links_of: Final = asked(sync.WebTable.links_of)
-    neighbours: Final = awaited(sync.WebTable.neighbours)
-    most_linked: Final = asked(sync.WebTable.most_linked)
-    dead_ends: Final = asked(sync.WebTable.dead_ends)
-    broken_links: Final = asked(sync.WebTable.broken_links)
-    orphans: Final = asked(sync.WebTable.orphans)
-    discovered: Final = asked(sync.WebTable.discovered)
-    refresh_links: Final = awaited(sync.WebTable.refresh_links)
-    links_freshness: Final = awaited(sync.WebTable.links_freshness)
-
-    verify: Final = awaited(sync.WebTable.verify)
-    copy_to: Final = beside(sync.WebTable.copy_to)
-    check_copy: Final = beside(sync.WebTable.check_copy)
-    index_states: Final = awaited(sync.WebTable.index_states)
-    add_index: Final = awaited(sync.WebTable.add_index)
-    drop_index: Final = awaited(sync.WebTable.drop_index)
-    rebuild_index: Final = awaited(sync.WebTable.rebuild_index)
-    verify_index: Final = awaited(sync.WebTable.verify_index)
-    repair_index: Final = awaited(sync.WebTable.repair_index)
-    compact: Final = awaited(sync.WebTable.compact)
-    backup: Final = awaited(sync.WebTable.backup)
-    forget_deletes: Final = awaited(sync.WebTable.forget_deletes)
 
     async def close(self) -> None:
         """Flush and close all writers, then the store; raises as `webtable.WebTable.close` does.

@@ -25,7 +25,7 @@ app: Final = typer.Typer(
         "webtable ingest crawl.warc.gz",
         "webtable pages example.com --limit 20",
         "webtable get https://example.com/products --body",
-        "webtable errors --domain example.com",
+        "webtable errors example.com",
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     import typer
@@ -57,12 +56,10 @@ def _app(home: str, *declared: str) -> typer.Typer:
 _METAVARS = {
     "content_type": "TYPE",
     "digits": "N",
-    "domain": "HOST",
     "handle": "HANDLE",
     "index": "NAME",
     "limit": "N",
     "max_length": "N",
-    "path": "PATH",
     "seed": "N",
     "status": "CODE",
     "term": "TERM",
@@ -73,37 +70,11 @@ _METAVARS = {
 
 
 def _readable(command: Any) -> Any:
-    """Return *command* with names for its values in place of their types in Python, and which takes what is meant."""
+    """Return *command* with names for its values in place of their types in Python."""
     for param in command.params:
         if param.metavar is None and not getattr(param, "is_flag", False):
             param.metavar = _METAVARS.get(param.name)
-    run = command.callback
-    if any(param.name == "domain" for param in command.params):
-        command.callback = lambda **given: run(**as_meant(given))
     return command
-
-
-def as_meant(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a command was *given*, with the URL of a site in the place of a domain taken apart.
-
-    Its directory becomes --path where the command has that, and is not given; where it has none, the URL of a host
-    alone is taken.
-    """
-    domain = given.get("domain")
-    if not isinstance(domain, str) or not domain.startswith(("https://", "http://")):
-        return given
-    try:
-        url = urlsplit(domain)
-        is_plain = bool(url.hostname) and url.port is None and not (url.username or url.query or url.fragment)
-    except ValueError:
-        return given
-    if not is_plain:
-        return given
-    if url.path in ("", "/"):
-        return given | {"domain": url.hostname}
-    if "path" in given and given["path"] is None:
-        return given | {"domain": url.hostname, "path": url.path}
-    return given
 
 
 def _alone(name: str, app: typer.Typer) -> typer.Typer:
@@ -168,7 +139,8 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("loading.imports", "Store what export has written"),
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
-        "delete": Listed("tables.deletion", "Delete pages with all that is stored of them"),
+        "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored of them"),
+        "delete-pages": Listed("tables.deletion", "Delete the pages of a site, or those of a status or an age"),
         "demo": Listed("loading.imports", "A small web that does not exist, to try all this on"),
     },
     "Keys": {

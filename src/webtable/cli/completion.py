@@ -44,5 +44,5 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
         this = CommandSession.named(ctx.find_root().params.get("store"))
         if "://" not in this.store:
             with this.open() as table:
-                known = list(table.index_states())
+                known = list(table.indexes.states())
     return sorted(name for name in known if name.startswith(incomplete))

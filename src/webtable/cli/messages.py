@@ -113,7 +113,7 @@ def instead(message: str, command: str, session: CommandSession) -> str:
     if found is None:
         return ""
     host, path = found[1], found[2] or "/"
-    site = shlex.join(["pages", host, *(["--path", path] if path != "/" else [])])
+    site = shlex.join(["pages", host if path == "/" else f"https://{host}{path}"])
     page = shlex.join([command, f"https://{host}{path}"])
     return f"did you mean `{session.command(site)}` or `{session.command(page)}`?"
 
@@ -127,6 +127,16 @@ def stored_likes(table: WebTable, url: str) -> str:
     there = [page.url for page in table.get_many(likes, columns=()) if page is not None]
     unlike = list(dict.fromkeys(one for one in there if one != url))
     return f"; stored is {', '.join(unlike)}" if unlike else ""
+
+
+def meant_instead(table: WebTable, site: str | None) -> str:
+    """Return a question for the stored host that was probably meant by that of *site*, "" where there is none."""
+    from webtable.repository.questions.closest_host import closest_host
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.scanning.site import named_site
+
+    found = None if site is None else closest_host(table._frame, Scope.of(named_site(site)))
+    return "" if found is None else f"; did you mean {found}?"
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:

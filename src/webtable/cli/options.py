@@ -17,25 +17,24 @@ from webtable.cli.exit_codes import note
 from webtable.cli.session import import_indexes
 from webtable.cli.terminal.text import parse_days, parse_names, parse_size, parse_versions
 from webtable.errors import InvalidArgument
-from webtable.repository.questions.listing import DOMAIN, FULL_SCAN, HOST_ONLY, PATH
+from webtable.repository.questions.listing import SITE
+from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable.cli.session import CommandSession
     from webtable.repository import AlterOptions, LayoutOptions
+    from webtable.repository.scanning.site import Site
     from webtable.rowkey import Salt
 
-DomainArgument = Annotated[str | None, typer.Argument(help=DOMAIN.help, show_default=False)]
-FullScanOption = Annotated[bool, typer.Option("--full-scan", help=FULL_SCAN.help)]
-HostOnlyOption = Annotated[bool, typer.Option("--host-only", help=HOST_ONLY.help)]
-PathOption = Annotated[str | None, typer.Option("--path", help=PATH.help, show_default=False)]
+SiteArgument = Annotated[str | None, typer.Argument(metavar=SITE.metavar, help=SITE.help, show_default=False)]
+NeededSiteArgument = Annotated[str, typer.Argument(metavar=SITE.metavar, help=SITE.help, show_default=False)]
 
 
-def check_scan(domain: str | None, full_scan: bool) -> None:
-    """Raise `InvalidArgument` where the whole table would be read unasked."""
-    if domain is None and not full_scan:
-        raise InvalidArgument("without a domain the whole table is read: name a domain, or give --full-scan")
+def site_of(text: str | None) -> Site | None:
+    """Return the site that *text* names on the command line, None where nothing was given."""
+    return None if text is None else named_site(text)
 
 
 class SaltName(StrEnum):
@@ -93,9 +92,8 @@ IndexesOption = Annotated[
         show_default=False,
     ),
 ]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
-]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
 
 

@@ -53,7 +53,7 @@ def make_sample(
         for crawl in crawls:
             with table.writer() as writer:
                 writer.put_many(read_pages(crawl))
-        table.refresh_links()
+        table.links.refresh()
     unfinished.replace(store)
     return Sample(tuple(crawls), store)
 

@@ -7,19 +7,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
-from webtable._progress import counting
 from webtable._shown.markup import tag
 from webtable._shown.sizes import size_text
+from webtable.progress import counting
 from webtable.reports.findings import Findings
 from webtable.reports.page import chart, moment_text, report_page
 from webtable.reports.section import Report, Section, check_most
 from webtable.reports.site_counts import NamedGroup, SiteCounts, SizeCount
-from webtable.rowkey.urls import canonical_host
+from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository import Progress, WebTable
+    from webtable.repository.scanning.site import Site
 
 _SHOWN_GROUPS = 8
 MOST = 50
@@ -33,7 +34,7 @@ class Audit(Report):
     `sections` are the lists of what is wrong, each with its first findings and their number.
     """
 
-    domain: str
+    site: str
     made_at: datetime
     pages: int
     bytes: int
@@ -50,11 +51,11 @@ class Audit(Report):
 
     def html(self) -> str:
         """Return it as one HTML page that needs no other file; what was crawled is text in it."""
-        title, written = f"Audit of {self.domain}", moment_text(self.made_at)
-        lead = tag("p", f"{self.domain} and the hosts below it, on {written}", class_="muted")
+        title, written = f"Audit of {self.site}", moment_text(self.made_at)
+        lead = tag("p", f"{self.subject}, on {written}", class_="muted")
         damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
         if not self.pages:
-            empty = tag("p", f"No page of {self.domain} is stored.", class_="lead")
+            empty = tag("p", f"{self.subject}: none is stored.", class_="lead")
             return report_page(title, [lead, empty], damage, "", ())
         charts = (
             chart("Status", "status", _largest(self.statuses)),
@@ -66,25 +67,25 @@ class Audit(Report):
 
 def audit(
     table: WebTable,
-    domain: str,
+    site: Site,
     *,
     most: int = MOST,
     program: str = "webtable",
     on_progress: Progress | None = None,
 ) -> Audit:
-    """Return an audit of the pages of *domain* and of all hosts below it.
+    """Return an audit of the pages of *site*, as in `WebTable.pages`.
 
     It has the first *most* findings of each kind. A section whose index the table does not have is left out and says
     so. *program* is how the command line is called, for the commands that list the rest. *on_progress* is told how many
     pages were counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` where the table is strict.
     """
     check_most(most)
-    host = canonical_host(domain)
+    named = site_text(site)
     counts, damaged = SiteCounts(most), table.metrics.damaged
-    for page in counting(table.pages(host), on_progress):
+    for page in counting(table.pages(site), on_progress):
         counts.take(page)
     return Audit(
-        domain=host,
+        site=named,
         made_at=clock.now(),
         pages=counts.pages,
         bytes=counts.bytes,
@@ -95,7 +96,7 @@ def audit(
         statuses=counts.statuses,
         types=counts.types,
         sizes=counts.sizes,
-        sections=tuple(Findings(table, host, most, program).sections(counts)),
+        sections=tuple(Findings(table, site, named, most, program).sections(counts)),
     )
 
 

@@ -9,18 +9,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
-from webtable._progress import counting
 from webtable._shown.markup import shares, tag
+from webtable.progress import counting
 from webtable.reports.page import moment_text, report_page
 from webtable.reports.section import Found, Heading, Pair, Report, Section, check_most
 from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
-from webtable.rowkey.urls import canonical_host
+from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository import Change, ChangeKind, Moment, Progress, WebTable
+    from webtable.repository.scanning.site import Site
 
 MOST = 200
 """How many pages of each kind a comparison lists, unless it is told otherwise."""
@@ -49,7 +50,7 @@ class Comparison(Report):
     as they were.
     """
 
-    domain: str
+    site: str
     made_at: datetime
     since: datetime
     until: datetime
@@ -66,20 +67,20 @@ class Comparison(Report):
 
     def html(self) -> str:
         """Return it as one HTML page that needs no other file; what was crawled is text in it."""
-        title, times = f"Changes of {self.domain}", f"{moment_text(self.since)} to {moment_text(self.until)}"
-        lead = tag("p", f"{self.domain} and the hosts below it, from {times}", class_="muted")
+        title, times = f"Changes of {self.site}", f"{moment_text(self.since)} to {moment_text(self.until)}"
+        lead = tag("p", f"{self.subject}, from {times}", class_="muted")
         facts = [(kind, f"{count:,}") for kind, count in self.counts.items()]
         if self.damaged:
             facts.append(("damaged rows, left out", f"{self.damaged:,}"))
         if not any(self.counts.values()):
-            empty = tag("p", f"No page of {self.domain} was stored then.", class_="lead")
+            empty = tag("p", f"{self.subject}: none was stored then.", class_="lead")
             return report_page(title, [lead, empty], facts, "", ())
         return report_page(title, lead, facts, shares(self.counts), self.sections)
 
 
 def compare(
     table: WebTable,
-    domain: str,
+    site: Site,
     *,
     since: Moment | Crawl,
     until: Moment | Crawl | None = None,
@@ -87,7 +88,7 @@ def compare(
     program: str = "webtable",
     on_progress: Progress | None = None,
 ) -> Comparison:
-    """Return what has changed on the pages of *domain*, and of all hosts below it, from *since* to *until*.
+    """Return what has changed on the pages of *site*, as in `WebTable.pages`, from *since* to *until*.
 
     *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended.
     `WebTable.changes` says what is new, gone and changed; the first *most* pages of each come with what they were
@@ -97,19 +98,19 @@ def compare(
     """
     check_most(most)
     now = clock.now()
-    host, damaged, counts = canonical_host(domain), table.metrics.damaged, Counter[str]()
+    named, damaged, counts = site_text(site), table.metrics.damaged, Counter[str]()
     first, last = moments(since=_end_of(since), until=_end_of(until)).values()
     found = {kind: Found(most) for kind in CHANGED}
-    answer = table.changes(host, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
+    answer = table.changes(site, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
     for change in counting(answer, on_progress):
         counts[change.kind] += 1
         if change.kind != "unchanged":
             found[change.kind].add(*_row(change))
     times = _times(first or now, last)
-    command = f"{program} changes {shlex.quote(host)} {times}"
+    command = f"{program} changes {shlex.quote(named)} {times}"
     sections = tuple(_section(kind, some, f"{command} --kind {kind}") for kind, some in found.items())
     return Comparison(
-        domain=host,
+        site=named,
         made_at=now,
         since=first or now,
         until=last or now,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from webtable.reports.section import Found, Heading, Section
 from webtable.repository import WebTable
+from webtable.repository.scanning.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,8 @@ class Findings:
     """The findings of an audit, the first `most` of each kind; `program` is how the command line is called."""
 
     table: WebTable
-    domain: str
+    site: Site
+    named: str
     most: int
     program: str
 
@@ -38,14 +40,14 @@ class Findings:
             "Broken links",
             "Error pages that pages of the site link to, on the site or elsewhere, as far as they are stored.",
             [_STATUS, Heading("target", "url"), Heading("links", "number"), Heading("linked_from", "urls")],
-            f"broken-links --domain {self._quoted}",
+            f"broken-links {self._quoted}",
         ).asked(self._broken, self.most, self.program)
         yield self._section(
             "errors",
             "Pages with an error",
             "Pages of the site whose last capture has a status of 400 or above, whether anybody links there or not.",
             [_STATUS, _URL, Heading("fetched", "time")],
-            f"errors --domain {self._quoted}",
+            f"errors {self._quoted}",
         ).asked(self._errors, self.most, self.program)
         yield self._section(
             "redirect-chains",
@@ -75,7 +77,7 @@ class Findings:
             "Largest pages",
             "Those with the largest bodies, by the bytes that were sent.",
             [_URL, _TITLE, Heading("size", "size")],
-            f"largest --domain {self._quoted}",
+            f"largest {self._quoted}",
         ).filled(counts.largest)
 
     def _of_the_same(self) -> Iterator[Section]:
@@ -130,10 +132,10 @@ class Findings:
 
     @property
     def _quoted(self) -> str:
-        return shlex.quote(self.domain)
+        return shlex.quote(self.named)
 
     def _broken(self) -> Iterator[tuple[object, ...]]:
-        links = self.table.broken_links(domain=self.domain)
+        links = self.table.links.broken(self.site)
         for (status, target), some in groupby(links, attrgetter("status", "target")):
             sources = Found(_EXAMPLES)
             for link in some:
@@ -141,26 +143,26 @@ class Findings:
             yield status, target, sources.count, tuple(source for (source,) in sources.rows)
 
     def _errors(self) -> Iterator[tuple[object, ...]]:
-        return ((one.status, one.url, one.fetched_at) for one in self.table.errors(domain=self.domain))
+        return ((one.status, one.url, one.fetched_at) for one in self.table.errors(self.site))
 
     def _orphans(self) -> Iterator[tuple[object, ...]]:
-        return ((one.url, one.status, one.title) for one in self.table.orphans(self.domain))
+        return ((one.url, one.status, one.title) for one in self.table.links.orphans(self.site))
 
     def _chains(self) -> Iterator[tuple[object, ...]]:
-        for chain in self.table.redirect_chains(self.domain):
+        for chain in self.table.redirect_chains(self.site):
             is_wrong = chain.is_loop or chain.length > 1 or chain.end is None or chain.end >= 400
             if is_wrong:
                 end = "a loop" if chain.is_loop else "not stored" if chain.end is None else str(chain.end)
                 yield chain.length, end, chain.urls
 
     def _same_content(self) -> Iterator[tuple[object, ...]]:
-        for group in self.table.duplicate_groups(self.domain):
+        for group in self.table.duplicate_groups(self.site):
             yield group.pages, group.bytes, group.urls[:_EXAMPLES]
 
     def _same_title(self) -> Iterator[tuple[object, ...]]:
-        for group in self.table.duplicate_groups(self.domain, by="title"):
+        for group in self.table.duplicate_groups(self.site, by="title"):
             yield group.pages, group.value, group.urls[:_EXAMPLES]
 
     def _titles(self) -> Iterator[tuple[object, ...]]:
-        found = self.table.titles(self.domain)
+        found = self.table.titles(self.site)
         return ((one.problem, one.url, one.title) for one in found if one.problem != "duplicate")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable._shown import Shown, ShowsItself
 from webtable.errors import IndexNeeded, InvalidArgument
+from webtable.repository.scanning.scope import Scope
+from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,12 +104,18 @@ def check_most(most: int) -> None:
 
 
 class Report(ShowsItself):
-    """A report on the site of `domain`, with its findings in `sections`."""
+    """A report on a `site`, with its findings in `sections`."""
 
     __slots__ = ()
 
-    domain: str
+    site: str
     sections: tuple[Section, ...]
+
+    @property
+    def subject(self) -> str:
+        """The pages of the site in words, to begin a sentence."""
+        words = str(Scope.of(named_site(self.site)))
+        return words[0].upper() + words[1:]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON has, but for moments."""
@@ -116,13 +124,13 @@ class Report(ShowsItself):
 
     def __repr__(self) -> str:
         told = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
-        return f"<{type(self).__name__} of {self.domain}: {told}>"
+        return f"<{type(self).__name__} of {self.site}: {told}>"
 
     def _shown(self) -> Shown:
         """Return how many there are of each finding."""
         rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
         note = ".html() is the page, .to_dict() all that it holds"
-        return Shown(f"{type(self).__name__} of {self.domain}", ("finding", "found", "what it is"), rows, note)
+        return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)
 
 
 def _as_dicts(value: Any) -> object:

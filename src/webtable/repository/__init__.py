@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.hosts import Host, Hosts
-    from webtable.repository.questions.index_answer import Asking
+    from webtable.repository.questions.index_answer import PageOptions
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.inlinks import Inlink
     from webtable.repository.questions.links import BrokenLink, Freshness
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from webtable.repository.records.table import KeyedTable
     from webtable.repository.regions import RegionComparison, compared_regions, regions_of, sample_urls
     from webtable.repository.removing.deletion import DeletedPage, Deletions
-    from webtable.repository.table import WebTable
+    from webtable.repository.table.web_table import WebTable
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
     from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AlterOptions",
     "ArrowStream",
-    "Asking",
     "Batch",
     "BrokenLink",
     "Change",
@@ -83,6 +82,7 @@ __all__ = [
     "Neighbour",
     "Neighbours",
     "OutcomeCallback",
+    "PageOptions",
     "PageOutcome",
     "Pages",
     "Progress",
@@ -136,7 +136,7 @@ _HOMES = {
     "webtable.repository.questions.growth": ("Growth",),
     "webtable.repository.questions.handles": ("Resolution",),
     "webtable.repository.questions.hosts": ("Host", "Hosts"),
-    "webtable.repository.questions.index_answer": ("Asking",),
+    "webtable.repository.questions.index_answer": ("PageOptions",),
     "webtable.repository.questions.indexed": ("SizeClass",),
     "webtable.repository.questions.inlinks": ("Inlink",),
     "webtable.repository.questions.links": ("BrokenLink", "Freshness"),
@@ -150,7 +150,7 @@ _HOMES = {
     "webtable.repository.records.table": ("KeyedTable",),
     "webtable.repository.regions": ("RegionComparison", "compared_regions", "regions_of", "sample_urls"),
     "webtable.repository.removing.deletion": ("DeletedPage", "Deletions"),
-    "webtable.repository.table": ("WebTable",),
+    "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.text.difference": ("Difference",),
     "webtable.repository.text.matching": ("Hit", "SearchIn"),
     "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "PageOutcome", "Receipt"),

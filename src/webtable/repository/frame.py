@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.scanning.damage import Damage
@@ -87,3 +87,10 @@ class Frame:
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         """Return a new collection of damaged rows, which are added to *rows* as well."""
         return Damage(self.counts, [] if rows is None else rows, strict=self.strict)
+
+
+class CopyTarget(Protocol):
+    """The table that a copy is written into: a `WebTable`."""
+
+    @property
+    def _frame(self) -> Frame: ...

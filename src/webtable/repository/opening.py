@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from webtable.errors import TableNotFound
 from webtable.repository.creation.tables import plan_of
 from webtable.repository.creation.web import LayoutOptions, NewWebTable, StoredWebTable, create_web_table
-from webtable.repository.table import WebTable
+from webtable.repository.table.web_table import WebTable
 from webtable.rowkey import Salt
 from webtable.schema import Plan, TableSchema, meta_table, plan
 from webtable.store import Store, open_store, table_of
@@ -58,17 +58,17 @@ def create(
     url: str | os.PathLike[str],
     *,
     regions: int = 1,
-    apply: bool = False,
+    alter_families: bool = False,
     dry_run: bool = False,
     **options: Unpack[LayoutOptions],
 ) -> Plan:
     """Create the web table that *url* names, if it is not there, and return what was to be done.
 
-    It has *regions* regions, and *options* are the fields of `webtable.LayoutOptions`. An empty plan means that the
-    table was there as it is wanted. Where its families differ, raises `SchemaDrift` that lists how; with *apply* they
-    are changed instead. With *dry_run* nothing is done, and drift is in the plan. Raises `LayoutMismatch` where it was
-    created with another layout, and `CapabilityError`, with the statements for the HBase shell, where the gateway
-    cannot do it.
+    It has *regions* regions, and *options* are the fields of `webtable.maintenance.LayoutOptions`. An empty plan means
+    that the table was there as it is wanted. If its families differ, it raises `SchemaDrift`, which lists how; with
+    *alter_families* they are altered instead. With *dry_run* nothing is done, and the plan includes what differs.
+    Raises `LayoutMismatch` if the table was created with another layout, and `CapabilityError`, with the statements for
+    the HBase shell, if the gateway cannot do it.
     """
     wanted = NewWebTable.of(url, options, regions)
     try:
@@ -82,8 +82,8 @@ def create(
         if dry_run:
             return plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
         if stored is not None:
-            return stored.complete(stored.missing(), wanted.splits, apply=apply)
-        steps, _ = create_web_table(store, table, wanted, apply=apply)
+            return stored.complete(stored.missing(), wanted.splits, apply=alter_families)
+        steps, _ = create_web_table(store, table, wanted, apply=alter_families)
         return steps
 
 
@@ -130,7 +130,7 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
         "ttl": layout.ttl,
     }
     if "indexes" not in given:
-        kept = [one for one in source.indexes.read().values() if one.state.phase != "retired"]
+        kept = [one for one in source._frame.indexes.read().values() if one.state.phase != "retired"]
         # `one.index` raises for an index that only the table names: see `indexes.states`.
         options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
     return options

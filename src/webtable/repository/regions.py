@@ -19,7 +19,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.table import WebTable
+    from webtable.repository.table.web_table import WebTable
     from webtable.store import Row
 
 

@@ -16,6 +16,7 @@ from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnav
 from webtable.rowkey import KeyRange, merged
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
+from webtable.store.health import Space
 from webtable.store.memory_table import PIECE, TableInMemory
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Put, Region, Row, TableDescription, Wanted
@@ -73,6 +74,12 @@ class MemoryStore(Store):
     def forget(name: str) -> None:
         """Drop the tables of the stores of that *name*."""
         _named.pop(name, None)
+
+    def space(self) -> Space:
+        """Return the bytes of all values; none is free, as nothing is left of what was deleted."""
+        with self._shared.lock:
+            tables = self._shared.tables.values()
+            return Space(sum(found.value_bytes() for found in tables), 0)
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations*, atomically for readers."""

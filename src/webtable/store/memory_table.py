@@ -125,6 +125,10 @@ class TableInMemory:
         alive = [at for place, at in enumerate(newest) if at >= oldest or place < family.min_versions]
         return [Cell(at, found[at]) for at in alive if since <= at < until]
 
+    def value_bytes(self) -> int:
+        """Return the bytes of all values."""
+        return sum(len(one) for row in self.rows.values() for cells in row.values() for one in cells.values())
+
     def keys_in(self, keys: KeyRange, *, reverse: bool) -> list[bytes]:
         """Return the keys of the first rows of a range; fewer than fit into a piece are all there are."""
         first = bisect.bisect_left(self.keys, keys.start)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import webtable
-from webtable import Link, Page, WebTable, handle_of
+from webtable import Link, Page, WebTable
+from webtable.indexes import handle_of
 from webtable.store.memory import MemoryStore
 
 DOMAIN = "site.example"
@@ -33,7 +34,7 @@ def table() -> WebTable:
         writer.flush()
         writer.put(Page(url=HOME, body=_HTML + b"!", fetched_at=now + timedelta(hours=2), outlinks=_links()))
     made.delete(url("/deleted"))
-    made.refresh_links()
+    made.links.refresh()
     with made.writer() as writer:  # what waits to be counted
         writer.put(Page(url=url("/late"), body=_HTML, fetched_at=now, outlinks=_links()))
     return made
@@ -64,30 +65,30 @@ QUESTIONS: list[Question] = [
     lambda t, after: t.pages(DOMAIN, after=after),
     lambda t, after: t.pages(DOMAIN, columns=_BODIES, after=after),
     lambda t, after: t.pages(DOMAIN, order="storage", after=after),
-    lambda t, after: t.fetched(domain=DOMAIN, after=after),
-    lambda t, after: t.modified(domain=DOMAIN, order="oldest", after=after),
-    lambda t, after: t.outdated(not_fetched_since=datetime(2026, 1, 2, 4, tzinfo=UTC), domain=DOMAIN, after=after),
-    lambda t, after: t.largest(domain=DOMAIN, after=after),
-    lambda t, after: t.with_status(200, domain=DOMAIN, after=after),
-    lambda t, after: t.errors(domain=DOMAIN, after=after),
-    lambda t, after: t.redirects(domain=DOMAIN, after=after),
+    lambda t, after: t.fetched(DOMAIN, after=after),
+    lambda t, after: t.modified(DOMAIN, order="oldest", after=after),
+    lambda t, after: t.outdated(DOMAIN, not_fetched_since=datetime(2026, 1, 2, 4, tzinfo=UTC), after=after),
+    lambda t, after: t.largest(DOMAIN, after=after),
+    lambda t, after: t.with_status(200, DOMAIN, after=after),
+    lambda t, after: t.errors(DOMAIN, after=after),
+    lambda t, after: t.redirects(DOMAIN, after=after),
     lambda t, after: t.redirects(to=url("/a"), after=after),
     lambda t, after: t.duplicates(url("/b"), after=after),
-    lambda t, after: t.linking_to(url("/b"), after=after),
-    lambda t, after: t.linking_to(url("/b"), past=True, after=after),
-    lambda t, after: t.links_of(HOME, after=after),
-    lambda t, after: t.most_linked(domain=DOMAIN, after=after),
-    lambda t, after: t.dead_ends(domain=DOMAIN, after=after),
-    lambda t, after: t.broken_links(domain=DOMAIN, after=after),
-    lambda t, after: t.orphans(DOMAIN, after=after),
-    lambda t, after: t.discovered(DOMAIN, after=after),
+    lambda t, after: t.links.to(url("/b"), after=after),
+    lambda t, after: t.links.to(url("/b"), past=True, after=after),
+    lambda t, after: t.links.of(HOME, after=after),
+    lambda t, after: t.links.most_linked(DOMAIN, after=after),
+    lambda t, after: t.links.dead_ends(DOMAIN, after=after),
+    lambda t, after: t.links.broken(DOMAIN, after=after),
+    lambda t, after: t.links.orphans(DOMAIN, after=after),
+    lambda t, after: t.links.discovered(DOMAIN, after=after),
     lambda t, after: t.duplicate_groups(DOMAIN, after=after),
     lambda t, after: t.duplicate_groups(DOMAIN, by="title", order="bytes", after=after),
     lambda t, after: t.titles(DOMAIN, max_length=5, after=after),
     lambda t, after: t.redirect_chains(DOMAIN, after=after),
     lambda t, after: t.crawls(DOMAIN, gap="1h", after=after),
-    lambda t, after: t.crawls(gap="1h", full_scan=True, order="oldest", after=after),
-    lambda t, after: t.search("word", domain=DOMAIN, after=after),
+    lambda t, after: t.crawls(webtable.ALL, gap="1h", order="oldest", after=after),
+    lambda t, after: t.search("word", DOMAIN, after=after),
     lambda t, after: t.hosts(DOMAIN, after=after),
 ]
 
@@ -102,10 +103,10 @@ OTHERS: list[Callable[[WebTable], Any]] = [
     lambda t: t.resolve(url("/moved")),
     lambda t: t.stats(DOMAIN),
     lambda t: t.verify(DOMAIN),
-    lambda t: t.links_freshness(),
-    lambda t: t.index_states(),
-    lambda t: t.verify_index("status", settle=0),
-    lambda t: t.verify_index("link", settle=0),
-    lambda t: t.verify_index("host", settle=0),
+    lambda t: t.links.freshness(),
+    lambda t: t.indexes.states(),
+    lambda t: t.indexes.verify("status", settle=0),
+    lambda t: t.indexes.verify("link", settle=0),
+    lambda t: t.indexes.verify("host", settle=0),
     lambda t: webtable.open("memory:fuzz").layout,
 ]

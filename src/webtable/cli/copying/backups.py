@@ -15,6 +15,7 @@ from webtable.cli.exit_codes import NOT_DONE
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
+from webtable.repository.scanning.site import ALL
 from webtable.schema import Snapshots
 from webtable.store import open_store
 
@@ -90,7 +91,7 @@ def snapshot(
 def _snapshots(table: WebTable, label: str) -> Snapshots:
     if not table.store.capabilities.has_snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
-    indexes = [one.table for one in table.indexes.read().values() if one.state.phase in ("ready", "building")]
+    indexes = [one.table for one in table._frame.indexes.read().values() if one.state.phase in ("ready", "building")]
     return Snapshots.of(table.table, indexes, label)
 
 
@@ -106,19 +107,19 @@ def verify(
 ) -> None:
     """Compare all pages and bodies of a backup with their checksums and digests.
 
-    It is read as `verify --full-scan` reads a store; for the file itself see `doctor`, for a directory that `export`
+    It is read as `verify all` reads a store; for the file itself see `doctor`, for a directory that `export`
     has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
     """
-    from webtable._progress import progress_bar
     from webtable.cli.exit_codes import tell_findings
     from webtable.cli.terminal.interaction import interruptible
+    from webtable.progress import progress_bar
 
     if Path(store).is_dir():
         raise InvalidArgument(
             f"{store} is a directory: webtable import DIR --dry-run compares an export with its manifest"
         )
     with interruptible(), session(ctx).of(store).open() as table, progress_bar("verify", "page") as counted:
-        found = table.verify(full_scan=True, on_progress=counted)
+        found = table.maintenance.verify(ALL, on_progress=counted)
     tell_findings(found)
     typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")
     if not found.is_sound:

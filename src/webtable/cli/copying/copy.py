@@ -94,6 +94,7 @@ def copy(
     from webtable.cli.copying.run import CopyRun
     from webtable.cli.terminal.progress import shown_progress
     from webtable.repository.copying.tables import RateLimit
+    from webtable.repository.opening import copy_target
 
     given = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
@@ -104,7 +105,7 @@ def copy(
     import_indexes((*there.indexes, *here.indexes))
     with (
         webtable.open(there.store) as table,
-        webtable.copy_target(table, here.store, regions=regions, **given) as other,
+        copy_target(table, here.store, regions=regions, **given) as other,
     ):
         run = CopyRun(rate, follow, beside(here.store, "copy") if resume else None)
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):

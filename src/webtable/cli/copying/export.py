@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, tell_damage
-from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, parse_size
 from webtable.errors import InvalidArgument
+from webtable.progress import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ class ArchiveFormat(StrEnum):
 
 @commands.command(
     epilog=examples(
-        "webtable export exported --full-scan --format jsonl",
-        "webtable export exported --full-scan --format jsonl --resume",
+        "webtable export exported all --format jsonl",
+        "webtable export exported all --format jsonl --resume",
         "webtable export archive example.com --format cdxj --max-file 500MB",
-        "webtable export docs.wacz docs.example.com --path /guide/",
+        "webtable export docs.wacz https://docs.example.com/guide/",
     )
 )
 def export(
@@ -49,10 +49,7 @@ def export(
     out: Annotated[
         Path, typer.Argument(metavar="DIR|FILE", help="A new or empty directory; for wacz a file.", show_default=False)
     ],
-    domain: DomainArgument = None,
-    host_only: HostOnlyOption = False,
-    path: PathOption = None,
-    full_scan: FullScanOption = False,
+    site: SiteArgument = None,
     format: Annotated[  # noqa: A002
         ArchiveFormat | None,
         typer.Option("--format", help="Default: wacz for a name that ends with .wacz, else warc.", show_default=False),
@@ -64,7 +61,7 @@ def export(
         bool, typer.Option("--resume", help="Go on after the last complete file of an interrupted run.")
     ] = False,
 ) -> None:
-    """Write all captures that are kept of the pages of a host, and of all hosts below it, into files.
+    """Write all captures that are kept of the pages of a site into files.
 
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
     table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
@@ -75,41 +72,40 @@ def export(
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
-    check_scan(domain, full_scan)
     chosen = format or (ArchiveFormat.wacz if out.suffix == ".wacz" else ArchiveFormat.warc)
     most = parse_size("max-file", max_file)
-    asked: dict[str, Any] = {"host_only": host_only, "path": path, "full_scan": full_scan, "file_bytes": most}
+    asked: dict[str, Any] = {"site": site_of(site), "file_bytes": most}
     if chosen not in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _export(ctx, out, domain, format=chosen.value, resume=resume, **asked)
+        _export(ctx, out, format=chosen.value, resume=resume, **asked)
         return
     if resume:
         raise InvalidArgument(
             f"resume=True works with warc, parquet and jsonl only; {chosen.value} appears when it is complete"
         )
-    _archive(ctx, out, domain, is_wacz=chosen is ArchiveFormat.wacz, **asked)
+    _archive(ctx, out, is_wacz=chosen is ArchiveFormat.wacz, **asked)
 
 
-def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool, **asked: Any) -> None:
+def _archive(ctx: typer.Context, out: Path, *, is_wacz: bool, **asked: Any) -> None:
     """Write WARC files with an index, or a WACZ file."""
     from webtable.formats import write_wacz, write_warc
 
     with session(ctx).open() as table, progress_bar("export", "page") as counted:
         if is_wacz:
-            done = write_wacz(table, out, domain, on_progress=counted, **asked)
+            done = write_wacz(table, out, on_progress=counted, **asked)
         else:
-            done = write_warc(table, out, domain, with_index=True, on_progress=counted, **asked)
+            done = write_warc(table, out, with_index=True, on_progress=counted, **asked)
     _tell(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
+def _export(ctx: typer.Context, out: Path, **asked: Any) -> None:
     """Write files with a manifest."""
     from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_export
 
     try:
         with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
-            done = write_export(table, out, domain, on_progress=counted, **asked)
+            done = write_export(table, out, on_progress=counted, **asked)
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None

@@ -63,10 +63,12 @@ class CopyRun:
     def conclude(self, source: WebTable, target: WebTable, *, refresh: bool, verify: str) -> None:
         """Count the links of the target, and compare both tables, as requested."""
         try:
-            if refresh and {"link", "host"} & target.index_states().keys():
-                target.refresh_links(on_progress=self._progress("counting links"))
+            if refresh and {"link", "host"} & target.indexes.states().keys():
+                target.links.refresh(on_progress=self._progress("counting links"))
             if verify != "none":
-                self.check = source.check_copy(target, full=verify == "full", on_progress=self._progress("comparing"))
+                self.check = source.maintenance.check_copy(
+                    target, full=verify == "full", on_progress=self._progress("comparing")
+                )
         except KeyboardInterrupt:
             self.ended_by = self._asked or signal.SIGINT
 
@@ -83,7 +85,7 @@ class CopyRun:
 
     def _pass(self, source: WebTable, target: WebTable) -> Copied:
         self.passes += 1
-        done = source.copy_to(target, resume=self.journal, rate=self.rate, on_copied=self._take)
+        done = source.maintenance.copy(target, resume=self.journal, rate=self.rate, on_copied=self._take)
         self._take_last(done)
         return done
 

@@ -35,7 +35,7 @@ _QUESTIONS = (
     ("What became of a page over time?", "history https://example.com/"),
     ("Which links lead to pages that are errors, and where are they?", "broken-links --limit 5"),
     ("Which pages do others link to most?", "most-linked --limit 5"),
-    ("Which pages have some words in their text?", "search mountain --domain docs.example.com --limit 3"),
+    ("Which pages have some words in their text?", "search mountain docs.example.com --limit 3"),
 )
 
 

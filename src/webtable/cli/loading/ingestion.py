@@ -235,7 +235,7 @@ def journal_of(this: CommandSession, files: Sequence[str], made_with: str) -> In
 def _has_pages(this: CommandSession) -> bool:
     try:
         with this.open() as table:
-            return next(iter(table.pages(full_scan=True, limit=1, order="storage")), None) is not None
+            return next(iter(table.pages(limit=1, order="storage")), None) is not None
     except TableNotFound:
         return False
 

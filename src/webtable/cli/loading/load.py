@@ -209,7 +209,7 @@ class Load(LoadCounts):
 
     def count_links(self, table: WebTable) -> None:
         """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
-        if self.signal or self.lost or not {"link", "host"} & table.index_states().keys():
+        if self.signal or self.lost or not {"link", "host"} & table.indexes.states().keys():
             return
 
         def counted(pages: int) -> None:
@@ -219,7 +219,7 @@ class Load(LoadCounts):
 
         try:
             counted(0)
-            self.recount = table.refresh_links(on_progress=counted)
+            self.recount = table.links.refresh(on_progress=counted)
         except KeyboardInterrupt:
             return
         except WebTableError as exc:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypeVar
 
 import typer
@@ -14,8 +15,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
-from webtable.cli.messages import why_nothing
-from webtable.cli.options import check_scan
+from webtable.cli.messages import meant_instead, why_nothing
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.output import (
@@ -30,7 +30,7 @@ from webtable.cli.terminal.output import (
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.repository.answers.page_columns import read_for
 from webtable.repository.arguments import is_ago, parse_time
-from webtable.repository.questions.listing import FULL_SCAN, Listing, ListingOption
+from webtable.repository.questions.listing import Listing, ListingOption
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
@@ -57,9 +57,7 @@ def _command(listing: Listing) -> Callable[..., None]:
     def command(ctx: typer.Context, **given: Any) -> None:
         listed, goes_on = _Listed.taken_from(given), _goes_on(listing, given)
         with session(ctx).open() as table:
-            if FULL_SCAN in listing.options:
-                check_scan(given["domain"], given["full_scan"])
-            results = getattr(table, listing.name)(**_asked(listing, given, listed))
+            results = attrgetter(listing.method)(table)(**_asked(listing, given, listed))
             if listed.is_explained:
                 typer.echo(str(results.explain()))
                 return
@@ -68,10 +66,10 @@ def _command(listing: Listing) -> Callable[..., None]:
             if listing.has_counts:
                 tell_freshness(ctx, table)
             damaged = table.metrics.damaged
+            if not found and given["limit"] != 0:
+                note(f"no {results.question}{why_nothing(given)}{meant_instead(table, given.get('site'))}")
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
-        if not found and given["limit"] != 0:
-            note(f"no {results.question}{why_nothing(given)}")
         if damaged:
             tell_damage(results.damaged, damaged)
             raise typer.Exit(NOT_DONE)
@@ -208,7 +206,7 @@ class Limited(Generic[T]):
 
 def tell_freshness(ctx: typer.Context, table: WebTable) -> None:
     """Tell how fresh the counts of links and hosts are, where any wait to be made anew."""
-    waiting, since = table.links_freshness()
+    waiting, since = table.links.freshness()
     if waiting:
         moment = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
         waits = "waits" if waiting == 1 else "wait"

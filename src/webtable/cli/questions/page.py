@@ -97,7 +97,7 @@ def by_handle(
     handle: Annotated[
         str,
         typer.Argument(
-            help="The first 16 hexadecimal digits of the MD5 of the page's URL, as webtable.handle_of gives them.",
+            help="The first 16 hexadecimal digits of the MD5 of the page's URL (webtable.indexes.handle_of).",
             show_default=False,
         ),
     ],

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from webtable._atomic_file import atomic_file
-from webtable._progress import progress_bar
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
-from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
 from webtable.errors import InvalidArgument
+from webtable.progress import progress_bar
 from webtable.repository.arguments import MOST_NEIGHBOURS
 
 if TYPE_CHECKING:
@@ -51,24 +51,18 @@ def _counted(name: str, by: Grouping, said: str) -> None:
     def command(
         ctx: typer.Context,
         out: OutOption,
-        domain: DomainArgument = None,
-        host_only: HostOnlyOption = False,
-        path: PathOption = None,
-        full_scan: FullScanOption = False,
+        site: SiteArgument = None,
     ) -> None:
         check_out(out)
-        check_scan(domain, full_scan)
         with session(ctx).open() as table, progress_bar("plot", "page") as counted:
-            found = table.stats(domain, host_only=host_only, path=path, by=by, full_scan=full_scan, on_progress=counted)
+            found = table.stats(site_of(site), by=by, on_progress=counted)
         write_picture(found.plot(by), out)
         if found.damaged:
             tell_damage(found.examples, found.damaged)
             raise typer.Exit(NOT_DONE)
 
     command.__doc__ = said
-    lines = examples(
-        f"webtable plot {name} example.com --out {name}.png", f"webtable plot {name} --full-scan --out x.svg"
-    )
+    lines = examples(f"webtable plot {name} example.com --out {name}.png", f"webtable plot {name} all --out x.svg")
     group.command(name, epilog=lines)(command)
 
 
@@ -84,13 +78,13 @@ _counted("regions", "region", "Draw the share of pages and bytes that each regio
 def hosts(
     ctx: typer.Context,
     out: OutOption,
-    domain: DomainArgument = None,
+    site: SiteArgument = None,
     by: Annotated[Literal["pages", "bytes"], typer.Option("--by", help="What areas stand for.")] = "pages",
 ) -> None:
     """Draw the hosts as areas, within those of their registered domains; by the counts of `links refresh`."""
     check_out(out)
     with session(ctx).open() as table:
-        write_picture(table.hosts(domain).plot(by), out)
+        write_picture(table.hosts(site_of(site)).plot(by), out)
 
 
 @group.command(
@@ -121,7 +115,7 @@ def links(
     """Draw who links to a page, and where it links."""
     check_out(out)
     with session(ctx).open() as table:
-        write_picture(table.neighbours(url, limit=limit).plot(), out)
+        write_picture(table.links.neighbours(url, limit=limit).plot(), out)
 
 
 def check_out(out: Path) -> None:

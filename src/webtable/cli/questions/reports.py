@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.messages import meant_instead
+from webtable.cli.options import NeededSiteArgument
 from webtable.cli.session import session
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.columns import column
 from webtable.repository.arguments import FORMS
+from webtable.repository.scanning.scope import Scope
+from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
     from webtable.reports import Audit, Comparison
@@ -31,9 +36,6 @@ class ReportFormat(StrEnum):
     json = "json"
 
 
-SiteArgument = Annotated[
-    str, typer.Argument(metavar="DOMAIN", help="A host name: its pages, and those of all hosts below it.")
-]
 HTMLOption = Annotated[
     Path | None,
     typer.Option(
@@ -55,7 +57,7 @@ ReportFormatOption = Annotated[
 )
 def audit(
     ctx: typer.Context,
-    domain: SiteArgument,
+    site: NeededSiteArgument,
     html: HTMLOption = None,
     most: Annotated[int, typer.Option("--most", metavar="N", help="Name so many pages of each finding.")] = 50,
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
@@ -64,16 +66,19 @@ def audit(
 
     A finding whose index the table does not have is left out, and the command is told that adds it.
     """
-    from webtable._progress import progress_bar
+    from webtable.progress import progress_bar
     from webtable.reports import audit
 
     _check(html)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
-        found = audit(table, domain, most=most, program=program, on_progress=counted)
-    _write(found, html, format, [_Line("Pages", found.pages, f"{program} pages {found.domain}"), *_lines(found)])
+        found = audit(table, named_site(site), most=most, program=program, on_progress=counted)
+        meant = "" if found.pages else meant_instead(table, site)
+    _write(
+        found, html, format, [_Line("Pages", found.pages, f"{program} pages {shlex.quote(found.site)}"), *_lines(found)]
+    )
     if not found.pages:
-        note(f"no pages of {found.domain} and below")
+        note(f"no {Scope.of(named_site(site))}{meant}")
     _tell_damage(found)
 
 
@@ -86,7 +91,7 @@ def audit(
 )
 def compare(
     ctx: typer.Context,
-    domain: SiteArgument,
+    site: NeededSiteArgument,
     since: Annotated[
         str, typer.Option("--since", metavar=TIME, help=f"The moment to compare with: {FORMS}.", show_default=False)
     ],
@@ -98,18 +103,19 @@ def compare(
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
     """Tell what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
-    from webtable._progress import progress_bar
+    from webtable.progress import progress_bar
     from webtable.reports import compare
 
     _check(html)
     times = parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
-        found = compare(table, domain, most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
+        found = compare(table, named_site(site), most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
+        meant = "" if sum(found.counts.values()) else meant_instead(table, site)
     unchanged = found.counts["unchanged"]
     _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])
     if not sum(found.counts.values()):
-        note(f"no pages of {found.domain} and below")
+        note(f"no {Scope.of(named_site(site))}{meant}")
     _tell_damage(found)
 
 

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, tell_damage
-from webtable.cli.options import (
-    DomainArgument,
-    FullScanOption,
-    HostOnlyOption,
-    PathOption,
-    ResumeOption,
-    check_scan,
-    resuming,
-)
+from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.messages import meant_instead
+from webtable.cli.options import ResumeOption, SiteArgument, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, parse_names
+from webtable.progress import progress_bar
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.questions.stats import GROUPS, GroupRow
 
@@ -38,15 +31,13 @@ _MOST_GROUPS = 15
 @commands.command(
     epilog=examples(
         "webtable stats example.com",
-        "webtable stats --full-scan --by status,type --format csv",
-        "webtable stats --full-scan --by host --no-bytes",
+        "webtable stats all --by status,type --format csv",
+        "webtable stats all --by host --no-bytes",
     ),
 )
 def stats(
     ctx: typer.Context,
-    domain: DomainArgument = None,
-    host_only: HostOnlyOption = False,
-    path: PathOption = None,
+    site: SiteArgument = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -59,31 +50,28 @@ def stats(
     no_bytes: Annotated[
         bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
     ] = False,
-    full_scan: FullScanOption = False,
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
 
-    All rows of the domain are read for it, without their bodies.
+    All rows of the site are read, without bodies.
 
     With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
     pages that have none), "pages" and "bytes" (not with --no-bytes).
     """
-    check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(parse_names(by))
     this = session(ctx)
     with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
         found = table.stats(
-            domain,
-            host_only=host_only,
-            path=path,
+            site_of(site),
             by=groupings,  # type: ignore[arg-type]
             bytes=not no_bytes,
-            full_scan=full_scan,
             on_progress=counted,
             resume=file,
         )
+        if not found.pages and (meant := meant_instead(table, site)):
+            note(f"no pages{meant}")
     if chosen_format(format) == TABLE:
         _show_stats(found)
     else:

@@ -19,6 +19,7 @@ from webtable.cli.options import (
     SaltOption,
     TTLOption,
     VersionsOption,
+    YesOption,
     altered_options,
     layout_options,
 )
@@ -62,14 +63,16 @@ def create(
         ),
     ] = None,
     indexes: IndexesOption = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Change families that differ from what is wanted.")] = False,
+    alter_families: Annotated[
+        bool, typer.Option("--alter-families", help="Alter families that differ from what is wanted.")
+    ] = False,
     dry_run: DryRunOption = False,
 ) -> None:
     """Create the table, if it is not there.
 
     Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
 
-    Families that differ from what is wanted are shown, and changed with --apply.
+    Families that differ from what is wanted are shown, and altered with --alter-families.
     """
     options = layout_options(
         salt=salt,
@@ -86,10 +89,10 @@ def create(
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
         return
     try:
-        done = create_table(this.store, regions=regions, apply=apply, **options)
+        done = create_table(this.store, regions=regions, alter_families=alter_families, **options)
     except SchemaDrift as exc:
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
-        complain("the table differs from what is wanted, as shown: nothing was changed, --apply changes it")
+        complain("the table differs from what is wanted, as shown: nothing was changed; --alter-families alters it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
 
@@ -116,7 +119,7 @@ def alter(
         ),
     ] = None,
     dry_run: DryRunOption = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where something is lost.")] = False,
+    yes: YesOption = False,
     salt: Annotated[str | None, _kept("--salt")] = None,
     digits: Annotated[str | None, _kept("--digits")] = None,
     names: Annotated[str | None, _kept("--names")] = None,
@@ -146,13 +149,13 @@ def alter(
     }
     given = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
     with session(ctx).open() as table:
-        steps = table.alter(dry_run=True, **given)
+        steps = table.maintenance.alter(dry_run=True, **given)
         if dry_run or steps.is_empty:
             _show_plan(steps)
             return
         if steps.losses and not yes:
             _ask_to_lose(steps)
-        typer.echo(str(table.alter(**given)))
+        typer.echo(str(table.maintenance.alter(**given)))
 
 
 def _ask_to_lose(steps: LayoutPlan) -> None:

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
-from webtable.cli.options import FullScanOption, HostOnlyOption, PathOption
+from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.interaction import can_ask, check_can_ask, confirm
 from webtable.cli.terminal.text import examples, parse_times
-from webtable.errors import InvalidArgument
+from webtable.progress import progress_bar
+from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from webtable.cli.session import CommandSession
     from webtable.repository import DeletedPage, Deletions
 
 commands: Final = typer.Typer()
@@ -36,77 +35,94 @@ _SHOWN_EACH = 100
 @commands.command(
     epilog=examples(
         "webtable delete https://example.com/products",
-        "webtable delete --domain example.com --status 404 --yes",
-        "webtable delete --older-than 400d --full-scan --receipt deleted.jsonl --yes",
-        "webtable delete --domain example.com --and-links --yes",
         "webtable errors --format jsonl | jq -r .url | webtable delete --yes -",
     )
 )
 def delete(
     ctx: typer.Context,
     urls: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="URL", help="The pages' URLs; - reads them from standard input.", show_default=False),
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option("--domain", metavar="HOST", help="The pages of this host and of all hosts below it.")
-    ] = None,
-    host_only: HostOnlyOption = False,
-    path: PathOption = None,
+        list[str],
+        typer.Argument(metavar="URL", help="The URLs of the pages; - reads them from standard input."),
+    ],
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+) -> None:
+    """Delete the pages with these URLs: every version, their links and metadata.
+
+    In a terminal it asks first; elsewhere it needs --yes. For the pages of a site, see `delete-pages`.
+    """
+    if not yes and not dry_run:
+        check_can_ask("delete all the same")
+    is_complete = True
+    with session(ctx).open() as table:
+        for url in urls:
+            if url != "-":
+                table.key.encode(url)  # an invalid URL stops it before the first page is deleted
+        if not yes and not dry_run:
+            confirm(f"Delete {plural(len(urls), 'page')} from {table.name}?", otherwise=_NOTHING)
+        for url in UrlFiles(["-"]) if urls == ["-"] else urls:
+            if table.delete(url, dry_run=dry_run):
+                typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
+            else:
+                complain(f"{url}: not stored")
+                is_complete = False
+    if not is_complete:
+        raise typer.Exit(NOT_DONE)
+
+
+@commands.command(
+    epilog=examples(
+        "webtable delete-pages example.com --status 404 --dry-run",
+        "webtable delete-pages all --older-than 400d --receipt deleted.jsonl --yes",
+        "webtable delete-pages example.com --and-links --yes",
+    )
+)
+def delete_pages(
+    ctx: typer.Context,
+    site: NeededSiteArgument,
     older_than: Annotated[
         str | None, typer.Option("--older-than", metavar="TIME", help="Pages last fetched before this, as in 400d.")
     ] = None,
     status: Annotated[
         list[int] | None,
-        typer.Option("--status", help="Pages with this status code; may be given more than once.", show_default=False),
+        typer.Option("--status", help="Pages with this status code; may be repeated.", show_default=False),
     ] = None,
-    full_scan: FullScanOption = False,
     and_links: Annotated[
-        bool, typer.Option("--and-links", help="All that names them, too: links on pages of others, texts, counts.")
+        bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")
     ] = False,
     receipt: Annotated[
-        str | None, typer.Option("--receipt", metavar="FILE", help="Write there what was deleted, as lines of JSON.")
+        str | None, typer.Option("--receipt", metavar="FILE", help="Write what was deleted there, as lines of JSON.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> None:
-    """Delete pages with all that is stored of them: every version, links and metadata.
+    """Delete the pages of a site: all of them, or those of a status or an age.
 
-    Which, their URLs say, or --domain, --status and --older-than together. Those are counted first; they are deleted
-    where --yes is given, or where a terminal can be asked. Again after it was cut short, it deletes the rest.
+    They are counted first; they are deleted with --yes, or if a terminal can be asked. If it was cut short, the same
+    command deletes the rest. All pages of the table (all) need --older-than or --status.
 
-    With --and-links, which goes with --domain alone, nothing of a domain is left: the links of other pages to it lead
-    to about:blank then. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major
-    compaction and `webtable compact --forget-deletes`. What other pages say of it in their own bodies stays.
+    With --and-links, which goes with a site alone, nothing of it is left: links of other pages to it lead to
+    about:blank then. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
+    and `webtable compact --forget-deletes`. What other pages say of it in their own bodies stays.
 
-    A receipt has a line for what was asked, one for each page before it is deleted ("what": "page", with its URL, date,
-    status, bytes and number of versions), and the sums at the end ("what": "total"). The same command goes on with a
+    A receipt has a line for the request, one for each page before it is deleted ("what": "page", with its URL, date,
+    status, bytes and number of versions), and the sums at the end ("what": "total"). The same command continues a
     receipt that has no sums yet, because it was killed.
     """
-    is_chosen = domain is not None or older_than is not None or bool(status)
-    if is_chosen == bool(urls):
-        raise InvalidArgument("name the URLs of pages, or say which by --domain, --older-than or --status: one of both")
-    if not is_chosen:
-        if receipt is not None:
-            raise InvalidArgument("--receipt goes with --domain, --older-than or --status; URLs are told as they go")
-        _delete_named(session(ctx), urls or [], yes=yes)
-        return
     moment = parse_times(older_than=older_than)["older_than"]
-    asked: dict[str, Any] = {
-        "domain": domain,
-        "host_only": host_only,
-        "path": path,
-        "status": status or None,
-        "and_links": and_links,
-    }
+    asked: dict[str, Any] = {"status": status or None, "and_links": and_links}
     with session(ctx).open() as table:
-        delete_pages = partial(table.delete_pages, **asked, full_scan=full_scan)
-        if not yes:
-            _ask(partial(delete_pages, fetched_before=moment))
+        run = partial(table.delete_pages, named_site(site), **asked)
+        if dry_run or not yes:
+            would = _counted(partial(run, fetched_before=moment))
+            if dry_run:
+                return
+            _ask(would)
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
-            request = written.begin(table=table.name, **asked, older_than=older_than, fetched_before=moment)
+            request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
                 complain(f"going on with {receipt}: {_said(written.before)} deleted before")
-            done = delete_pages(
+            done = run(
                 fetched_before=request["fetched_before"],
                 before_delete=written.pages,
                 on_page=_told(written.gone, shown),
@@ -116,12 +132,19 @@ def delete(
     _complain_of(done)
 
 
-def _ask(delete_pages: Callable[..., Deletions]) -> None:
-    """Say what would be deleted, and end the command where that is not wanted, or nobody can be asked."""
+def _counted(run: Callable[..., Deletions]) -> Deletions:
+    """Report what would be deleted."""
     with progress_bar("counting", "page") as shown:
-        would = delete_pages(dry_run=True, on_page=_told(DeletionReceipt().gone, shown))
+        would = run(dry_run=True, on_page=_told(DeletionReceipt().gone, shown))
     typer.echo(f"{_said(would)} would be deleted")
     _complain_of(would)
+    return would
+
+
+def _ask(would: Deletions) -> None:
+    """End the command if the answer is no, or nobody can be asked."""
+    if not would.pages:
+        return
     if not can_ask():
         complain(f"{_NOTHING}: give --yes to delete them")
         raise typer.Exit(NOT_DONE)
@@ -152,24 +175,3 @@ def _said(found: Deletions) -> str:
 def _complain_of(found: Deletions) -> None:
     if found.damaged:
         complain(f"{plural(found.damaged, 'row')} cannot be read")
-
-
-def _delete_named(session: CommandSession, urls: Sequence[str], *, yes: bool) -> None:
-    """Delete the pages with these *urls*, or with those that standard input has."""
-    if not yes:
-        check_can_ask("delete all the same")
-    is_complete = True
-    with session.open() as table:
-        for url in urls:
-            if url != "-":
-                table.key.encode(url)  # a URL that is none stops it before the first page is gone
-        if not yes:
-            confirm(f"Delete {plural(len(urls), 'page')} from {table.name}?", otherwise=_NOTHING)
-        for url in UrlFiles(["-"]) if list(urls) == ["-"] else urls:
-            if table.delete(url):
-                typer.echo(f"deleted\t{harmless(url)}")
-            else:
-                complain(f"{url}: not stored")
-                is_complete = False
-    if not is_complete:
-        raise typer.Exit(NOT_DONE)

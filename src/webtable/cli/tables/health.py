@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
@@ -18,6 +17,7 @@ from webtable.cli.session import import_indexes, session
 from webtable.cli.terminal.output import ToldFormat, on_terminal, write_bytes, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
+from webtable.progress import progress_bar
 from webtable.repository.diagnosis.doctor import SECONDS, checks
 from webtable.repository.diagnosis.doctor import doctor as diagnosed
 from webtable.repository.metrics import Exposed, gauge_families, prometheus
@@ -223,12 +223,12 @@ def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
 
 def _of_table(table: WebTable) -> Iterator[Exposed]:
     yield from _of_holdings(estimated(table))
-    freshness = table.links_freshness()
+    freshness = table.links.freshness()
     yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
         told = "Since when the oldest of them waits."
         yield Exposed.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
-    ready = [((name,), state.phase == "ready") for name, state in table.index_states().items()]
+    ready = [((name,), state.phase == "ready") for name, state in table.indexes.states().items()]
     yield Exposed("index_ready", "Whether an index is complete.", ("index",), ready)
     space = table.store.space()
     if space is not None:

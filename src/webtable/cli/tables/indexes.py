@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, tell_damage
-from webtable.cli.options import ResumeOption, resuming
+from webtable.cli.options import DryRunOption, ResumeOption, YesOption, resuming
 from webtable.cli.session import CommandSession, session
+from webtable.cli.terminal.interaction import check_can_ask, confirm
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
+from webtable.progress import progress_bar
 from webtable.repository.answers.columns import Column, column
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class IndexLine:
 
 def index_lines(table: WebTable) -> list[IndexLine]:
     """Return the indexes of *table*, by name."""
-    return [IndexLine(name, state.phase, state.of) for name, state in table.index_states().items()]
+    return [IndexLine(name, state.phase, state.of) for name, state in table.indexes.states().items()]
 
 
 @group.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
@@ -92,6 +93,7 @@ def add(
             show_default=False,
         ),
     ],
+    dry_run: DryRunOption = False,
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
 
@@ -104,32 +106,43 @@ def add(
     with this.open() as table:
         try:
             with progress_bar("index add", "page") as counted:
-                pages, damaged = table.add_index(index, on_progress=counted), table.metrics.damaged
+                pages, damaged = table.indexes.add(index, dry_run=dry_run, on_progress=counted), table.metrics.damaged
         except KeyboardInterrupt:
-            name = next((name for name, state in table.index_states().items() if state.of == index), index)
+            name = next((name for name, state in table.indexes.states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
             raise
-    typer.echo(f"index {harmless(index)} added, with the entries of {plural(pages, 'page')}")
+    done = "would be added" if dry_run else "added"
+    typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
     _tell_damage(damaged)
 
 
 @group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
-def drop(ctx: typer.Context, index: NameArgument) -> None:
-    """Drop an index, with its entries; the table may be in use."""
+def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False) -> None:
+    """Drop an index, with its entries; the table may be in use.
+
+    In a terminal it asks first; elsewhere it needs --yes. `index add` makes the index again, from all pages.
+    """
+    if not yes and not dry_run:
+        check_can_ask("drop the index")
     with session(ctx).open() as table:
-        table.drop_index(index)
-    typer.echo(f"index {harmless(index)} dropped")
+        state = table.indexes.drop(index, dry_run=True)
+        if not yes and not dry_run:
+            confirm(f"Drop the index {index} ({state.phase}) of {table.name}?", otherwise="nothing was dropped")
+        if not dry_run:
+            table.indexes.drop(index)
+    typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
 @group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
-def rebuild(ctx: typer.Context, index: NameArgument) -> None:
+def rebuild(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
 
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
     with session(ctx).open() as table, progress_bar("index rebuild", "page") as counted:
-        pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics.damaged
-    typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
+        pages, damaged = table.indexes.rebuild(index, dry_run=dry_run, on_progress=counted), table.metrics.damaged
+    done = "would be rebuilt" if dry_run else "rebuilt"
+    typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
     _tell_damage(damaged)
 
 
@@ -154,38 +167,34 @@ def verify(
     """
     this = session(ctx)
     with this.open() as table:
-        drifts, errors = _compared(this, table, _names(table, index, all_), apply=False, resume=resume)
+        drifts, errors = _compared(this, table, _names(table, index, all_), dry_run=True, resume=resume)
     _conclude(drifts, errors, format, _DRIFT)
     if not all(drift.is_empty for drift in drifts):
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(epilog=examples("webtable index repair time", "webtable index repair --all --apply"))
+@group.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
 def repair(
     ctx: typer.Context,
     index: SomeArgument = None,
     all_: AllOption = False,
-    apply: Annotated[
-        bool,
-        typer.Option(
-            "--apply", help="Write what is missing and remove what is stale, mend pages. Default: only count it."
-        ),
-    ] = False,
+    dry_run: DryRunOption = False,
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Repair an index where it differs from the pages; without --apply it does what `index verify` does.
+    """Repair an index where it differs from the pages: write missing entries, remove stale ones, and mend pages.
 
-    The exit code is 1 where differences stay, or rows cannot be read. The table may be in use.
+    With --dry-run it is `index verify`. The exit code is 1 where differences stay, or rows cannot be read. The table
+    may be in use.
     """
     this = session(ctx)
     with this.open() as table:
-        drifts, errors = _compared(this, table, _names(table, index, all_), apply=apply, resume=resume)
+        drifts, errors = _compared(this, table, _names(table, index, all_), dry_run=dry_run, resume=resume)
     _conclude(drifts, errors, format, (*_DRIFT, column("repaired", "count")))
     if all(drift.differences == drift.repaired and not drift.damaged for drift in drifts):
         return
-    if not apply and not all(drift.differences == drift.repaired for drift in drifts):
-        command = this.command(f"index repair {index or '--all'} --apply")
+    if dry_run and not all(drift.differences == drift.repaired for drift in drifts):
+        command = this.command(f"index repair {index or '--all'}")
         note(f"nothing was changed; to repair it: {command}")
     raise typer.Exit(NOT_DONE)
 
@@ -202,7 +211,7 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
         raise InvalidArgument("name an index, or give --all")
     if index is not None:
         return [index]
-    states = table.index_states()
+    states = table.indexes.states()
     for name, state in states.items():
         if state.phase != "ready":
             note(f"left out: the index {name} is {state.phase}")
@@ -210,17 +219,17 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
 
 
 def _compared(
-    this: CommandSession, table: WebTable, names: Sequence[str], *, apply: bool, resume: bool
+    this: CommandSession, table: WebTable, names: Sequence[str], *, dry_run: bool, resume: bool
 ) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
     """Return what was compared, and why others of several could not be; raises that where there is only one."""
     drifts, errors = [], []
     for name in names:
         try:
             with (
-                resuming(this, f"{'repair' if apply else 'verify'}-{name}", resume=resume) as path,
+                resuming(this, f"{'verify' if dry_run else 'repair'}-{name}", resume=resume) as path,
                 progress_bar(f"index {name}", "row") as counted,
             ):
-                drifts.append(table.repair_index(name, apply=apply, on_progress=counted, resume=path))
+                drifts.append(table.indexes.repair(name, dry_run=dry_run, on_progress=counted, resume=path))
         except (LayoutMismatch, IndexFailed) as exc:
             if len(names) == 1:
                 raise

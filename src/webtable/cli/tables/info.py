@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
@@ -20,6 +19,7 @@ from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
+from webtable.progress import progress_bar
 from webtable.repository.creation.tables import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated
 from webtable.rowkey.ranges import key_text

@@ -1,6 +1,6 @@
-"""The receipt of `delete`: lines of JSON, one for each page, on the disk before the page is deleted.
+"""The receipt of `delete-pages`: lines of JSON, one for each page, on the disk before the page is deleted.
 
-    {"what":"request","table":"webtable","domain":"example.com", …}    what was asked for
+    {"what":"request","table":"webtable","site":"example.com", …}      what was asked for
     {"what":"page","url":"https://example.com/", …}                    is deleted next
     {"what":"kept","url":"https://example.com/", …}                    is not: it was fetched again in between
     {"what":"total", …}                                                all is done; the sums of all runs

@@ -6,14 +6,14 @@ from typing import Annotated, Final
 
 import typer
 
-from webtable._progress import progress_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage, tell_findings
-from webtable.cli.options import DomainArgument, FullScanOption, ResumeOption, check_scan, resuming
+from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
 from webtable.cli.terminal.text import examples
+from webtable.progress import progress_bar
 from webtable.repository.answers.columns import column
 
 commands: Final = typer.Typer()
@@ -27,11 +27,10 @@ _FOUND = (
 )
 
 
-@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify --full-scan --resume"))
+@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify all --resume"))
 def verify(
     ctx: typer.Context,
-    domain: DomainArgument = None,
-    full_scan: FullScanOption = False,
+    site: SiteArgument = None,
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
@@ -43,19 +42,18 @@ def verify(
     does storing a newer capture. Inconsistent are pages whose newest capture disagrees with their history, since two
     writers stored captures of them at once, and were killed before they noticed; `index repair` mends them.
     """
-    check_scan(domain, full_scan)
     this = session(ctx)
     with (
         this.open() as table,
         resuming(this, "verify", resume=resume) as path,
         progress_bar("verify", "page") as counted,
     ):
-        found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
+        found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
     write_records([found], _FOUND, format)
     tell_findings(found)
     if found.inconsistent:
         told = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
-        note(f"{told}; to mend them: {this.command('index repair --all --apply')}")
+        note(f"{told}; to mend them: {this.command('index repair --all')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)
 
@@ -73,6 +71,7 @@ def compact(
             "that are older than the delete of their page. Nothing else is done.",
         ),
     ] = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.
 
@@ -83,10 +82,14 @@ def compact(
     """
     with session(ctx).open() as table:
         if forget:
-            typer.echo(f"the deletes of {plural(table.forget_deletes(), 'page')} forgotten")
+            forgotten = plural(table.maintenance.forget_deletes(dry_run=dry_run), "page")
+            typer.echo(f"the deletes of {forgotten} {'would be forgotten' if dry_run else 'forgotten'}")
             return
-        freed = table.compact()
-    typer.echo(f"{size_text(freed)} given back" if freed > 0 else "there was nothing to give back")
+        freed = table.maintenance.compact(dry_run=dry_run)
+    if dry_run:
+        typer.echo(f"{size_text(freed)} are free already; what was deleted or has expired comes on top")
+        return
+    typer.echo(f"{size_text(freed)} freed" if freed > 0 else "there was nothing to free")
 
 
 @links.command(epilog=examples("webtable links refresh", "webtable -s crawl.db links refresh --also-unfinished"))
@@ -102,7 +105,7 @@ def refresh(
     It may run at any time, also beside writers, and again where it was interrupted; `ingest` does it at its end.
     """
     with session(ctx).open() as table, progress_bar("links refresh", "page") as counted:
-        done = table.refresh_links(on_progress=counted, also_unfinished=also_unfinished)
+        done = table.links.refresh(on_progress=counted, also_unfinished=also_unfinished)
     tell_damage((), done.damaged)
     if not done.batches:
         typer.echo("nothing waits to be counted")
@@ -119,7 +122,7 @@ def refresh(
 def status(ctx: typer.Context) -> None:
     """Show how many batches of pages wait to have their links counted, and since when."""
     with session(ctx).open() as table:
-        waiting, since = table.links_freshness()
+        waiting, since = table.links.freshness()
     if not on_terminal():
         write_lines([("waiting", waiting), *([("since", since)] if since else [])])
     elif since:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webtable._progress import terminal_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
+from webtable.progress import terminal_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

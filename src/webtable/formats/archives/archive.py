@@ -17,10 +17,10 @@ import msgspec
 
 from webtable._atomic_file import OWNER_ONLY_FOLDER, atomic_file, naming_errors, partial_path, private_opener
 from webtable._clock import clock
-from webtable._progress import counting
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
 from webtable.formats.archives.warc_records import date_text, sha256
+from webtable.progress import counting
 from webtable.repository.frame import Frame
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
+    from webtable.repository.scanning.site import Site
 
 FILE_BYTES = 1_000_000_000
 """The default size at which a WARC file ends, as the guidelines of WARC recommend."""
@@ -64,25 +65,22 @@ class Archived:
 def write_warc(
     table: WebTable,
     folder: str | PathLike[str],
-    domain: str | None = None,
+    site: Site | None = None,
     *,
-    host_only: bool = False,
-    path: str | None = None,
-    full_scan: bool = False,
     file_bytes: int = FILE_BYTES,
     with_index: bool = False,
     on_progress: Progress | None = None,
 ) -> Archived:
     """Write all captures that *table* keeps as WARC files into *folder*, and return what they hold.
 
-    The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*. *folder* must be
+    The pages are those that `WebTable.pages` lists for *site*. *folder* must be
     new or empty; the files appear in it when all of them are complete. A file ends with the record that makes it exceed
     *file_bytes* bytes. *with_index* adds `index.cdxj`, the sorted index of all records.
     `read_pages` reads the files: stored in a new table, they make the same pages and versions (docs/archives.md lists
     what a WARC file cannot keep). *on_progress* is called with how many pages were written so far. Raises
     `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
     """
-    scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
+    scope, folder = Scope.of(site), Path(folder).resolve()
     _check_file_bytes(file_bytes)
     archived = Archived()
     with _new_folder(folder) as part, TemporaryTables("CREATE TABLE line (line BLOB)", "BEGIN") as scratch:
@@ -105,21 +103,18 @@ def write_warc(
 def write_wacz(
     table: WebTable,
     file: str | PathLike[str],
-    domain: str | None = None,
+    site: Site | None = None,
     *,
-    host_only: bool = False,
-    path: str | None = None,
-    full_scan: bool = False,
     file_bytes: int = FILE_BYTES,
     on_progress: Progress | None = None,
 ) -> Archived:
     """Write all captures that *table* keeps as one WACZ file, which players such as ReplayWeb.page open.
 
-    It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *domain*, *host_only*, *path*,
-    *full_scan*, *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It replaces an earlier file when it
+    It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *site*,
+    *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It replaces an earlier file when it
     is complete. Returns what it has, and raises as `write_warc` does.
     """
-    scope, file = Scope(domain, host_only, path, full_scan), Path(file).resolve()
+    scope, file = Scope.of(site), Path(file).resolve()
     _check_file_bytes(file_bytes)
     archived = Archived()
     tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")

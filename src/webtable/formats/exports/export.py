@@ -30,6 +30,7 @@ from webtable.formats.exports.manifest import (
 from webtable.repository.frame import Frame
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
+from webtable.repository.scanning.site import ALL, named_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from webtable.formats.exports.capture_files import CaptureFile
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
+    from webtable.repository.scanning.site import Site
 
 FILE_BYTES: Final = 1_000_000_000
 _PROGRESS_PAGES: Final = 100
@@ -65,19 +67,16 @@ class Exported:
 def write_export(
     table: WebTable,
     folder: str | PathLike[str],
-    domain: str | None = None,
+    site: Site | None = None,
     *,
     format: Format = "jsonl",  # noqa: A002 - what the command line calls it
-    host_only: bool = False,
-    path: str | None = None,
-    full_scan: bool = False,
     file_bytes: int = FILE_BYTES,
     resume: bool = False,
     on_progress: Progress | None = None,
 ) -> Exported:
     """Write all captures that *table* keeps into files in *folder*, with a manifest, and return what was written.
 
-    The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*; *format* is
+    The pages are those that `WebTable.pages` lists for *site*; *format* is
     "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the page that makes it exceed
     *file_bytes* bytes. *folder* must be new or empty. If a run is interrupted, its complete files stay, and a run with
     *resume* and the same other arguments goes on after them.
@@ -85,7 +84,7 @@ def write_export(
     Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `MissingExtra`, `FormatError` for a manifest that is
     damaged, and `OSError`.
     """
-    scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
+    scope, folder = Scope.of(site), Path(folder).resolve()
     if format not in get_args(Format):
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(get_args(Format))}")
     if type(file_bytes) is not int or file_bytes < 1:
@@ -99,7 +98,7 @@ def write_export(
             exported = Exported(manifest)
         else:
             exported = Exported(_resumed_manifest(folder, manifest))
-            _compare(exported, table, scope)
+            _compare(exported, table)
         _Export(frame, scope, folder, exported, on_progress).run(file_bytes)
     return exported
 
@@ -110,9 +109,7 @@ def _new_manifest(frame: Frame, scope: Scope, form: Format) -> Manifest:
         webtable=software().partition(" ")[2],
         table=frame.table,
         format=form,
-        domain=scope.domain,
-        host_only=scope.host_only,
-        path=scope.path,
+        site=ALL.value if scope.place is None else str(scope.place),
         begun=clock.now(),
         layout=frame.layouts.recent(),
         indexes=tuple(sorted(one.state.of or one.name for one in indexes)),
@@ -153,7 +150,7 @@ def _lock(descriptor: int, folder: Path) -> None:
 def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
     """Return the manifest of an earlier run; raises `InvalidArgument` if its arguments differ or it is complete."""
     found = read_manifest(folder)
-    for name in ("table", "format", "domain", "host_only", "path", "layout", "indexes"):
+    for name in ("table", "format", "site", "layout", "indexes"):
         before, now = getattr(found, name), getattr(wanted, name)
         if before != now:
             raise InvalidArgument(
@@ -168,13 +165,13 @@ def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
     return found
 
 
-def _compare(exported: Exported, table: WebTable, scope: Scope) -> None:
+def _compare(exported: Exported, table: WebTable) -> None:
     """Set `refetched` and `added` by the dates and the number of pages that the table has now."""
     manifest, place = exported.manifest, table.key.unsalted
     if manifest.last is None:
         return
     last, pages, refetched = place(table.key.encode(manifest.last)), 0, 0
-    for page in table.pages(**scope._asdict()):
+    for page in table.pages(named_site(manifest.site)):
         if place(table.key.encode(page.url)) > last:
             break
         pages += 1

@@ -63,8 +63,8 @@ class ExportFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The description of an export: which table, which pages, and which files hold them.
 
-    The version `webtable` wrote it between `begun` and `ended`, and read each page once in that time. `domain`,
-    `host_only` and `path` say which pages were selected, None for all; `layout` and `indexes` are those of the table.
+    The version `webtable` wrote it between `begun` and `ended`, and read each page once in that time. `site`
+    names the pages that were selected; `layout` and `indexes` are those of the table.
     `is_complete` is false for an export that was interrupted. `damaged` counts rows that could not be read, or only in
     part; `incomplete` counts captures of which something is too long for the format.
     """
@@ -73,9 +73,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     webtable: str
     table: str
     format: Format
-    domain: str | None = None
-    host_only: bool = False
-    path: str | None = None
+    site: str = "all"
     begun: datetime
     ended: datetime | None = None
     is_complete: bool = False

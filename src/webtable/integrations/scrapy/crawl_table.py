@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
-    from webtable import Page, PageOutcome, WebTable
+    from webtable import Page, WebTable
+    from webtable.writing import PageOutcome
 
 T = TypeVar("T")
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import scrapy
 from scrapy import signals
 
+from webtable import ALL
 from webtable.integrations.scrapy.crawl_table import CrawlTable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from webtable import Batch, Page, WebTable
+    from webtable import Page, WebTable
+    from webtable.answers import Batch, Site
 
 T = TypeVar("T")
 
@@ -36,15 +38,15 @@ class WebTableStart(scrapy.Spider):
         """Yield the requests of `start_urls`, then those of `outdated_requests` and `discovered_requests`."""
         async for one in super().start():
             yield one
-        for domain in getattr(self, "allowed_domains", None) or [None]:
+        for domain in getattr(self, "allowed_domains", None) or [ALL]:
             if self.outdated_after is not None:
                 async for request in self.outdated_requests(self.outdated_after, domain):
                     yield request
             async for request in self.discovered_requests(domain):
                 yield request
 
-    async def outdated_requests(self, age: timedelta, domain: str | None = None) -> AsyncIterator[scrapy.Request]:
-        """Yield requests for the pages of *domain* whose last capture is at least *age* old.
+    async def outdated_requests(self, age: timedelta, site: Site = ALL) -> AsyncIterator[scrapy.Request]:
+        """Yield requests for the pages of *site* whose last capture is at least *age* old.
 
         Raises as `webtable.WebTable.outdated` does.
         """
@@ -52,19 +54,19 @@ class WebTableStart(scrapy.Spider):
         since = datetime.now(UTC) - age
 
         def read(after: str | None, table: WebTable) -> Batch[Page]:
-            return table.outdated(not_fetched_since=since, domain=domain, after=after).page(size=AT_ONCE)
+            return table.outdated(site, not_fetched_since=since, after=after).page(size=AT_ONCE)
 
         async for page in self._asked(read):
             yield scrapy.Request(page.url)
 
-    async def discovered_requests(self, domain: str | None = None) -> AsyncIterator[scrapy.Request]:
-        """Yield requests for the URLs of *domain* that pages link to and that are not stored yet.
+    async def discovered_requests(self, site: Site = ALL) -> AsyncIterator[scrapy.Request]:
+        """Yield requests for the URLs of *site* that pages link to and that are not stored yet.
 
-        Raises as `webtable.WebTable.discovered` does.
+        Raises as `webtable.WebTable.links.discovered` does.
         """
 
         def read(after: str | None, table: WebTable) -> Batch[str]:
-            return table.discovered(domain, after=after, full_scan=domain is None).page(size=AT_ONCE)
+            return table.links.discovered(site, after=after).page(size=AT_ONCE)
 
         async for url in self._asked(read):
             yield scrapy.Request(url)

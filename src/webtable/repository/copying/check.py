@@ -69,7 +69,7 @@ class _Differences:
 
 
 def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, full: bool) -> CopyCheck:
-    """Do what `WebTable.check_copy` promises."""
+    """Do what `TableMaintenance.check_copy` promises."""
     tables, found = TablePair(source, target), _Differences()
     source.layouts.recent()
     for piece in tables.pieces(b"", RateLimit(None)):

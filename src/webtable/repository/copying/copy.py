@@ -50,7 +50,7 @@ def copy(
     rate: float | None,
     on_copied: Callable[[Copied], object] | None,
 ) -> Copied:
-    """Do what `WebTable.copy_to` promises."""
+    """Do what `TableMaintenance.copy` promises."""
     limit, tables, counts = RateLimit(rate), TablePair(source, target), Counts()
     check_apart(source, target)
     check_kept(source, target.layouts.recent().ttl, target.name)

@@ -11,7 +11,7 @@ from webtable.repository.scanning.damage import MOST_KEPT
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The progress, or the result, of `WebTable.copy_to`.
+    """The progress, or the result, of `TableMaintenance.copy`.
 
     `pages` were written, with `versions` and `bytes` of bodies and links, as they are stored. `unchanged` pages were in
     the target already; `deleted` is the number of deletes that were repeated there. For the `merged` ones of the pages

@@ -91,7 +91,7 @@ class NewWebTable(NamedTuple):
         return self.layout.table_schema(table, self.splits)
 
 
-_REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
+_REMEDY = "Apply it with webtable create --alter-families, or in the HBase shell"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Drift:
     `pages` and `entries` were compared. The differences are `missing` and `stale` entries, and `inconsistent` pages,
     whose newest capture disagrees with their history because two writers stored captures of them at once; `repaired` is
     how many were repaired. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be
-    read, so their entries are unknown; `WebTable.verify` finds these rows. `examples` has some of all.
+    read, so their entries are unknown; `maintenance.verify` finds these rows. `examples` has some of all.
     """
 
     index: str

@@ -13,6 +13,7 @@ put later with the same timestamp.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 
 from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
+from webtable.progress import counting
 from webtable.repository.arguments import Moment, given_moment
 from webtable.repository.creation.tables import create_tables
 from webtable.repository.derived.cells import DerivedCells, PageChange, add_entries
@@ -61,38 +63,43 @@ class Maintenance:
         self._frame = frame
         self._mend_pages = mend_pages
 
-    def add(self, index: str, on_progress: Progress | None) -> int:
-        """Do what `WebTable.add_index` promises."""
+    def add(self, index: str, on_progress: Progress | None, *, dry_run: bool) -> int:
+        """Do what `TableIndexes.add` promises."""
         ((name, state),) = defined([index]).items()
         known = self._frame.indexes.read()
         if name in known:
             phase = known[name].state.phase
             raise InvalidArgument(f"{self._frame.name} already has an index {name!r}; it is {phase}")
+        if dry_run:
+            return self._counted(on_progress)
         layout = self._frame.layouts.read()
         table = self._frame.table
         create_tables(self._frame.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
         self._frame.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
-        return self.rebuild(name, on_progress)
+        return self.rebuild(name, on_progress, dry_run=False)
 
-    def drop(self, index: str) -> None:
-        """Do what `WebTable.drop_index` promises."""
+    def drop(self, index: str, *, dry_run: bool) -> IndexState:
+        """Do what `TableIndexes.drop` promises."""
         found = self._frame.indexes.named(index)
+        if dry_run:
+            return found.state
         self._frame.indexes.set(index, replace(found.state, phase="retired", position=""))
         clock.sleep(FRESH_SECONDS * 1.5)
         self._frame.indexes.set(index, IndexState("dropped"))
-        try:
+        with suppress(TableNotFound):
             self._frame.store.drop_table(found.table)
-        except TableNotFound:
-            return
+        return found.state
 
-    def rebuild(self, index: str, on_progress: Progress | None) -> int:
-        """Do what `WebTable.rebuild_index` promises."""
+    def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool) -> int:
+        """Do what `TableIndexes.rebuild` promises."""
         found = self._frame.indexes.named(index)
         if found.state.phase == "retired":
             raise InvalidArgument(
                 f"{self._frame.name}: the index {index!r} is being dropped; index drop {index} completes that"
             )
         found.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
+        if dry_run:
+            return self._counted(on_progress)
         is_new = found.state.phase == "building"
         updater = Updater(self._frame)
         pages, saved = 0, clock.monotonic()
@@ -111,6 +118,12 @@ class Maintenance:
             self._advance(index, found, "ready")
         return pages
 
+    def _counted(self, on_progress: Progress | None) -> int:
+        """Return how many pages there are, for a preview."""
+        spec = KeyRange(), Wanted([self._frame.codec.columns.page], keys_only=True)
+        rows = self._frame.store.scan(self._frame.table, [spec[0]], spec[1])
+        return sum(1 for _ in counting(rows, on_progress))
+
     def repair(
         self,
         index: str,
@@ -121,7 +134,7 @@ class Maintenance:
         settle: float,
         resume: str | PathLike[str] | None,
     ) -> Drift:
-        """Do what `WebTable.repair_index` promises."""
+        """Do what `TableIndexes.repair` promises."""
         found, damage, until = self._frame.indexes.named(index), self._frame.damage(), given_moment("as_of", as_of)
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
         journal = Journal(resume, question, DriftCheckpoint)

@@ -35,7 +35,7 @@ _AT_ONCE: Final = 16
 _LEAST_LEFT: Final = 0.5
 """With fewer seconds left no more rows are read: they would not come in time."""
 _AHEAD: Final = timedelta(minutes=1)
-_MENDED = "store newer captures of these pages, or delete them; webtable verify --full-scan finds all"
+_MENDED = "store newer captures of these pages, or delete them; webtable verify all finds each of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ _SPLIT: Final = (
     "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
     "webtable keys splits names split points"
 )
-_COUNTS: Final = "webtable plot regions --full-scan counts the pages"
+_COUNTS: Final = "webtable plot regions all counts their pages"
 
 
 def regions(checked: CheckedTable) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.frame import Frame
-from webtable.repository.table import WebTable
+from webtable.repository.table.web_table import WebTable
 from webtable.schema import check_suffix_list
 from webtable.store import Store
 from webtable.store.deadline import Deadline

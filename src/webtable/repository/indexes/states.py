@@ -55,7 +55,7 @@ def imported(name: str) -> Index:
     if name not in _given:
         found = importable(name, "index")
         if not isinstance(found, Index):
-            raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, not a webtable.Index")
+            raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, not a webtable.indexes.Index")
         _given[name] = found
     return _given[name]
 

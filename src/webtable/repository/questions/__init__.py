@@ -48,4 +48,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there
-    __getattr__, __dir__ = late(__name__, {f"{__name__}.{module}": () for module in __all__})
+    __getattr__, __dir__ = late(__name__, {}, __all__)

@@ -37,8 +37,8 @@ def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None
     Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
     says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
-    _, ranges = scope.ranges(frame)
-    spec = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(())))
+    ranges = narrowed(frame, scope, scope.ranges(frame))
+    spec = ScanSpec(frame.table, ranges, Wanted(frame.codec.select(())), keep=scope.keeps)
     rows = PageRows(frame)
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])

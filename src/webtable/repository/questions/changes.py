@@ -15,7 +15,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.arguments import FORMS, Moment, moments
-from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.page_state import brought
@@ -105,7 +105,7 @@ LISTING = Listing(
     PAGE_CHANGES,
     orders=BY_URL,
     options=(
-        DOMAIN,
+        SITE,
         SINCE,
         UNTIL,
         ListingOption(
@@ -114,7 +114,6 @@ LISTING = Listing(
             choices=CHANGE_KINDS,
             is_many=True,
         ),
-        *SITE,
     ),
     examples=(
         "webtable changes example.com --since 7d",

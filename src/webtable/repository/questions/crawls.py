@@ -13,7 +13,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import DURATIONS, duration_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
-from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
@@ -76,11 +76,10 @@ LISTING = Listing(
     CRAWLS,
     orders=("newest", "oldest"),
     options=(
-        DOMAIN,
+        SITE,
         ListingOption("gap", f"A longer pause ends a crawl: {DURATIONS}.", default="6h", metavar="TIME"),
-        *SITE,
     ),
-    examples=("webtable crawls --full-scan", "webtable crawls example.com --gap 2d --order oldest"),
+    examples=("webtable crawls all", "webtable crawls example.com --gap 2d --order oldest"),
     help="""List when was crawled, the newest crawl first: its begin and end, and how many captures, bytes and hosts.
 
     The captures are those that are stored: of each page the newest, and each that brought other content. `webtable

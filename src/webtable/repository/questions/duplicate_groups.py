@@ -11,8 +11,8 @@ from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
 from webtable.repository.questions.handles import stored_page
-from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
-from webtable.repository.questions.listing import BY_URL, DOMAIN, OF_DOMAIN, SITE, URL, Listing, ListingOption
+from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
@@ -72,7 +72,7 @@ DUPLICATES = Listing(
     "duplicates",
     PAGES,
     orders=BY_URL,
-    options=(URL, OF_DOMAIN),
+    options=(URL, SITE),
     examples=(
         "webtable duplicates https://example.com/products",
         "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
@@ -86,14 +86,13 @@ LISTING = Listing(
     DUPLICATE_GROUPS,
     orders=("pages", "bytes"),
     options=(
-        DOMAIN,
+        SITE,
         ListingOption("by", "What they have in common.", default="content", choices=get_args(Sameness)),
-        *SITE,
     ),
     examples=(
         "webtable duplicate-groups example.com --limit 20",
         "webtable duplicate-groups example.com --by title --format csv > titles.csv",
-        "webtable duplicate-groups --full-scan --order bytes",
+        "webtable duplicate-groups all --order bytes",
     ),
     help="""List the groups of pages that have the same content, or the same title: those of the most pages first.
 
@@ -146,7 +145,7 @@ def _size(page: Page) -> int:
     return min(page.size or 0, HIGHEST_SIZE)
 
 
-def duplicates(frame: Frame, url: str, asking: Asking) -> Pages:
+def duplicates(frame: Frame, url: str, options: SitePageOptions) -> Pages:
     """Return what `WebTable.duplicates` does."""
     own = canonical_url(url)
 
@@ -162,4 +161,4 @@ def duplicates(frame: Frame, url: str, asking: Asking) -> Pages:
         shard_of=lambda: DIGEST.term(digest()),
         only=lambda page: page.url != own,
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()

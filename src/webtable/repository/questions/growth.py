@@ -10,7 +10,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
-from webtable.repository.questions.listing import DOMAIN, SITE, Listing
+from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
@@ -56,10 +56,10 @@ LISTING = Listing(
     "largest_growth",
     GROWTHS,
     orders=tuple(_RANKS),
-    options=(DOMAIN, SINCE, UNTIL, *SITE),
+    options=(SITE, SINCE, UNTIL),
     examples=(
         "webtable largest-growth example.com --since 7d --limit 20",
-        "webtable largest-growth --full-scan --since 2026-11-01 --until 2026-11-08 --order shrunk",
+        "webtable largest-growth all --since 2026-11-01 --until 2026-11-08 --order shrunk",
     ),
     help="""List the pages whose size has changed most between two moments: by how many bytes, and what it was and is.
 

@@ -10,7 +10,7 @@ from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.indexes.index import URL, handle_of
-from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
+from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
@@ -51,19 +51,19 @@ def by_handle(frame: Frame, handle: str, columns: Sequence[str] | None = None) -
     """Return what `WebTable.by_handle` does."""
     if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
         raise InvalidArgument(f"handle={handle!r} must be 16 hexadecimal digits, as handle_of gives them")
-    asking = Asking(columns=columns, limit=1)
-    found = _with_handle(frame, f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, asking)
+    options = SitePageOptions(columns=columns, limit=1)
+    found = _with_handle(frame, f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, options)
     page = next(iter(found), None)
     if page is None and found.damaged:
         raise found.damaged[0]
     return page
 
 
-def redirects_to(frame: Frame, url: str, asking: Asking) -> Pages:
+def redirects_to(frame: Frame, url: str, options: SitePageOptions) -> Pages:
     """Return the pages that lead to *url* directly, whatever their status, by URL."""
     target = canonical_url(url)
     handle = handle_of(target)
-    return _with_handle(frame, f"redirects to {target}", handle, lambda page: target_of(page) == target, asking)
+    return _with_handle(frame, f"redirects to {target}", handle, lambda page: target_of(page) == target, options)
 
 
 def resolve(frame: Frame, url: str) -> Resolution:
@@ -94,7 +94,7 @@ def stored_page(frame: Frame, url: str) -> Page | None:
     return frame.counted.read([row], ())[0]
 
 
-def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bool], asking: Asking) -> Pages:
+def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bool], options: SitePageOptions) -> Pages:
     asked = IndexQuestion(
         said=said,
         index=URL,
@@ -103,7 +103,7 @@ def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bo
         shard_of=lambda: URL.term(handle),
         only=only,
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
 def target_of(page: Page) -> str | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.arguments import Progress
     from webtable.repository.questions.hosts import HostTotals
-    from webtable.repository.table import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 SAMPLE: Final = 400
 """Of so many pages sizes and versions are looked at."""
@@ -86,7 +86,7 @@ def counted(table: WebTable, on_progress: Progress | None = None) -> Holdings:
 def estimated(table: WebTable) -> Holdings:
     """Return about how much *table* holds, in some seconds however large it is.
 
-    Pages, hosts and `unpacked` are exactly those that the hosts were counted with (`WebTable.refresh_links`) where
+    Pages, hosts and `unpacked` are exactly those that the hosts were counted with (`TableLinks.refresh`) where
     they were; else pages are counted of some salts, and without salts for two seconds: then there are at least that
     many. All else is what a sample of the pages has, for as many.
     """

@@ -8,15 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._checksums import UNREADABLE
-from webtable.errors import DamagedRow, IndexNeeded
+from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
-from webtable.repository.questions.listing import DOMAIN, Listing
+from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.scanning.site import SiteParts
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
@@ -42,7 +43,7 @@ HOSTS_AT_ONCE = 64
 class Host:
     """A host that has pages: how many, and how many bytes their bodies have, as of `counted_at`.
 
-    The counts are None where nobody has counted yet (`WebTable.refresh_links` does).
+    The counts are None where nobody has counted yet (`TableLinks.refresh` does).
     """
 
     name: str
@@ -81,7 +82,7 @@ LISTING = Listing(
     "hosts",
     HOSTS,
     orders=("url",),
-    options=(DOMAIN,),
+    options=(SITE,),
     examples=("webtable hosts example.com", "webtable hosts --format csv > hosts.csv"),
     indexes=(HOST,),
     has_counts=True,
@@ -92,12 +93,13 @@ LISTING = Listing(
 )
 
 
-def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
+def hosts(frame: Frame, scope: Scope, part: Slice) -> Hosts:
     """Return what `WebTable.hosts` does."""
     LISTING.check(part)
-    host = None if domain is None else canonical_host(domain)
-    question = "hosts" if host is None else f"hosts of {host} and below"
-    entries = _Entries(frame, host, question)
+    if scope.place is not None and not scope.place.is_whole_host:
+        raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
+    question = f"hosts of the {scope}" if scope.place is not None else "hosts"
+    entries = _Entries(frame, scope.place, question)
 
     def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
         return _with_pages(frame, entries.rows(after_place, at_most), damage)
@@ -169,9 +171,9 @@ class CountedHost(NamedTuple):
     at: int
 
 
-def counted_hosts(frame: Frame, domain: str | None, damage: Damage) -> Iterator[CountedHost]:
-    """Yield the hosts of *domain* and below (None: all) that were counted, in any order; raises `IndexNeeded`."""
-    for row in _Entries(frame, None if domain is None else canonical_host(domain), "verify").all():
+def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iterator[CountedHost]:
+    """Yield the hosts of *place* (None: all) that were counted, in any order; raises `IndexNeeded`."""
+    for row in _Entries(frame, place, "verify").all():
         counts = _counts(row, damage)
         if counts is not None and _rows_of(frame, row, damage):
             yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
@@ -187,9 +189,9 @@ def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
     """Return those of *ranges*, the rows of *scope*, one a salt, whose salt a host of it has."""
-    if scope.domain is None or not scope.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
+    if scope.place is None or not scope.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
         return ranges
-    entries = _Entries(frame, canonical_host(scope.domain), "")
+    entries = _Entries(frame, scope.place, "")
     try:
         found = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
     except IndexNeeded:
@@ -202,22 +204,23 @@ def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRang
 
 
 class _Entries:
-    """The entries of the host index for *host* and the hosts below it, or for all."""
+    """The entries of the host index for the hosts of a *place*, or for all."""
 
-    def __init__(self, frame: Frame, host: str | None, question: str) -> None:
+    def __init__(self, frame: Frame, place: SiteParts | None, question: str) -> None:
         self._frame = frame
-        self._host = host
+        self._place = place
         self._question = question
 
     def table(self) -> str:
         return self._frame.indexes.ready(HOST.name, self._question).table
 
     def ranges(self) -> list[KeyRange]:
-        if self._host is None:
+        if self._place is None:
             return HOST.ranges(KeyRange())
-        places = PLAIN_KEY.subtree_ranges(self._host)[0]
+        host = self._place.host
+        places = (PLAIN_KEY.subtree_ranges if self._place.is_subtree else PLAIN_KEY.host_ranges)(host)[0]
         # An address is no domain, and what is below a single label is in all shards.
-        is_one = self._host.count(".") > 0
+        is_one = host.count(".") > 0
         return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
 
     def all(self, limit: int | None = None) -> Iterator[Row]:
@@ -234,7 +237,7 @@ class _Entries:
 def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
     """Yield the entries of those hosts, of *domain* and below, that have no page; none where there is no host index."""
     try:
-        entries = _Entries(frame, canonical_host(domain), "").rows(None, None)
+        entries = _Entries(frame, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
     except IndexNeeded:
         return
     yield from (row for row, has_pages in _checked(frame, entries, frame.damage()) if not has_pages)

@@ -13,9 +13,10 @@ from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.scanning.scope import places_of
+from webtable.repository.questions.closest_host import closest_note
+from webtable.repository.scanning.scope import Scope
 from webtable.repository.stored.codec import column_names
-from webtable.rowkey import KeyRange, canonical_host
+from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,24 +24,29 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
+    from webtable.repository.scanning.site import Site
 
 PLACES_REMEMBERED = 1_000
 """Of how many pages that an answer gave last it is known where they were found."""
 
 
-class Asking(TypedDict, total=False):
-    """What every question by an index takes.
+class PageOptions(TypedDict, total=False):
+    """The options of every question that an index answers with pages.
 
-    `domain` leaves out the pages that are not of that domain or of a host below it. `columns` may name `body`,
-    `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come, in the `order`, behind the
-    place of the token `after`.
+    `columns` may add `body`, `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come,
+    in the `order`, after the place of the page token `after`.
     """
 
-    domain: str | None
     columns: Sequence[str] | None
     limit: int | None
     after: str | None
     order: str | None
+
+
+class SitePageOptions(PageOptions, total=False):
+    """The same, and the `site` whose pages are asked for."""
+
+    site: Site | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,21 +75,17 @@ class IndexQuestion:
 class IndexAnswer:
     """How a question to an index is answered: what is read for it, where it goes on, and how it is explained."""
 
-    def __init__(self, frame: Frame, asked: IndexQuestion, asking: Asking) -> None:
+    def __init__(self, frame: Frame, asked: IndexQuestion, options: SitePageOptions) -> None:
         self._frame = frame
         self._asked = asked
-        self._part = Slice(asking.get("order") or next(iter(asked.orders)), asking.get("limit"), asking.get("after"))
+        self._part = Slice(options.get("order") or next(iter(asked.orders)), options.get("limit"), options.get("after"))
         self._part.check(*asked.orders, "storage")
-        named = column_names(asking.get("columns"))
+        named = column_names(options.get("columns"))
         self._record_columns = pages_with(named, asked.columns, is_counted=asked.is_counted)
         self._columns = (*named, "link_counts") if asked.is_counted else named
         frame.codec.select(self._columns)
-        self._domain = asking.get("domain")
-        self._question = asked.said
-        self._inside: KeyRange | None = None
-        if self._domain is not None:
-            self._question += f" of {canonical_host(self._domain)} and below"
-            self._inside = places_of(self._domain)
+        self._scope = Scope.of(options.get("site"))
+        self._question = asked.said if self._scope.place is None else f"{asked.said} among the {self._scope}"
         # One that changes meanwhile has another place by now.
         self._given: dict[str, bytes] = {}
 
@@ -97,15 +99,16 @@ class IndexAnswer:
         return self._part.order == "storage"
 
     def _lookup(self) -> Lookup:
-        asked, inside = self._asked, self._inside
+        asked, scope = self._asked, self._scope
         table = self._frame.indexes.ready(asked.index.name, self._question).table
         shard = asked.shard_of() if asked.shard_of is not None else None
         places = asked.places()
-        if inside is not None and asked.is_by_url:
-            # Those of a domain are a range of it.
+        if scope.place is not None and asked.is_by_url:
+            # The pages of a site are a range of them.
+            inside = scope.unsalted()
             places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
-        keep = None if inside is None else inside.__contains__
-        return Lookup(asked.index, table, places, shard, asked.orders.get(self._part.order, False), keep)
+        is_reversed = asked.orders.get(self._part.order, False)
+        return Lookup(asked.index, table, places, shard, is_reversed, scope.contains())
 
     def _run(self, behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         names, only = self._columns, self._asked.only
@@ -139,9 +142,10 @@ class IndexAnswer:
         calls = self._frame.store.describe_calls(lookup.table, ranges, each=each, reverse=lookup.reverse)
         columns = self._frame.codec.select((*self._columns, *asked.index.columns))
         notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
-        if self._inside is not None and not asked.is_by_url:
-            notes.append(f"entries outside of {self._domain} are read and left out")
+        if self._scope.place is not None and not asked.is_by_url:
+            notes.append(f"entries of other pages than the {self._scope} are read and skipped")
         notes += asked.notes() if asked.notes is not None else []
+        notes += closest_note(self._frame, self._scope)
         return Explanation(
             self._question,
             self._part.order,

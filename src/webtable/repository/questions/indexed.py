@@ -20,8 +20,8 @@ from webtable.repository.indexes.index import (
     time_text,
 )
 from webtable.repository.questions.handles import redirects_to
-from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
-from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, Listing, ListingOption
+from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.rowkey import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _listing(
 ) -> Listing:
     """Return the declaration of a question for pages by an index, of which those of a domain may be wanted."""
     columns = PAGES.listing(*listed)
-    return Listing(name, columns, orders, (*options, OF_DOMAIN), examples, text, indexes, is_of_pages=True)
+    return Listing(name, columns, orders, (*options, SITE), examples, text, indexes, is_of_pages=True)
 
 
 _SINCE = ListingOption("since", f"From this moment on: {FORMS}.", "time", metavar="TIME")
@@ -65,7 +65,7 @@ FETCHED = _listing(
     options=(_SINCE, _UNTIL),
     examples=(
         "webtable fetched --since 2d --limit 20",
-        "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
+        "webtable fetched example.com --since 2026-11-20 --until 2026-11-21 --order oldest",
     ),
     indexes=(TIME,),
     text="List the pages that were fetched in a time, the newest first.",
@@ -76,7 +76,7 @@ MODIFIED = _listing(
     orders=_NEWEST,
     options=(_SINCE, _UNTIL),
     examples=(
-        "webtable modified --since 7d --domain example.com",
+        "webtable modified example.com --since 7d",
         "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
     ),
     indexes=(TIME,),
@@ -94,7 +94,7 @@ OUTDATED = _listing(
     ),
     examples=(
         "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
-        "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
+        "webtable outdated example.com --not-modified-since 2025-01-01",
     ),
     indexes=(TIME,),
     text="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
@@ -117,7 +117,7 @@ LARGEST = _listing(
     ),
     examples=(
         "webtable largest --limit 20",
-        "webtable largest --class huge --domain example.com",
+        "webtable largest example.com --class huge",
         "webtable largest --min-size 1MB --max-size 5MB --order smallest",
     ),
     indexes=(SIZE,),
@@ -127,14 +127,14 @@ WITH_STATUS = _listing(
     "with_status",
     orders=BY_URL,
     options=(ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True),),
-    examples=("webtable with-status 503", "webtable with-status 404 --domain example.com --columns url"),
+    examples=("webtable with-status 503", "webtable with-status 404 example.com --columns url"),
     indexes=(STATUS,),
     text="List the pages whose last capture has this status.",
 )
 ERRORS = _listing(
     "errors",
     orders=("status", "storage"),
-    examples=("webtable errors --domain example.com", "webtable errors --format csv > errors.csv"),
+    examples=("webtable errors example.com", "webtable errors --format csv > errors.csv"),
     indexes=(STATUS,),
     text="List the pages whose last capture is an error (status 400 and above), by status and URL.",
 )
@@ -144,7 +144,7 @@ REDIRECTS = _listing(
     orders=("status", "url", "storage"),
     options=(ListingOption("to", "Only those that lead there directly, by URL.", metavar="URL"),),
     examples=(
-        "webtable redirects --domain example.com",
+        "webtable redirects example.com",
         "webtable redirects --to https://example.com/new",
     ),
     indexes=(STATUS,),
@@ -154,16 +154,15 @@ INDEXED = _listing(
     "indexed",
     orders=("term", "reverse", "storage"),
     options=(
-        ListingOption("index", "The name of an index of the table.", is_argument=True, is_needed=True, is_index=True),
+        ListingOption("index", "The name of an index.", is_argument=True, is_needed=True, is_index=True),
         ListingOption(
             "term",
-            "What to find the pages by; all parts of it, where the index has several. Default: all.",
-            is_argument=True,
+            "Only pages with this term; repeat it for each part, where the index has several.",
             is_many=True,
             read=lambda term: term[0] if len(term) == 1 else tuple(term) or None,
         ),
     ),
-    examples=("webtable indexed language de --limit 20", "webtable indexed language --order reverse"),
+    examples=("webtable indexed language --term de --limit 20", "webtable indexed language --order reverse"),
     text="List the pages that an index has, in its order: one of your own, or of webtable's.",
 )
 
@@ -173,7 +172,7 @@ def by_time(
     kind: Literal["fetched", "modified"],
     since: Moment | None,
     until: Moment | None,
-    asking: Asking,
+    options: SitePageOptions,
     listing: Listing,
 ) -> Pages:
     """Return the pages that were fetched or modified from *since* on and before *until*, as *listing* has them."""
@@ -181,9 +180,8 @@ def by_time(
     prefix = f"{kind}_".encode()
     # Places are whole milliseconds: both bounds are the first of them that is not before the moment.
     first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in bounds)
-    places = KeyRange(
-        prefix + first.encode() if first else prefix, prefix + last.encode() if last else prefix_stop(prefix)
-    )
+    begin, end = (prefix + moment.encode() if moment else None for moment in (first, last))
+    places = KeyRange(begin or prefix, end or prefix_stop(prefix))
     said = f"pages {kind}" + (f" from {first}" if first else "") + (f" before {last}" if last else "")
     return IndexAnswer(
         frame,
@@ -194,33 +192,38 @@ def by_time(
             orders={order: order == "newest" for order in listing.orders if order != "storage"},
             columns=listing.columns,
         ),
-        asking,
+        options,
     ).pages()
 
 
 def outdated(
-    frame: Frame, not_fetched_since: Moment | None, not_modified_since: Moment | None, asking: Asking
+    frame: Frame,
+    not_fetched_since: Moment | None,
+    not_modified_since: Moment | None,
+    options: SitePageOptions,
 ) -> Pages:
     """Return what `WebTable.outdated` does."""
     if (not_fetched_since is None) == (not_modified_since is None):
         raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
     if not_modified_since is None:
         fetched = given_moment("not_fetched_since", not_fetched_since)
-        return by_time(frame, "fetched", None, fetched, asking, OUTDATED)
+        return by_time(frame, "fetched", None, fetched, options, OUTDATED)
     modified = given_moment("not_modified_since", not_modified_since)
-    return by_time(frame, "modified", None, modified, asking, OUTDATED)
+    return by_time(frame, "modified", None, modified, options, OUTDATED)
 
 
 def largest(
-    frame: Frame, size_class: SizeClass | None, min_size: int | None, max_size: int | None, asking: Asking
+    frame: Frame,
+    size_class: SizeClass | None,
+    min_size: int | None,
+    max_size: int | None,
+    options: SitePageOptions,
 ) -> Pages:
     """Return what `WebTable.largest` does."""
     if size_class is not None:
         if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
-            raise InvalidArgument(
-                f"size_class={size_class!r} must be one of {', '.join(SIZE_CLASSES)}, and stands without min_size "
-                "and max_size"
-            )
+            known = ", ".join(SIZE_CLASSES)
+            raise InvalidArgument(f"size_class={size_class!r} must be one of {known}, without min_size and max_size")
         min_size, max_size = SIZE_CLASSES[size_class]
     check_numbers(min_size=min_size, max_size=max_size)
     low, high = min_size or 0, HIGHEST_SIZE if max_size is None else max_size
@@ -233,10 +236,10 @@ def largest(
         places=lambda: [KeyRange(first, prefix_stop(last))],
         orders={"largest": False, "smallest": True},
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
-def with_status(frame: Frame, status: int, asking: Asking) -> Pages:
+def with_status(frame: Frame, status: int, options: SitePageOptions) -> Pages:
     """Return what `WebTable.with_status` does."""
     if type(status) is not int or not 0 <= status <= 999:
         raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999")
@@ -247,31 +250,33 @@ def with_status(frame: Frame, status: int, asking: Asking) -> Pages:
         orders={"url": False},
         is_by_url=True,
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
-def errors(frame: Frame, asking: Asking) -> Pages:
+def errors(frame: Frame, options: SitePageOptions) -> Pages:
     """Return what `WebTable.errors` does."""
-    return _by_status(frame, "pages with an error", [(400, 999)], asking, ERRORS)
+    return _by_status(frame, "pages with an error", [(400, 999)], options, ERRORS)
 
 
-def redirects(frame: Frame, to: str | None, asking: Asking) -> Pages:
+def redirects(frame: Frame, to: str | None, options: SitePageOptions) -> Pages:
     """Return what `WebTable.redirects` does."""
     if to is not None:
-        return redirects_to(frame, to, asking)
-    return _by_status(frame, "redirects", [(300, 303), (305, 399)], asking, REDIRECTS)
+        return redirects_to(frame, to, options)
+    return _by_status(frame, "redirects", [(300, 303), (305, 399)], options, REDIRECTS)
 
 
-def _by_status(frame: Frame, said: str, statuses: list[tuple[int, int]], asking: Asking, listing: Listing) -> Pages:
+def _by_status(
+    frame: Frame, said: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
+) -> Pages:
     """Return the pages whose status is from the first to the second of one of *statuses*, which are in order."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
     asked = IndexQuestion(
         said=said, index=STATUS, places=lambda: places, orders={"status": False}, columns=listing.columns
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
-def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, asking: Asking) -> Pages:
+def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
     """Return what `WebTable.indexed` does."""
     chosen = frame.indexes.named(index).index
     if not chosen.names_pages:
@@ -286,7 +291,7 @@ def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, asking
         orders={"term": False, "reverse": True},
         shard_of=(lambda: raw) if is_together else None,
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
 def _next_millisecond(moment: datetime) -> datetime:

@@ -16,16 +16,16 @@ from webtable.repository.answers.page_columns import page_in
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
-from webtable.repository.questions.listing import OF_DOMAIN, Listing, ListingOption
-from webtable.repository.scanning.scope import places_of
+from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.store import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
+    from webtable.repository.scanning.scope import Scope
 
 T = TypeVar("T")
 
@@ -75,34 +75,34 @@ LISTING = Listing(
     "linking_to",
     INLINKS,
     orders=("source",),
+    of_links="to",
     options=(
         ListingOption("url", "Where the links lead; it need not be stored.", is_argument=True, is_needed=True),
         ListingOption("past", "Those that did lead there and do no more.", "flag"),
-        OF_DOMAIN,
+        SITE,
     ),
     examples=(
         "webtable linking-to https://example.com/products",
-        "webtable linking-to https://example.com/products --past --domain example.org",
+        "webtable linking-to https://example.com/products example.org --past",
         "webtable linking-to https://example.com/products --columns source,title,anchor",
     ),
     indexes=(LINK,),
     help="""List the links that lead to a URL, with their anchors, by the pages that have them.
 
-    The option --domain leaves out the links on pages of other domains.
+    The option leaves out the links on pages of other domains.
     """,
 )
 
 
-def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: Slice) -> Results[Inlink]:
-    """Return what `WebTable.linking_to` does."""
+def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice) -> Results[Inlink]:
+    """Return what `TableLinks.to` does."""
     LISTING.check(part)
     target = canonical_url(url)
-    inside = None if domain is None else places_of(domain)
-    question = f"{'past ' if past else ''}links to {target}" + (f" from {domain}" if domain else "")
+    question = f"{'past ' if past else ''}links to {target}" + (f" from {scope}" if scope.place else "")
 
     def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
         frame.indexes.ready(LINK.name, question)
-        return InlinkReader(frame, damage).of(target, source, past=past, inside=inside, expected=at_most)
+        return InlinkReader(frame, damage).of(target, source, past=past, inside=scope.contains(), expected=at_most)
 
     def explain() -> Explanation:
         row, family = frame.key.encode(target), frame.codec.columns.inlinks
@@ -129,11 +129,13 @@ class InlinkReader:
         after: bytes | None = None,
         *,
         past: bool = False,
-        inside: KeyRange | None = None,
+        inside: Callable[[bytes], bool] | None = None,
         sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
-        """Yield the inlinks of *target* behind the page *after*; only from pages *inside*, or named in *sources*."""
+        """Yield the inlinks of *target* behind the page *after*; only from pages whose key without salt is *inside*,
+        or named in *sources*.
+        """
         prefix = PAST if past else b""
         rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
         rest = rest if after is None else rest.after(prefix + after)
@@ -145,7 +147,11 @@ class InlinkReader:
                 yield inlink
 
     def of_each(
-        self, targets: Iterable[tuple[Page, bytes | None]], *, inside: KeyRange | None, expected: int | None
+        self,
+        targets: Iterable[tuple[Page, bytes | None]],
+        *,
+        inside: Callable[[bytes], bool] | None,
+        expected: int | None,
     ) -> Iterator[tuple[Page, Inlink]]:
         """Yield the inlinks of each of *targets*, each with its target; only from pages *inside*.
 
@@ -202,11 +208,13 @@ class InlinkReader:
     def _name(self, column: bytes) -> bytes:
         return column[len(self._family) + 1 :]
 
-    def _checked(self, found: Sequence[_Found], *, past: bool, inside: KeyRange | None) -> Iterator[tuple[int, Inlink]]:
+    def _checked(
+        self, found: Sequence[_Found], *, past: bool, inside: Callable[[bytes], bool] | None
+    ) -> Iterator[tuple[int, Inlink]]:
         """Yield those of *found* that hold, each with its place among them."""
         frame, damage = self._frame, self._damage
         named = damage.sift(self._named(place, one) for place, one in enumerate(found))
-        wanted = [one for one in named if inside is None or frame.key.unsalted(one.row) in inside]
+        wanted = [one for one in named if inside is None or inside(frame.key.unsalted(one.row))]
         pages = frame.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
         for one, page in zip(wanted, pages, strict=True):
             frame.counts("inlinks.read")

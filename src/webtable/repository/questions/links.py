@@ -16,10 +16,9 @@ from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.refresh import Recount, Refresh
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
+from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
 from webtable.repository.questions.inlinks import InlinkReader
-from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, URL, Listing
-from webtable.repository.scanning.scope import places_of
+from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
+    from webtable.repository.scanning.scope import Scope
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
 
@@ -61,10 +61,11 @@ MOST_LINKED = Listing(
     "most_linked",
     PAGES.listing("url", "inlinks", "internal", "external", "title"),
     orders=("most", "fewest", "storage"),
-    options=(OF_DOMAIN,),
+    of_links="most_linked",
+    options=(SITE,),
     examples=(
         "webtable most-linked --limit 20",
-        "webtable most-linked --domain example.com --columns url,inlinks,external,counted_at",
+        "webtable most-linked example.com --columns url,inlinks,external,counted_at",
     ),
     indexes=(LINK,),
     is_of_pages=True,
@@ -78,8 +79,9 @@ DEAD_ENDS = Listing(
     "dead_ends",
     PAGES,
     orders=BY_URL,
-    options=(OF_DOMAIN,),
-    examples=("webtable dead-ends --domain example.com", "webtable dead-ends --columns url,title --format csv"),
+    of_links="dead_ends",
+    options=(SITE,),
+    examples=("webtable dead-ends example.com", "webtable dead-ends --columns url,title --format csv"),
     indexes=(LINK,),
     is_of_pages=True,
     help="List the pages that have no links to others.",
@@ -88,6 +90,7 @@ LINKS_OF = Listing(
     "links_of",
     LINKS,
     orders=("page",),
+    of_links="of",
     options=(URL,),
     examples=(
         "webtable links-of https://example.com/products",
@@ -99,12 +102,13 @@ BROKEN = Listing(
     "broken_links",
     BROKEN_LINKS,
     orders=("status",),
-    options=(OF_DOMAIN,),
-    examples=("webtable broken-links --domain example.com", "webtable broken-links --format csv > broken.csv"),
+    of_links="broken",
+    options=(SITE,),
+    examples=("webtable broken-links example.com", "webtable broken-links --format csv > broken.csv"),
     indexes=(LINK, STATUS),
     help="""List the links that lead to an error page, by its status and URL.
 
-    The option --domain leaves out the links on pages of other domains.
+    The option leaves out the links on pages of other domains.
     """,
 )
 
@@ -116,8 +120,8 @@ class Freshness(NamedTuple):
     since: datetime | None
 
 
-def most_linked(frame: Frame, asking: Asking) -> Pages:
-    """Return what `WebTable.most_linked` does."""
+def most_linked(frame: Frame, options: SitePageOptions) -> Pages:
+    """Return what `TableLinks.most_linked` does."""
     asked = IndexQuestion(
         said="pages by inbound links",
         columns=MOST_LINKED.columns,
@@ -127,11 +131,11 @@ def most_linked(frame: Frame, asking: Asking) -> Pages:
         is_counted=True,
         notes=lambda: [_said(links_freshness(frame))],
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
-def dead_ends(frame: Frame, asking: Asking) -> Pages:
-    """Return what `WebTable.dead_ends` does."""
+def dead_ends(frame: Frame, options: SitePageOptions) -> Pages:
+    """Return what `TableLinks.dead_ends` does."""
     asked = IndexQuestion(
         said="pages without links",
         index=LINK,
@@ -139,11 +143,11 @@ def dead_ends(frame: Frame, asking: Asking) -> Pages:
         orders={"url": False},
         is_by_url=True,
     )
-    return IndexAnswer(frame, asked, asking).pages()
+    return IndexAnswer(frame, asked, options).pages()
 
 
 def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
-    """Return what `WebTable.links_of` does."""
+    """Return what `TableLinks.of` does."""
     LINKS_OF.check(part)
     source = canonical_url(url)
     question = f"links of {source}"
@@ -175,11 +179,10 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
     return part.of(question, run, place, explain, frame.damage, LINKS)
 
 
-def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[BrokenLink]:
-    """Return what `WebTable.broken_links` does."""
+def broken_links(frame: Frame, scope: Scope, part: Slice) -> Results[BrokenLink]:
+    """Return what `TableLinks.broken` does."""
     BROKEN.check(part)
-    inside = None if domain is None else places_of(domain)
-    question = "broken links" + (f" of {domain}" if domain else "")
+    question = "broken links" + (f" of {scope}" if scope.place else "")
 
     def lookup(start: bytes) -> Lookup:
         frame.indexes.ready(LINK.name, question)
@@ -190,7 +193,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
         start, _, source = (position or b"400").partition(b"\x00")
         pages = EntryReader(frame).pages(lookup(start), (), damage, None, at_most)
         targets = ((page, source if place == start and source else None) for place, page in pages)
-        found = InlinkReader(frame, damage).of_each(targets, inside=inside, expected=at_most)
+        found = InlinkReader(frame, damage).of_each(targets, inside=scope.contains(), expected=at_most)
         return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in found)
 
     def place_of(link: BrokenLink) -> bytes:
@@ -208,7 +211,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
 
 
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
-    """Do what `WebTable.refresh_links` does."""
+    """Do what `TableLinks.refresh` does."""
     queue, began = RecountQueue(frame.store, frame.table), now_in_milliseconds()
     waiting = queue.waiting(also_unfinished=also_unfinished)
     # Behind that: a batch of an index that is added just now must not be removed by who does not know of it.
@@ -222,7 +225,7 @@ def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished
 
 
 def links_freshness(frame: Frame) -> Freshness:
-    """Return what `WebTable.links_freshness` does."""
+    """Return what `TableLinks.freshness` does."""
     waiting, since = RecountQueue(frame.store, frame.table).extent()
     return Freshness(waiting, None if since is None else moment_of(since))
 

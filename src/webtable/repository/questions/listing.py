@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from webtable.repository.answers.columns import Columns
 from webtable.repository.indexes.index import Index
+from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
     from webtable.repository.answers.results import Slice
@@ -38,10 +39,10 @@ class ListingOption:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A question whose answer is a list: what `WebTable.{name}` takes and gives, as far as others need to know that.
+    """A question whose answer is a list: what its method takes and gives, as far as others need to know that.
 
-    `help` is the text of its command, `examples` are lines of it. The first of `orders` is the default. `indexes` are
-    those that the table must have.
+    `name` is that of its command, with `_` for `-`. `help` is the text of its command, `examples` are lines of it. The
+    first of `orders` is the default. `indexes` are those that the table must have.
     """
 
     name: str
@@ -54,11 +55,18 @@ class Listing:
     is_of_pages: bool = False
     """Whether it gives pages, or what has a page, and takes the names of what is read of them."""
     has_counts: bool = False
-    """Whether it tells of counts that `WebTable.refresh_links` makes."""
+    """Whether its answer has counts that `links.refresh` makes."""
+    of_links: str | None = None
+    """The name of its method, where that is one of `WebTable.links`."""
 
     def check(self, part: Slice) -> None:
         """Raise `InvalidArgument` for an order that the question does not have, or a limit below 0."""
         part.check(*self.orders)
+
+    @property
+    def method(self) -> str:
+        """The name of its method, from the table on: `pages`, `links.to`."""
+        return self.name if self.of_links is None else f"links.{self.of_links}"
 
     @property
     def takes(self) -> frozenset[str]:
@@ -68,13 +76,14 @@ class Listing:
 
 BY_URL = ("url", "storage")
 """The orders of answers that are read as rows."""
-DOMAIN = ListingOption("domain", "A host name: its pages, and those of all hosts below it.", is_argument=True)
-OF_DOMAIN = ListingOption("domain", "Only pages of this host and of all hosts below it.", metavar="HOST")
-HOST_ONLY = ListingOption("host_only", "Leave out the hosts below.", "flag")
-PATH = ListingOption("path", "Only this directory of the host, as in /docs/.")
-FULL_SCAN = ListingOption("full_scan", "Read the whole table where no domain is named.", "flag")
+SITE = ListingOption(
+    "site",
+    "Which pages: example.com (with all hosts below it), https://example.com/ (that host alone), "
+    "https://example.com/docs/ (that directory), localhost:3000 (that port), or all.",
+    is_argument=True,
+    metavar="SITE",
+    read=named_site,
+)
 MIN_SIZE = ListingOption("min_size", "At least so many bytes, as in 5MB.", "size", metavar="SIZE")
 MAX_SIZE = ListingOption("max_size", "At most so many bytes.", "size", metavar="SIZE")
 URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True)
-SITE = (HOST_ONLY, PATH, FULL_SCAN)
-"""What questions take, beside a domain, that read a range of rows."""

@@ -11,6 +11,7 @@ from webtable.repository.answers.results import Slice
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
 from webtable.repository.questions.inlinks import linking_to
+from webtable.repository.scanning.scope import Scope
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
@@ -85,11 +86,11 @@ class Neighbours(Tabular[Neighbour]):
 
 
 def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
-    """Return what `WebTable.neighbours` does."""
+    """Return what `TableLinks.neighbours` does."""
     check_numbers(limit=limit)
     centre = canonical_url(url)
     # One is the page itself, and one tells whether there are more.
-    asked = linking_to(frame, centre, past=False, domain=None, part=Slice("source", limit + 2))
+    asked = linking_to(frame, centre, past=False, scope=Scope(), part=Slice("source", limit + 2))
     inlinks = [one for one in asked if one.source != centre]
     linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]
     links = [link for link in _links(frame, centre) if link.url != centre]

@@ -11,17 +11,7 @@ from webtable.repository.answers.arrow_batches import arrow, first_rows
 from webtable.repository.answers.arrow_pages import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.arguments import check_numbers
-from webtable.repository.questions.listing import (
-    BY_URL,
-    DOMAIN,
-    FULL_SCAN,
-    HOST_ONLY,
-    MAX_SIZE,
-    MIN_SIZE,
-    PATH,
-    Listing,
-    ListingOption,
-)
+from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.stored.codec import column_names
 from webtable.store.rows import Containing, Wanted
@@ -45,20 +35,17 @@ LISTING = Listing(
     PAGES,
     orders=BY_URL,
     options=(
-        DOMAIN,
-        HOST_ONLY,
-        PATH,
+        SITE,
         ListingOption("status", "Only with this status code; may be given more than once.", "number", is_many=True),
         ListingOption("content_type", "Only of this media type, as in text/html.", flag="type"),
         MIN_SIZE,
         MAX_SIZE,
-        FULL_SCAN,
     ),
     examples=(
         "webtable pages example.com --limit 20",
-        "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
-        "webtable pages example.com --host-only --columns url,title,etag --format csv",
-        "webtable pages --full-scan --type application/pdf --min-size 5MB",
+        "webtable pages https://docs.example.com/guide/ --status 404 --status 410",
+        "webtable pages https://example.com/ --columns url,title,etag --format csv",
+        "webtable pages all --type application/pdf --min-size 5MB",
         "webtable pages example.com --format jsonl | jq .title",
     ),
     is_of_pages=True,

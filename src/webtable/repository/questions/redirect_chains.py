@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
-from webtable.repository.questions.listing import DOMAIN, SITE, Listing
+from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
@@ -79,7 +79,7 @@ LISTING = Listing(
     "redirect_chains",
     REDIRECT_CHAINS,
     orders=("url",),
-    options=(DOMAIN, *SITE),
+    options=(SITE,),
     examples=(
         "webtable redirect-chains example.com",
         "webtable redirect-chains example.com --columns length,is_loop,end,urls --format csv > chains.csv",

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable.repository.answers.results import Explanation
+from webtable.repository.questions.closest_host import closest_note
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
@@ -142,24 +143,25 @@ class _Counted:
 class ScopeRows(PageRows):
     """The rows of the pages of a scope; `said` is what these are.
 
-    Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+    Raises `FullScanNeeded`.
     """
 
     def __init__(self, frame: Frame, scope: Scope) -> None:
         super().__init__(frame)
         self._scope = scope
-        said, self._ranges = scope.ranges(frame)
+        said, self._ranges = str(scope), scope.ranges(frame)
         self.said: Final = said
 
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
         """Return what is to be read of the store: what is *wanted* of each row, None the metadata."""
         frame = self._frame
         some = narrowed(frame, self._scope, self._ranges)
-        return ScanSpec(frame.table, some, wanted or Wanted(frame.codec.select(None)), limit, expected=expected)
+        wanted = wanted or Wanted(frame.codec.select(None))
+        return ScanSpec(frame.table, some, wanted, limit, expected=expected, keep=self._scope.keeps)
 
     def unnarrowed(self, wanted: Wanted) -> ScanSpec:
         """Return what is to be read of the rows that the scope names, whichever hosts have pages."""
-        return ScanSpec(self._frame.table, self._ranges, wanted)
+        return ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
 
     def answer(
         self,
@@ -180,7 +182,7 @@ class ScopeRows(PageRows):
 
         def explain() -> Explanation:
             read = spec()
-            return self.explained(question, part.order, read, *notes(read))
+            return self.explained(question, part.order, read, *notes(read), *closest_note(self._frame, self._scope))
 
         return part.of(question, run, place, explain, self._frame.damage, columns, cells)
 
@@ -194,8 +196,7 @@ class Pass(ScopeRows):
 
     def stored(self, wanted: Wanted) -> Iterator[Row]:
         """Yield the rows of the pages, with what is *wanted* of them."""
-        spec = self._whole()
-        return self._frame.store.scan(spec.table, spec.ranges, wanted)
+        return in_storage_order(self._frame.store, replace(self._whole(), wanted=wanted), None)
 
     def by_url(self, url: str) -> bytes:
         """Return where *url* stands in the order of URLs; `url_at` makes the URL of it again."""
@@ -220,7 +221,7 @@ class Pass(ScopeRows):
 
     def _whole(self) -> ScanSpec:
         spec = self.spec()
-        return spec if self._scope.domain is not None else replace(spec, ranges=[KeyRange()])
+        return spec if self._scope.place is not None else replace(spec, ranges=[KeyRange()])
 
 
 def url_at(place: bytes) -> str:

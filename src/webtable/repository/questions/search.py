@@ -13,7 +13,7 @@ import msgspec
 
 from webtable.errors import DamagedRow
 from webtable.repository.frame import Frame
-from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
@@ -44,23 +44,20 @@ LISTING = Listing(
     options=(
         ListingOption(
             "text",
-            "Words that all must occur, in any case; a phrase in double quotes is one word, and "
-            "prefix* is every word that begins so.",
+            "Words that all must occur, in any case, as one argument; a phrase in double quotes is one word, "
+            "and prefix* is every word that begins so.",
             is_argument=True,
             is_needed=True,
-            is_many=True,
-            read=" ".join,
         ),
         ListingOption("in_", "Where to look for them.", default="all", flag="in", choices=get_args(SearchIn)),
         ListingOption("substring", "Find them inside of other words too.", "flag"),
-        *SITE,
-        OF_DOMAIN,
+        SITE,
     ),
     examples=(
-        "webtable search salt --domain example.com",
-        "webtable search 'salt \"row key\"' --domain docs.example.com --path /guide/",
-        "webtable search 'salt*' --domain example.com",
-        "webtable search hbase --in title --full-scan --format csv",
+        "webtable search salt example.com",
+        "webtable search 'salt \"row key\"' https://docs.example.com/guide/",
+        "webtable search 'salt*' example.com",
+        "webtable search hbase --in title all --format csv",
     ),
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
@@ -94,7 +91,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
             wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
         else:
             wanted = Wanted(frame.codec.select((*names, "body")))
-        is_whole = scope.domain is None and part.order == "storage"
+        is_whole = scope.place is None and part.order == "storage"
         return replace(rows.spec(wanted), ranges=[KeyRange()]) if is_whole else rows.spec(wanted)
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:

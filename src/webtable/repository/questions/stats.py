@@ -163,11 +163,12 @@ def stats(
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
     now = given_moment("now", asked.now)
-    said, ranges = asked.scope.ranges(frame)
-    ranges = [KeyRange()] if asked.scope.domain is None else narrowed(frame, asked.scope, ranges)
+    scope = asked.scope
+    ranges = scope.ranges(frame)
+    ranges = [KeyRange()] if scope.place is None else narrowed(frame, scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
-    spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
-    question = f"stats of {frame.table}: {said} by {', '.join(names)}, bytes {with_bytes}, now {now}"
+    spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only), keep=scope.keeps)
+    question = f"stats of {frame.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
     journal = Journal(resume, question, _CountedSoFar)
     found = journal.begun()
     if found is None:

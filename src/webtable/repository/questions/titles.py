@@ -10,7 +10,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
-from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
@@ -58,13 +58,12 @@ LISTING = Listing(
     TITLE_PROBLEMS,
     orders=("problem",),
     options=(
-        DOMAIN,
+        SITE,
         ListingOption("max_length", "How many characters are not too long.", "number", MAX_TITLE),
-        *SITE,
     ),
     examples=(
         "webtable titles example.com",
-        "webtable titles example.com --host-only --max-length 70 --format csv > titles.csv",
+        "webtable titles https://example.com/ --max-length 70 --format csv > titles.csv",
     ),
     help="""List the HTML pages with status 200 whose title is missing, is that of other pages too, or is too long.
 

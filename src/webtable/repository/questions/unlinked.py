@@ -11,7 +11,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
-from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing, ListingOption
+from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.store.rows import Wanted
@@ -30,15 +30,15 @@ ORPHANS = Listing(
     "orphans",
     PAGES,
     orders=BY_URL,
+    of_links="orphans",
     options=(
-        DOMAIN,
+        SITE,
         ListingOption("within_host", "Those that no other page of their own host links to.", "flag"),
-        FULL_SCAN,
     ),
     examples=(
         "webtable orphans example.com",
         "webtable orphans example.com --within-host --columns url,title",
-        "webtable orphans --full-scan --format csv > orphans.csv",
+        "webtable orphans all --format csv > orphans.csv",
     ),
     indexes=(LINK,),
     is_of_pages=True,
@@ -50,7 +50,7 @@ ORPHANS = Listing(
 
 
 def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Slice, *, within_host: bool) -> Pages:
-    """Return what `WebTable.orphans` does."""
+    """Return what `TableLinks.orphans` does."""
     ORPHANS.check(part)
     rows = ScopeRows(frame, scope)
     question = f"{rows.said}, without a link from another page{' of their host' if within_host else ''}"
@@ -99,15 +99,16 @@ DISCOVERED = Listing(
     "discovered",
     URLS,
     orders=BY_URL,
-    options=(DOMAIN, FULL_SCAN),
-    examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered --full-scan"),
+    of_links="discovered",
+    options=(SITE,),
+    examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered all"),
     indexes=(LINK,),
     help="List the URLs that pages link to and that are no pages yet: what to crawl next.",
 )
 
 
 def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
-    """Return what `WebTable.discovered` does."""
+    """Return what `TableLinks.discovered` does."""
     DISCOVERED.check(part)
     rows = ScopeRows(frame, scope)
     question = f"URLs without a page among the {rows.said}"

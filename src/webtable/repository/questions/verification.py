@@ -59,10 +59,12 @@ def missing_pages(
 ) -> Iterator[MissingPages] | None:
     """Yield the hosts of *scope*, whose rows are *ranges*, that have fewer pages than were counted.
 
-    None where no host was counted (`WebTable.refresh_links`), or there is no index of hosts. Of hosts of which pages
-    have changed since nothing is known.
+    None where no host was counted (`links.refresh`), there is no index of hosts, or the scope is a part of a host.
+    Hosts whose pages have changed since then are left out.
     """
-    hosts = counted_hosts(frame, scope.domain, damage)
+    if scope.place is not None and not scope.place.is_whole_host:
+        return None
+    hosts = counted_hosts(frame, scope.place, damage)
     try:
         some = list(islice(hosts, HOSTS_AT_ONCE))
     except IndexNeeded:
@@ -145,7 +147,7 @@ class Verification:
     lost: int
     examples: tuple[DamagedRow, ...] = ()
     missing: int | None = None
-    """How many pages hosts have less than were counted; None where none were counted (`WebTable.refresh_links`)."""
+    """How many pages hosts have less than were counted; None where none were counted (`TableLinks.refresh`)."""
     short_hosts: tuple[MissingPages, ...] = ()
     """The first 100 of these hosts."""
     inconsistent: int = 0
@@ -174,12 +176,12 @@ class _VerifiedSoFar(Walked):
 def verify(
     frame: Frame, scope: Scope, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Verification:
-    """Return what `WebTable.verify` does."""
-    asked, ranges = scope.ranges(frame)
-    everywhere = [KeyRange()] if scope.domain is None else ranges
-    journal = Journal(resume, f"verify {frame.table}: {asked}", _VerifiedSoFar)
+    """Return what `TableMaintenance.verify` does."""
+    ranges = scope.ranges(frame)
+    everywhere = [KeyRange()] if scope.place is None else ranges
+    journal = Journal(resume, f"verify {frame.table}: {scope}", _VerifiedSoFar)
     found = journal.begun() or _VerifiedSoFar()
-    spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame))
+    spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame), keep=scope.keeps)
     for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
         if journal.is_due():
             journal.keep(found)

@@ -20,6 +20,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.derived.updates import Updater
 from webtable.repository.questions.pages import Condition
 from webtable.repository.removing.erasure import Erasure
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.cells import later_removed, written
 from webtable.repository.stored.page_state import Deleted
 from webtable.rowkey import KeyRange
@@ -58,8 +59,10 @@ class Deletion:
         """Stop the threads."""
         self._updater.close()
 
-    def of(self, row: bytes, is_meant: Callable[[Row], bool] | None = None) -> bool:
+    def of(self, row: bytes, is_meant: Callable[[Row], bool] | None = None, *, dry_run: bool = False) -> bool:
         """Delete the page at *row*, if *is_meant* holds for it as it is now, and return whether there was one.
+
+        With *dry_run* it stays.
 
         The links of the page are removed last: if this is interrupted, the next attempt finds by them which inlinks are
         left.
@@ -68,6 +71,8 @@ class Deletion:
         (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
         if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
             return False
+        if dry_run:
+            return True
         with self._store.transaction():
             entered = self._updater.enter_removal(found)
             until = self._marked(found, now_in_milliseconds())
@@ -124,18 +129,21 @@ class Deletion:
         written(self._store, self._table, mutations)
 
 
-def forget_deletes(frame: Frame) -> int:
-    """Remove the marks of deletes, and return how many pages had one."""
+def forget_deletes(frame: Frame, *, dry_run: bool = False) -> int:
+    """Remove the marks of deletes, unless it is a *dry_run*, and return how many pages had one."""
     store, table, column, count = frame.store, frame.table, frame.codec.columns.deleted, 0
     rows = store.scan(table, [KeyRange()], Wanted([column]))
     while some := list(islice(rows, _PIECE)):
-        written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
+        if not dry_run:
+            written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
         count += len(some)
     return count
 
 
-def compact(frame: Frame) -> int:
-    """Do what `WebTable.compact` promises."""
+def compact(frame: Frame, *, dry_run: bool = False) -> int:
+    """Do what `TableMaintenance.compact` promises."""
+    if dry_run and (space := frame.store.space()) is not None:
+        return space.free
     indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
     tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
     freed = frame.store.compact(tables)
@@ -202,9 +210,9 @@ class Retention:
         self._frame = frame
         self._scope = scope
         self._is_chosen = chosen.filter()
-        if scope.domain is None and self._is_chosen is None:
-            raise InvalidArgument("delete_pages() must be told what to delete: domain=, status= or fetched_before=")
-        _, self._ranges = scope.ranges(frame)
+        if scope.place is None and self._is_chosen is None:
+            raise InvalidArgument("to delete pages of all sites, give status= or fetched_before= as well")
+        self._ranges = scope.ranges(frame)
         self._damage = frame.damage()
 
     def run(
@@ -216,19 +224,22 @@ class Retention:
         before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
     ) -> Deletions:
         """Delete the pages, or with *dry_run* only count them."""
-        if and_links and (self._scope.domain is None or self._is_chosen is not None):
-            raise InvalidArgument("and_links=True is for all pages of a domain, without status= and fetched_before=")
+        place = self._scope.place
+        if and_links and (place is None or place.port is not None or self._is_chosen is not None):
+            raise InvalidArgument(
+                "and_links=True is for all pages of a site without a port, status= and fetched_before="
+            )
         pages = versions = size = 0
         for page in (page for _, page in self._found()) if dry_run else self._deleted(before_delete):
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
             if on_page is not None:
                 on_page(page)
-        erasure = Erasure(self._frame, self._scope.place(), self._damage)
-        if self._scope.domain is not None and and_links:
+        erasure = Erasure(self._frame, self._scope.unsalted(), self._damage)
+        if place is not None and and_links:
             # After the pages: deleting them turns their links, in other rows, into history.
             erasure.of_others(dry_run=dry_run)
             if not dry_run:
-                erasure.of_its_own(self._scope.domain, self._ranges)
+                erasure.of_its_own(place.host, self._ranges)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
 
     def _deleted(self, before_delete: Callable[[Sequence[DeletedPage]], None] | None) -> Iterator[DeletedPage]:
@@ -250,7 +261,8 @@ class Retention:
         """Yield the chosen rows, with their pages."""
         names, versions = self._frame.codec.columns, self._frame.layouts.recent().versions
         wanted = Wanted([names.page, names.capture], versions=versions)
-        for row in self._frame.store.scan(self._frame.table, self._ranges, wanted):
+        spec = ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
+        for row in in_storage_order(self._frame.store, spec, None):
             captures = len(row.cells.get(names.capture, ()))
             page = self._page_of(row)
             if isinstance(page, DamagedRow):

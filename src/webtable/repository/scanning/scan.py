@@ -30,7 +30,8 @@ class ScanSpec:
     """A scan over one table: its ranges (one for each salt), the columns wanted, and a limit of rows.
 
     `expected` is how many rows of each range the caller is likely to take, if there is no limit. `weight` estimates the
-    size in bytes of a whole row, from the columns that are merged.
+    size in bytes of a whole row, from the columns that are merged. Rows whose key `keep` refuses are left out, and
+    do not count for the limit.
     """
 
     table: str
@@ -40,10 +41,21 @@ class ScanSpec:
     reverse: bool = False
     expected: int | None = None
     weight: Callable[[Row], int] | None = None
+    keep: Callable[[bytes], bool] | None = None
+
+    def kept(self, rows: Callable[[ScanSpec], Iterator[Row]]) -> Iterator[Row]:
+        """Return those of the *rows* of this scan that are to be kept, as many as its limit allows."""
+        if self.keep is None:
+            return rows(self)
+        keep = self.keep
+        found = (row for row in rows(replace(self, keep=None, limit=None)) if keep(row.key))
+        return found if self.limit is None else islice(found, self.limit)
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
     """Yield the rows of all ranges in the order of their row keys, those after the row key *after*."""
+    if spec.keep is not None:
+        return spec.kept(lambda unkept: in_storage_order(store, unkept, after))
     ranges = spec.ranges if after is None else [rest_after(keys, after, spec.reverse) for keys in spec.ranges]
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if not ranges:
@@ -59,6 +71,8 @@ def in_key_order(
     Each range must have a single salt. Of keys that differ only in their salt, the lower salt comes first. The columns
     *light* are read for all rows that are merged (None: the keys alone), the others only for rows that are yielded.
     """
+    if spec.keep is not None:
+        return spec.kept(lambda unkept: in_key_order(store, unkept, unsalted, light, after))
     ranges = (
         spec.ranges
         if after is None

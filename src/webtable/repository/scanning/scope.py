@@ -1,73 +1,113 @@
-"""Which pages of a table a question is about: those of a domain, of a host, of a directory, or all of them."""
+"""The rows of the pages that a question is about: ranges of keys, one a salt, and the port where only one is wanted."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from webtable.errors import FullScanNeeded, InvalidArgument
-from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host, canonical_url
+from webtable.errors import FullScanNeeded
+from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
+from webtable.rowkey import KeyRange, Salt, WebKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable.repository.frame import Frame
 
 PLAIN_KEY = WebKey(Salt.none())
 """The row keys without a salt: what the pages of an index are ordered by."""
+SMALL_BYTES = 256 * 2**20
+"""A store of at most so many bytes is read as a whole without being asked for it: some 30,000 pages, in seconds."""
+_PORT = re.compile(rb"#(https?)(?::(\d+))?\Z")
+_DEFAULT_PORTS = {b"http": 80, b"https": 443}
 
 
 class Scope(NamedTuple):
-    """The pages of `domain` and of all hosts below it; of the host alone, or of a directory of it (`path`).
+    """The pages of a `place`, or of the whole table.
 
-    Without a domain it is the whole table, which takes `full_scan`.
+    Where the whole table is not named on purpose (`is_permitted`), reading it takes a small store.
     """
 
-    domain: str | None = None
-    host_only: bool = False
-    path: str | None = None
-    full_scan: bool = False
+    place: SiteParts | None = None
+    is_permitted: bool = False
+
+    @classmethod
+    def of(cls, site: Site | None, *, limit: int | None = None) -> Self:
+        """Return the scope of a *site*; one who wants at most *limit* results may read any table.
+
+        Raises `InvalidURL` and `InvalidArgument`.
+        """
+        if site is None or isinstance(site, AllPages):
+            return cls(None, is_permitted=site is not None or limit is not None)
+        return cls(parts_of_site(site))
+
+    def __str__(self) -> str:
+        """Return the pages in words."""
+        match self.place:
+            case None:
+                return "all pages"
+            case SiteParts(host, is_subtree=True):
+                return f"pages of {host} and below"
+            case SiteParts(host, directory="/", port=None):
+                return f"pages of {host}"
+            case SiteParts(directory="/"):
+                return f"pages of {self.place}"
+        return f"pages below {self.place}"
 
     @property
     def is_subtree(self) -> bool:
-        """Whether the hosts below the domain belong to it."""
-        return self.domain is not None and not self.host_only and self.path is None
+        """Whether it is a domain: the hosts below it belong to it."""
+        return self.place is not None and self.place.is_subtree
 
-    def ranges(self, frame: Frame) -> tuple[str, list[KeyRange]]:
-        """Return how a question says it, and the ranges of its rows, one a salt.
+    @property
+    def keeps(self) -> Callable[[bytes], bool] | None:
+        """Whether a row of its ranges, by its key, belongs to it; None where all do: ports stand at the end of keys."""
+        return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
-        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
-        """
-        if self.domain is None:
-            return "all pages", self._whole(frame)
-        return self._inside(self.domain, frame.key)
+    def ranges(self, frame: Frame) -> list[KeyRange]:
+        """Return the ranges of its rows, one a salt; raises `FullScanNeeded`."""
+        return self._whole(frame) if self.place is None else _ranges(self.place, frame.key)
 
-    def place(self) -> KeyRange:
-        """Return where the pages are among keys without a salt; raises as `ranges` does."""
-        return KeyRange() if self.domain is None else self._inside(self.domain, PLAIN_KEY)[1][0]
+    def unsalted(self) -> KeyRange:
+        """Return where the pages are among keys without a salt."""
+        return KeyRange() if self.place is None else _ranges(self.place, PLAIN_KEY)[0]
 
-    def _inside(self, domain: str, key: WebKey) -> tuple[str, list[KeyRange]]:
-        host = canonical_host(domain)
-        if self.path is not None:
-            if not isinstance(self.path, str) or not self.path.startswith("/") or "?" in self.path or "#" in self.path:
-                raise InvalidArgument(f"path={self.path!r} must be a directory of the host, as in '/docs/'")
-            directory = canonical_url(f"https://{host}{self.path if self.path.endswith('/') else self.path + '/'}")
-            return f"pages below {directory}", key.directory_ranges(directory)
-        if self.host_only:
-            return f"pages of {host}", key.host_ranges(host)
-        return f"pages of {host} and below", key.subtree_ranges(host)
+    def contains(self) -> Callable[[bytes], bool] | None:
+        """Return whether a page, by its key without a salt, belongs to it; None where every page does."""
+        if self.place is None:
+            return None
+        keys, keeps = self.unsalted(), self.keeps
+        return keys.__contains__ if keeps is None else lambda key: key in keys and keeps(key)
 
     def _whole(self, frame: Frame) -> list[KeyRange]:
         """Return the ranges of all rows, one a salt, so that they can be merged."""
-        if self.host_only or self.path is not None:
-            raise InvalidArgument("host_only= and path= choose among the pages of a domain: name the domain")
-        if not self.full_scan:
+        if not self.is_permitted and not _is_small(frame):
             raise FullScanNeeded(
-                f"{frame.name}: a question without a domain reads the whole table: name a domain, or say full_scan=True"
+                f"{frame.name}: this reads every row of a large table: name a site, or ALL for every page"
             )
         digits = frame.layout.digits if frame.layout.salt != "none" else 0
         salts = [f"{number:0{digits}x}:".encode() for number in range(16**digits)] if digits else [b""]
         return [KeyRange(salt, salt[:-1] + b";" if salt else b"") for salt in salts]
 
 
-def places_of(domain: str) -> KeyRange:
-    """Return where the pages of *domain* and of all hosts below it are among keys without a salt; `InvalidURL`."""
-    (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
-    return inside
+def _ranges(place: SiteParts, key: WebKey) -> list[KeyRange]:
+    if place.is_subtree:
+        return key.subtree_ranges(place.host)
+    if place.directory == "/":
+        return key.host_ranges(place.host)
+    return key.directory_ranges(f"https://{place.host}{place.directory}")
+
+
+def _is_small(frame: Frame) -> bool:
+    space = frame.store.space()
+    return space is not None and space.bytes <= SMALL_BYTES
+
+
+def _has_port(port: int) -> Callable[[bytes], bool]:
+    def keeps(key: bytes) -> bool:
+        found = _PORT.search(key)
+        # The key of an https page on its usual port ends without a scheme.
+        scheme, number = (b"https", None) if found is None else found.groups()
+        return port == (_DEFAULT_PORTS[scheme] if number is None else int(number))
+
+    return keeps

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, ProgressColumn
 
+__all__ = ["ProgressBar", "progress_bar"]
+
 T = TypeVar("T")
 
 SECONDS_BETWEEN = 0.2
@@ -27,8 +29,8 @@ def progress_bar(title: str = "", noun: str = "page") -> ProgressBar:
 
     *title* is shown before the bar, and *noun* is the singular of what is counted.
     In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It disappears
-    when nothing refers to it any more, so no variable is needed: `table.stats(on_progress=webtable.progress_bar())`. In
-    a `with` block it is shown from the beginning of the block to its end.
+    when nothing refers to it any more, so no variable is needed: `table.stats(on_progress=progress_bar())`. In a `with`
+    block it is shown from the beginning of the block to its end.
     """
     return ProgressBar(title, noun)
 

@@ -1,0 +1,60 @@
+"""The answers to questions, and the records, options and moments of them."""
+
+from webtable.repository.answers.arrow_pages import ArrowStream
+from webtable.repository.answers.columns import ColumnNames
+from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
+from webtable.repository.arguments import Grouping, Moment
+from webtable.repository.questions.changes import Change, ChangeKind
+from webtable.repository.questions.crawls import Crawl
+from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+from webtable.repository.questions.growth import Growth
+from webtable.repository.questions.handles import Resolution
+from webtable.repository.questions.hosts import Host, Hosts
+from webtable.repository.questions.index_answer import PageOptions
+from webtable.repository.questions.indexed import SizeClass
+from webtable.repository.questions.inlinks import Inlink
+from webtable.repository.questions.links import BrokenLink, Freshness
+from webtable.repository.questions.neighbours import Neighbour, Neighbours
+from webtable.repository.questions.redirect_chains import RedirectChain
+from webtable.repository.questions.stats import Stats
+from webtable.repository.questions.titles import TitleProblem
+from webtable.repository.questions.versions import History
+from webtable.repository.scanning.site import Site
+from webtable.repository.text.difference import Difference
+from webtable.repository.text.matching import Hit, SearchIn
+
+__all__ = [
+    "ArrowStream",
+    "Batch",
+    "BrokenLink",
+    "Change",
+    "ChangeKind",
+    "ColumnNames",
+    "Crawl",
+    "Difference",
+    "DuplicateGroup",
+    "Explanation",
+    "Freshness",
+    "Grouping",
+    "Growth",
+    "History",
+    "Hit",
+    "Host",
+    "Hosts",
+    "Inlink",
+    "Moment",
+    "Neighbour",
+    "Neighbours",
+    "PageOptions",
+    "Pages",
+    "RedirectChain",
+    "Resolution",
+    "ResultList",
+    "Results",
+    "Sameness",
+    "SearchIn",
+    "Site",
+    "SizeClass",
+    "Stats",
+    "TitleProblem",
+]

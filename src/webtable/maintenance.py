@@ -1,0 +1,37 @@
+"""Options and reports of creating, altering, verifying, copying, deleting and diagnosing tables."""
+
+from webtable.repository.arguments import Progress
+from webtable.repository.copying.check import CopyCheck
+from webtable.repository.copying.counts import Copied
+from webtable.repository.creation.alteration import AlterOptions
+from webtable.repository.creation.web import LayoutOptions
+from webtable.repository.derived.refresh import Recount
+from webtable.repository.diagnosis.doctor import Diagnosis
+from webtable.repository.frame import CopyTarget
+from webtable.repository.opening import copy_target
+from webtable.repository.questions.verification import MissingPages, Verification
+from webtable.repository.regions import RegionComparison, regions_of
+from webtable.repository.removing.deletion import DeletedPage, Deletions
+from webtable.schema import LayoutPlan, Plan
+from webtable.store.health import Check
+
+__all__ = [
+    "AlterOptions",
+    "Check",
+    "Copied",
+    "CopyCheck",
+    "CopyTarget",
+    "DeletedPage",
+    "Deletions",
+    "Diagnosis",
+    "LayoutOptions",
+    "LayoutPlan",
+    "MissingPages",
+    "Plan",
+    "Progress",
+    "Recount",
+    "RegionComparison",
+    "Verification",
+    "copy_target",
+    "regions_of",
+]

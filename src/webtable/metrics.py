@@ -1,0 +1,12 @@
+"""Snapshots of the metrics of a table, its writers, indexes and store."""
+
+from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
+from webtable.store.metrics import GatewayMetrics, OperationMetrics
+
+__all__ = [
+    "GatewayMetrics",
+    "IndexMetrics",
+    "Metrics",
+    "OperationMetrics",
+    "WriterMetrics",
+]

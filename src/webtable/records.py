@@ -1,0 +1,11 @@
+"""Tables of records under a row key of your own."""
+
+from webtable.repository.records.record import Record, RecordOutcome, Records
+from webtable.repository.records.table import KeyedTable
+
+__all__ = [
+    "KeyedTable",
+    "Record",
+    "RecordOutcome",
+    "Records",
+]

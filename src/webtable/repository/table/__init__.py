@@ -1,0 +1,1 @@
+"""The web table: what crawlers, notebooks and the command line hold."""

@@ -1,0 +1,126 @@
+"""Questions that an index answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from webtable.repository import questions
+
+if TYPE_CHECKING:
+    from webtable.repository.answers.results import Pages
+    from webtable.repository.arguments import Moment
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.index_answer import PageOptions
+    from webtable.repository.questions.indexed import SizeClass
+    from webtable.repository.scanning.site import Site
+
+
+class IndexQuestions:
+    """The questions that a `WebTable` answers from an index.
+
+    All take the options of `webtable.answers.PageOptions`. Each has the order "storage", which is the fastest, besides
+    the orders that it names. Without a *site* they are about all pages of the table.
+    """
+
+    _frame: Frame
+
+    def fetched(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were fetched from *since* on and before *until*, the `newest` or the `oldest` first.
+
+        A page token belongs to one pair of moments: give datetimes where you want to continue, as "7d" is another
+        moment in each call.
+        """
+        asked = questions.indexed
+        return asked.by_time(self._frame, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
+
+    def modified(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were modified from *since* on and before *until*, the `newest` or the `oldest` first.
+
+        A page was modified when its server says so (`last_modified`), else when a capture first brought its content
+        (`changed_at`).
+        """
+        asked = questions.indexed
+        return asked.by_time(self._frame, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
+
+    def outdated(
+        self,
+        site: Site | None = None,
+        *,
+        not_fetched_since: Moment | None = None,
+        not_modified_since: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were not fetched, or not modified, since a moment: those to fetch again.
+
+        Exactly one of *not_fetched_since* and *not_modified_since* must be given. The `oldest` come first, or the
+        `newest`.
+        """
+        return questions.indexed.outdated(self._frame, not_fetched_since, not_modified_since, {"site": site, **options})
+
+    def largest(
+        self,
+        site: Site | None = None,
+        *,
+        size_class: SizeClass | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages by the size of their bodies, the `largest` first (or the `smallest`).
+
+        *min_size* and *max_size* are in bytes, both included; a *size_class* is a name for both: small (below 1,000),
+        medium (below 10,000), large (below 100,000) or huge.
+        """
+        return questions.indexed.largest(self._frame, size_class, min_size, max_size, {"site": site, **options})
+
+    def with_status(self, status: int, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages whose last capture has this *status* code, by `url`."""
+        return questions.indexed.with_status(self._frame, status, {"site": site, **options})
+
+    def errors(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages whose last capture has a status of 400 or above, by `status` and URL."""
+        return questions.indexed.errors(self._frame, {"site": site, **options})
+
+    def redirects(self, site: Site | None = None, *, to: str | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages that redirect, with a status of 300 to 399 other than 304, by `status` and URL.
+
+        With *to*, return only those that lead directly to that URL, whatever their status, by `url` (from the index
+        "url").
+        """
+        return questions.indexed.redirects(self._frame, to, {"site": site, **options})
+
+    def duplicates(self, url: str, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the other pages that have exactly the content (the digest) of *url*, by `url`.
+
+        There are none if *url* is not stored or has no body. Raises `DamagedRow` if its own row cannot be read.
+        """
+        return questions.duplicate_groups.duplicates(self._frame, url, {"site": site, **options})
+
+    def indexed(
+        self,
+        index: str,
+        site: Site | None = None,
+        *,
+        term: str | tuple[str, ...] | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that the *index* of this name, also one of your own, has for *term*, or for all terms.
+
+        They come by `term`, compared by code points and part by part, then by URL ("de" before "de-AT" before "deu"),
+        or in `reverse`. A page with several terms comes once, at the first of them. Raises `UnknownIndex`.
+        """
+        return questions.indexed.indexed(self._frame, index, term, {"site": site, **options})

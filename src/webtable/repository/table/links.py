@@ -1,0 +1,140 @@
+"""The links between pages: `table.links`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from webtable.repository import questions
+from webtable.repository.answers.results import Slice
+from webtable.repository.arguments import MOST_NEIGHBOURS
+from webtable.repository.scanning.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable._page.parts import Link
+    from webtable.repository.answers.results import Pages, Results
+    from webtable.repository.arguments import Progress
+    from webtable.repository.derived.refresh import Recount
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.index_answer import PageOptions
+    from webtable.repository.questions.inlinks import Inlink
+    from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.neighbours import Neighbours
+    from webtable.repository.scanning.site import Site
+
+
+class TableLinks:
+    """The links between the pages of a `WebTable`: questions about them, and the counts of them.
+
+    Where a *site* narrows a question about links, it is the site of the linking page.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def to(
+        self,
+        url: str,
+        site: Site | None = None,
+        *,
+        past: bool = False,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "source",
+    ) -> Results[Inlink]:
+        """Return the links that lead to *url* now, by the URL of the linking page; with *past*, those that once did.
+
+        Each is checked against the linking page. *url* need not be stored.
+        """
+        part = Slice(order, limit, after)
+        return questions.inlinks.linking_to(self._frame, url, past=past, scope=Scope.of(site), part=part)
+
+    def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
+        """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
+
+        Raises `DamagedRow` when the answer is read, if its row cannot be.
+        """
+        return questions.links.links_of(self._frame, url, Slice(order, limit, after))
+
+    def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
+        """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
+
+        Each page comes once on a side, and *url* itself never does. Linking pages come by URL, the others in the order
+        of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
+        """
+        return questions.neighbours.neighbours(self._frame, url, limit)
+
+    def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages by how many others link to them, the `most` first or the `fewest`; at least one does.
+
+        The counts (`Page.link_counts`) are those that `refresh` has made, and each says when; `freshness` reports what
+        waits to be counted.
+        """
+        return questions.links.most_linked(self._frame, {"site": site, **options})
+
+    def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
+        return questions.links.dead_ends(self._frame, {"site": site, **options})
+
+    def broken(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "status",
+    ) -> Results[BrokenLink]:
+        """Return the links that lead to an error page, by its status, its URL and the URL of the linking page.
+
+        Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
+        """
+        return questions.links.broken_links(self._frame, Scope.of(site), Slice(order, limit, after))
+
+    def orphans(
+        self,
+        site: Site | None = None,
+        *,
+        within_host: bool = False,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Pages:
+        """Return the pages of *site* that no other stored page links to; a link to itself does not count.
+
+        With *within_host*, return those that no other page of their own host links to, whoever else does. The answer
+        holds as of now, whenever links were counted last: all rows are read with the first of their inlinks, and of the
+        linking pages one is looked for that still links. *columns* and *order* are as in `WebTable.pages`. Raises
+        `IndexNeeded` when the answer is read, on a table without the link index.
+        """
+        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
+        return questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
+
+    def discovered(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[str]:
+        """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
+
+        They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
+        still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
+        """
+        return questions.unlinked.discovered(self._frame, Scope.of(site, limit=limit), Slice(order, limit, after))
+
+    def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
+        """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.
+
+        It is safe to run at any time, by several processes at once, and again after a crash. The pages of a writer that
+        was not closed are counted once they are ten minutes old; with *also_unfinished* they are counted now, and
+        once more then. *on_progress* is called with the number of pages looked at so far.
+        """
+        return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+
+    def freshness(self) -> Freshness:
+        """Return what waits for `refresh`: how fresh the counts of links are."""
+        return questions.links.links_freshness(self._frame)

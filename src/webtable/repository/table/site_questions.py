@@ -1,0 +1,240 @@
+"""Questions about the pages of a site, which are answered by reading their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webtable.repository import questions
+from webtable.repository.answers.results import Slice
+from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE
+from webtable.repository.scanning.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import timedelta
+    from os import PathLike
+
+    from webtable.repository.answers.results import Pages, Results
+    from webtable.repository.arguments import Grouping, Moment, Progress
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.crawls import Crawl
+    from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+    from webtable.repository.questions.growth import Growth
+    from webtable.repository.questions.hosts import Hosts
+    from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.stats import Stats
+    from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.scanning.site import Site
+    from webtable.repository.text.matching import Hit, SearchIn
+
+
+class SiteQuestions:
+    """The questions that a `WebTable` answers by reading the rows of a site.
+
+    From `duplicate_groups` on, every row of the site is read, without bodies, for any part of the answer, and what is
+    found is sorted on disk. That takes some 50 MB of memory for any number of pages, and 1 to 4 GB of the directory for
+    temporary files for 10 million of them; `OSError` is raised if that directory is full.
+    """
+
+    _frame: Frame
+
+    def pages(
+        self,
+        site: Site | None = None,
+        *,
+        status: int | Collection[int] | None = None,
+        content_type: str | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Pages:
+        """Return the pages of *site*, lazily; without their bodies unless *columns* names them.
+
+        *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages; all rows
+        of the site are read for that. *columns* may add `body`, `outlinks` and `link_counts`; the other columns always
+        come. Pages come in the order of their URL keys (host reversed, then path, query, scheme), or with
+        `order="storage"` as they are stored, which is faster where many salts take part.
+        """
+        condition = questions.pages.Condition(status, content_type, min_size, max_size)
+        part = Slice(order, limit, after)
+        return questions.pages.pages(self._frame, Scope.of(site, limit=limit), condition, columns, part)
+
+    def hosts(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Hosts:
+        """Return the hosts of *site*, or of the whole table, that have pages, with their numbers of pages and bytes.
+
+        The numbers are those that `links.refresh` has counted, and each says when; `stats` counts now. Hosts come in
+        the order of their pages. Raises `IndexNeeded` when the answer is read.
+        """
+        return questions.hosts.hosts(self._frame, Scope.of(site), Slice(order, limit, after))
+
+    def search(
+        self,
+        text: str,
+        site: Site | None = None,
+        *,
+        in_: SearchIn = "all",
+        substring: bool = False,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Hit]:
+        """Return the pages with all the words of *text* in their title, their body, or the two together, lazily.
+
+        A phrase in double quotes counts as one word. Case does not matter. Words are separated by Unicode's rules (UAX
+        #29): `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither
+        HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body is, and where the table
+        has a plain `title` column the store skips most pages that do not match. The other arguments are those of
+        `pages`; the page of a hit has its body only if *columns* names `body`.
+
+        Raises `InvalidArgument` also for a quote before a word that is not closed.
+        """
+        phrase = questions.search.Phrase(text, in_, substring)
+        part = Slice(order, limit, after)
+        return questions.search.search(self._frame, phrase, Scope.of(site, limit=limit), columns, part)
+
+    def stats(
+        self,
+        site: Site | None = None,
+        *,
+        by: Grouping | Sequence[Grouping] = GROUPINGS,
+        bytes: bool = True,  # noqa: A002, as `Stats` calls them
+        on_progress: Progress | None = None,
+        now: Moment | None = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> Stats:
+        """Return how many pages *site* has and how many bytes their bodies have, in all and in groups, counted now.
+
+        *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `age` (of the last
+        capture, at *now*) and `region`; there are also `size` (in classes) and `day` (of the last capture, in UTC). No
+        bodies are read; without *bytes*, and by host and region alone, only row keys are. *on_progress* is called with
+        the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be read are
+        counted separately. *resume* names the journal from which a count that was cut short continues, as in
+        `maintenance.verify`; `OSError` is raised if it cannot be written.
+        """
+        asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now)
+        return questions.stats.stats(self._frame, asked, on_progress, resume)
+
+    def changes(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        kind: ChangeKind | Collection[ChangeKind] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Change]:
+        """Return what became of the pages of *site* between the moments *since* and *until* (now by default), lazily.
+
+        - `new`: its first stored capture is later than *since*.
+        - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
+        - `changed`: its digest, status or redirect differs, and it is not gone; also a page whose version at *since* is
+          not kept any more, which has `before=None`.
+        - `unchanged`: it is as it was, whatever it was in between. These come only if *kind* names them.
+
+        *kind* is one of these or several; by default the first three. Pages without a capture up to *until* and deleted
+        pages are left out. Captures at exactly *since* or *until* count. All rows of the site are read, and the list of
+        versions of those with other content since then. The other arguments are those of `pages`.
+        """
+        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
+        return questions.changes.changes(self._frame, scope, since, until, kind, part)
+
+    def duplicate_groups(
+        self,
+        site: Site | None = None,
+        *,
+        by: Sameness = "content",
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+    ) -> Results[DuplicateGroup]:
+        """Return the groups of two or more pages with the same content (digest), or *by* the same "title".
+
+        Pages of every status count; pages without a body, or without a title, are in no group. The groups with the most
+        `pages` come first, or those with the most `bytes`; each has its first ten URLs.
+        """
+        part = Slice(order, limit, after)
+        return questions.duplicate_groups.duplicate_groups(self._frame, Scope.of(site, limit=limit), by, part)
+
+    def titles(
+        self,
+        site: Site | None = None,
+        *,
+        max_length: int = MAX_TITLE,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "problem",
+    ) -> Results[TitleProblem]:
+        """Return what is wrong with titles: missing ones, then duplicates, then those longer than *max_length*.
+
+        Only HTML pages with status 200 count. Duplicates come by title, the others by URL; a page may come both as a
+        duplicate and as too long. *max_length* is in characters.
+        """
+        return questions.titles.titles(self._frame, Scope.of(site, limit=limit), max_length, Slice(order, limit, after))
+
+    def redirect_chains(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[RedirectChain]:
+        """Return the chains of redirects, by the URL where each begins: one to which no other page of *site* redirects.
+
+        A loop that nothing leads into begins at its first URL. A chain continues through stored pages of other sites,
+        for 20 redirects at most, as in `resolve`.
+        """
+        return questions.redirect_chains.redirect_chains(
+            self._frame, Scope.of(site, limit=limit), Slice(order, limit, after)
+        )
+
+    def crawls(
+        self,
+        site: Site | None = None,
+        *,
+        gap: timedelta | str = GAP,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "newest",
+    ) -> Results[Crawl]:
+        """Return when *site* was crawled, the `newest` crawl first or the `oldest`: runs of captures between pauses.
+
+        A pause longer than *gap*, a `timedelta` or a text such as "6h", ends a crawl. Counted are the stored captures:
+        the newest one of each page, and each one that began a kept version (another body, status or redirect) or wrote
+        its content again for its TTL. A capture that only repeats content counts until the next capture of its page.
+        Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
+        """
+        return questions.crawls.crawls(self._frame, Scope.of(site, limit=limit), gap, Slice(order, limit, after))
+
+    def largest_growth(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "most",
+    ) -> Results[Growth]:
+        """Return the pages whose size has changed `most` between the moments *since* and *until* (now by default).
+
+        Sizes are those of the bodies, in bytes. The order `grown` gives only the pages that are larger, `shrunk` those
+        that are smaller; equal growth comes by URL. A page is left out if it did not exist at one of the moments, had
+        no body then, or its version then is not kept any more. Pages are read as in `changes`.
+        """
+        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
+        return questions.growth.largest_growth(self._frame, scope, since, until, part)

@@ -1,0 +1,12 @@
+"""The outcomes of writing pages: receipts, what became of each page, and what limits drop."""
+
+from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt
+from webtable.repository.writing.writer import Writer
+
+__all__ = [
+    "Dropped",
+    "OutcomeCallback",
+    "PageOutcome",
+    "Receipt",
+    "Writer",
+]
