@@ -112,7 +112,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         from webtable.repository.metrics import metrics_of
 
         frame = self._frame
-        return metrics_of(self.store, frame.counts.taken(), frame.events.taken(), self._writers.metrics())
+        return metrics_of(self.store, frame.counts.snapshot(), frame.events.snapshot(), self._writers.metrics())
 
     def writer(
         self,
@@ -168,8 +168,8 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         """Store that the server of *url* answered "not modified" (status 304) at *fetched_at*, now by default.
 
         The page keeps its content and its links, which are written again once half of their time to live has passed;
-        *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status=304,
-        same_as=url)`. Raises `InvalidCapture` if the URL is not stored, and as `Writer.put` and `Writer.flush` do.
+        *headers* are those of the answer. Many are stored faster through `Writer.put_not_modified`. Raises
+        `InvalidCapture` if the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
         self._writers.put_not_modified(url, fetched_at, headers, partial(self.writer, max_age=3_600))
 
