@@ -94,7 +94,7 @@ def fetched(request, server):
 
 
 def test_a_response_of_any_client_is_a_page(fetched, server):
-    page = fetched(since="/page")
+    page = fetched("/page")
 
     assert (page.url, page.status, page.body) == (f"{server}/page", 200, BODY)
     assert (page.content_type, page.charset) == ("text/html", "koi8-r")
@@ -105,19 +105,19 @@ def test_a_response_of_any_client_is_a_page(fetched, server):
 
 
 def test_a_redirect_that_was_not_followed_says_where_it_leads(fetched, server):
-    page = fetched(since="/moved", follow=False)
+    page = fetched("/moved", follow=False)
 
     assert (page.url, page.status, page.redirect_to) == (f"{server}/moved", 302, f"{server}/page")
 
 
 def test_a_redirect_that_was_followed_is_the_page_at_its_end(fetched, server):
-    page = fetched(since="/moved")
+    page = fetched("/moved")
 
     assert (page.url, page.status, page.redirect_to) == (f"{server}/page", 200, None)
 
 
 def test_a_304_repeats_what_is_stored_of_its_url(fetched, server):
-    page = fetched(since="/same")
+    page = fetched("/same")
 
     assert (page.status, page.body, page.same_as) == (304, None, f"{server}/same")
 

@@ -82,7 +82,7 @@ def test_every_kind_of_question_takes_a_port(ports):
 
 
 def test_a_question_to_an_index_takes_a_host_and_a_directory(site):
-    site.store(*map(site.page, ("/", "/docs/a", "/docs/b")), site.page("/docs/c", host="www."))
+    site.store(*map(site.page, ("/", "/docs/a", "/docs/b")), site.page("/docs/c", host="www"))
 
     assert len(urls(site.table.fetched(site.domain))) == 4
     assert len(urls(site.table.fetched(HostOnly(site.domain)))) == 3
@@ -97,7 +97,7 @@ def test_a_question_to_an_index_takes_a_host_and_a_directory(site):
 
 
 def test_hosts_are_those_of_a_domain_or_of_a_host(site):
-    site.store(site.page("/"), site.page("/", host="www."))
+    site.store(site.page("/"), site.page("/", host="www"))
 
     assert {host.name for host in site.table.hosts(site.domain)} == {site.domain, f"www.{site.domain}"}
     assert [host.name for host in site.table.hosts(HostOnly(site.domain))] == [site.domain]
