@@ -76,7 +76,7 @@ def _position(token: str) -> bytes:
 
     found = position(token)
     assert found is not None
-    return found.behind
+    return found.place
 
 
 def inputs() -> Strategy:
