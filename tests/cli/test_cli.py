@@ -416,6 +416,15 @@ def test_a_file_that_is_no_warc_makes_no_store(run: Run, tmp_path: Path) -> None
     assert not Path("webtable.db").exists()
 
 
+def test_a_field_of_another_name_is_answered_with_the_right_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_text('{"url": "https://example.com/", "html": "<p>", "price": 7, "status": 404}\n')
+
+    result = run("ingest", tmp_path / "pages.jsonl")
+
+    assert "html 1 (did you mean 'body'?)" in result.err
+    assert "price 1," in result.err.splitlines()[0] + ","
+
+
 def test_damaged_records_are_named_and_capped(run: Run, tmp_path: Path) -> None:
     good = '{"url": "https://example.com/", "body": "<p>"}\n'
     (tmp_path / "pages.jsonl").write_text(good + "{]\n" * 30 + good.replace(".com/", ".com/last"))

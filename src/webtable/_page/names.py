@@ -14,7 +14,7 @@ _ELSEWHERE = {"html": "body", "content": "body", "status_code": "status", "links
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return "; did you mean …?" with the one of *names* that is closest to *name*; empty where none is close.
+    """Return "; did you mean …?" with the one of *names* that is closest to *name*; empty if none is close.
 
     >>> meant("status_code", ["url", "status"]), meant("tilte", ["url", "title"]), meant("price", ["url"])
     ("; did you mean 'status'?", "; did you mean 'title'?", '')

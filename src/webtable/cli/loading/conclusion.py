@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from webtable._page.fields import ATTRIBUTES
+from webtable._page.names import meant
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
@@ -47,7 +49,7 @@ def conclude(
     for message in load.damaged_files:
         complain(message)
     if report.unknown_fields:
-        note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
+        note(f"ignored fields: {', '.join(_ignored(report.unknown_fields))}")
     typer.echo(harmless(_summary(load, this.name if table is None else table.name)))
     if load.signal:
         by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
@@ -61,6 +63,12 @@ def conclude(
         return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
+
+
+def _ignored(fields: Counter[str]) -> Iterator[str]:
+    for name, number in fields.most_common():
+        remedy = meant(name, ATTRIBUTES).removeprefix("; ")
+        yield f"{name} {number:,} ({remedy})" if remedy else f"{name} {number:,}"
 
 
 def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
