@@ -28,13 +28,12 @@ group: Final = typer.Typer(help="Back up a store, and check what was backed up."
 @group.command(epilog=examples("webtable backup create backup.db", "webtable -s crawl.db backup create saved.db"))
 def create(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
 ) -> None:
     """Copy a store that is a file, with all its tables, into another file, as it is at one moment.
 
-    Others may read and write meanwhile, and wait for nothing. The copy is there when it is whole and was checked; until
-    then there is nothing that could be taken for it. It is a store: `webtable -s FILE` opens it, and to bring it back
-    is to put it in the place of the store, when nobody has that open.
+    Others can read and write at the same time without waiting. The copy appears when it is complete and verified. It is
+    a store: `webtable -s FILE` opens it, and to restore it, replace the store with it while nobody has the store open.
 
     For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
     """
@@ -44,8 +43,8 @@ def create(
     store, _ = open_store(session(ctx).store)
     with store:
         space = store.space()
-        with interruptible(), shown_bytes("backup", space.bytes if space else None) as told:
-            size = store.backup(file, told)
+        with interruptible(), shown_bytes("backup", space.bytes if space else None) as report:
+            size = store.backup(file, report)
     typer.echo(harmless(f"{size_text(size)}, checked: {file}"))
 
 
@@ -61,20 +60,19 @@ def snapshot(
     label: Annotated[
         str | None,
         typer.Argument(
-            metavar="LABEL", help="What tells these snapshots from others. Default: the moment.", show_default=False
+            metavar="LABEL", help="The common suffix of the snapshots' names. Default: the time.", show_default=False
         ),
     ] = None,
-    restore: Annotated[bool, typer.Option("--restore", help="The lines that bring them back.")] = False,
+    restore: Annotated[bool, typer.Option("--restore", help="Write the lines that restore them.")] = False,
     clone: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="The lines that make another web table of them.")
+        str | None, typer.Option(metavar="TABLE", help="Write the lines that make another web table of them.")
     ] = None,
 ) -> None:
-    """Write the lines that take snapshots of all tables of a web table, for the HBase shell, and what they mean.
+    """Write the lines for the HBase shell that take snapshots of all tables of a web table, with explanations.
 
-    Nothing is done by that: no gateway has a call for snapshots. The remarks in the text (behind #) have the lines that
-    bring the snapshots back or to another cluster; keep it beside them. With --restore or --clone those lines alone are
-    written, for the snapshots of LABEL. Which order they have, and what to do behind a restore, is told in
-    docs/backup.md.
+    This changes nothing: no gateway has a call for snapshots. The comments in the text (after #) have the lines that
+    restore the snapshots or copy them to another cluster; keep the text. With --restore or --clone only those lines are
+    written, for the snapshots of LABEL. docs/backup.md explains their order, and what to do after a restore.
     """
     if (restore or clone) and label is None:
         raise InvalidArgument("label= must be given, as in webtable backup snapshot LABEL --restore")
