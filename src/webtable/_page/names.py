@@ -61,9 +61,9 @@ class NamedFields(msgspec.StructMeta):
 
     if not TYPE_CHECKING:  # for checkers it would take any names
 
-        def __call__(cls, *given: object, **fields: object) -> object:  # noqa: N805 - its instances are classes
+        def __call__(cls, **fields: object) -> object:  # noqa: N805 - its instances are classes
             try:
-                return _new(cls, *given, **fields)
+                return _new(cls, **fields)
             except TypeError:
                 wrong = next((name for name in fields if name not in cls.__struct_fields__), None)
                 if wrong is None:
