@@ -27,8 +27,8 @@ from benchmarks.bodies import real_bodies, with_body, words
 from benchmarks.crawl import Crawl
 from benchmarks.measuring import stopwatch, tidied
 from benchmarks.questions import QUESTIONS, Question
-from webtable.repository import regions_of
 from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.repository.regions import regions_of
 from webtable.testing.call_counts import counted_table
 
 if TYPE_CHECKING:

@@ -15,6 +15,10 @@ import pytest
 
 import webtable
 from webtable import Page, aio
+from webtable.aio import groups
+from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.table.links import TableLinks
+from webtable.repository.table.maintenance import TableMaintenance
 from webtable.rowkey import Text, UInt
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -22,7 +26,10 @@ PAIRS = [
     (webtable.WebTable, aio.WebTable),
     (webtable.Writer, aio.Writer),
     (webtable.answers.Results, aio.Results),
-    (webtable.repository.Hosts, aio.Hosts),
+    (webtable.answers.Hosts, aio.Hosts),
+    (TableLinks, groups.TableLinks),
+    (TableIndexes, groups.TableIndexes),
+    (TableMaintenance, groups.TableMaintenance),
     (webtable.KeyedTable, aio.KeyedTable),
 ]
 

@@ -86,7 +86,8 @@ def test_all_answers_of_a_table_are_among_these():
     groups = {"": webtable.WebTable, "links.": TableLinks}
     methods = [(of + name, one) for of, group in groups.items() for name, one in inspect.getmembers(group, is_method)]
     returned = {name: one.__annotations__.get("return", "") for name, one in methods}
-    kinds = {name: getattr(webtable.repository, re.split(r"\W", text)[0], object) for name, text in returned.items()}
+    public = {**vars(webtable.answers), **vars(webtable.maintenance)}
+    kinds = {name: public.get(re.split(r"\W", text)[0], object) for name, text in returned.items()}
     answers = {name for name, kind in kinds.items() if issubclass(typing.get_origin(kind) or kind, Tabular)}
 
     assert answers == {name for name in ANSWERS if " " not in name}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-LATE = ["webtable", "webtable.formats", "webtable.repository", "webtable.rowkey"]
+LATE = ["webtable", "webtable.formats", "webtable.rowkey"]
 
 
 @pytest.mark.parametrize("name", LATE)

@@ -14,7 +14,7 @@ import webtable
 from webtable import Page
 from webtable.cli.app import app
 from webtable.errors import CapabilityError
-from webtable.repository import WebTable
+from webtable.repository.table.web_table import WebTable
 from webtable.store import open_store
 from webtable.store.rows import Delete, NewCell, Put
 

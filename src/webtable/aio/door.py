@@ -5,9 +5,13 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Final, ParamSpec, Unpack
 
-from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
 from webtable.aio.table import WebTable
+from webtable.repository.diagnosis.doctor import doctor as sync_doctor
+from webtable.repository.opening import copy_target as sync_copy_target
+from webtable.repository.opening import create as sync_create
+from webtable.repository.opening import open as sync_open
+from webtable.repository.regions import regions_of as sync_regions_of
 
 if TYPE_CHECKING:
     import os
@@ -15,7 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from webtable.aio.records import KeyedTable
-    from webtable.repository import LayoutOptions, RegionComparison
+    from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.regions import RegionComparison
 
     T = TypeVar("T")
 
@@ -37,7 +42,7 @@ def open(
     arguments and the errors are those of `webtable.open`.
     """
     checked_threads(threads)
-    make = partial(sync.open, url, create=create, regions=regions, strict=strict, **options)
+    make = partial(sync_open, url, create=create, regions=regions, strict=strict, **options)
 
     async def opened() -> WebTable:
         return WebTable(await _once(make, close_unasked), threads=threads)
@@ -58,7 +63,7 @@ def copy_target(
     It is to be used in an `async with` block, or awaited; *threads* as in `open`.
     """
     checked_threads(threads)
-    make = partial(sync.copy_target, source.synchronous, url, regions=regions, **options)
+    make = partial(sync_copy_target, source.synchronous, url, regions=regions, **options)
 
     async def opened() -> WebTable:
         return WebTable(await _once(make, close_unasked), threads=threads)
@@ -82,10 +87,10 @@ async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = Non
         calls.close()
 
 
-create: Final = _in_a_thread(sync.create)
-doctor: Final = _in_a_thread(sync.doctor)
+create: Final = _in_a_thread(sync_create)
+doctor: Final = _in_a_thread(sync_doctor)
 
 
 async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
     """Return the regions of *table* beside those that are *wanted*, as `webtable.maintenance.regions_of` does."""
-    return await _once(partial(sync.regions_of, table.synchronous, wanted))
+    return await _once(partial(sync_regions_of, table.synchronous, wanted))

@@ -12,8 +12,8 @@ from webtable.repository.table import indexes, links, maintenance
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from webtable import repository as sync
     from webtable.repository.frame import CopyTarget
+    from webtable.repository.table.web_table import WebTable as SyncWebTable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,11 +47,11 @@ class TableIndexes(Wrapped[indexes.TableIndexes]):
 
 def _beside(
     function: Callable[Concatenate[maintenance.TableMaintenance, CopyTarget, P], T],
-) -> Callable[Concatenate[TableMaintenance, Wrapped[sync.WebTable], P], Coroutine[Any, Any, T]]:
+) -> Callable[Concatenate[TableMaintenance, Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
     """Return the method *function*, which takes another table, as one that is awaited and takes one for asyncio."""
 
     @wraps(function)
-    async def method(self: TableMaintenance, target: Wrapped[sync.WebTable], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: TableMaintenance, target: Wrapped[SyncWebTable], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._calls.run(partial(function, self._core, target._core, *args, **kwargs))
 
     return method

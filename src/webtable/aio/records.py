@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self
 
-from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Opening, Wrapped, awaited, checked_threads, close_unasked
 from webtable.aio.stream import Stream
-from webtable.repository import Record
+from webtable.repository.records.record import Record
+from webtable.repository.records.record import Records as SyncRecords
+from webtable.repository.records.table import KeyedTable as SyncKeyedTable
 
 if TYPE_CHECKING:
     import os
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.errors import DamagedRow
-    from webtable.repository import Metrics
+    from webtable.repository.metrics import Metrics
     from webtable.rowkey import RowKey
     from webtable.schema import FamilySchema
 
@@ -29,12 +30,12 @@ class Records(Stream[Record]):
     `damaged` has the rows that could not be read, 100 of them at most.
     """
 
-    def __init__(self, calls: Calls, ask: Callable[[], sync.Records]) -> None:
+    def __init__(self, calls: Calls, ask: Callable[[], SyncRecords]) -> None:
         self.damaged: list[DamagedRow] = []
         super().__init__(calls, partial(_scanned, ask, self.damaged))
 
 
-def _scanned(ask: Callable[[], sync.Records], damaged: list[DamagedRow]) -> Iterator[Record]:
+def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Iterator[Record]:
     records = ask()
     for record in records:
         damaged[:] = records.damaged
@@ -43,25 +44,25 @@ def _scanned(ask: Callable[[], sync.Records], damaged: list[DamagedRow]) -> Iter
 
 
 def scanned(
-    function: Callable[Concatenate[sync.KeyedTable, P], sync.Records],
-) -> Callable[Concatenate[Wrapped[sync.KeyedTable], P], Records]:
+    function: Callable[Concatenate[SyncKeyedTable, P], SyncRecords],
+) -> Callable[Concatenate[Wrapped[SyncKeyedTable], P], Records]:
     """Return the method *function* as one whose rows are taken with `async for`."""
 
     @wraps(function)
-    def method(self: Wrapped[sync.KeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
+    def method(self: Wrapped[SyncKeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
         return Records(self._calls, partial(function, self._core, *args, **kwargs))
 
     return method
 
 
-class KeyedTable(Wrapped[sync.KeyedTable]):
+class KeyedTable(Wrapped[SyncKeyedTable]):
     """A table whose rows are found by the fields of their key, for asyncio; `KeyedTable.open` makes one.
 
     Its methods are those of `webtable.KeyedTable`; what reads or writes is awaited, in at most *threads* threads, and
     cancelled as the calls of `WebTable` are.
     """
 
-    def __init__(self, table: sync.KeyedTable, *, threads: int = THREADS) -> None:
+    def __init__(self, table: SyncKeyedTable, *, threads: int = THREADS) -> None:
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
 
     @classmethod
@@ -81,7 +82,7 @@ class KeyedTable(Wrapped[sync.KeyedTable]):
         The arguments and errors are those of `webtable.KeyedTable.open`.
         """
         make = partial(
-            sync.KeyedTable.open,
+            SyncKeyedTable.open,
             url,
             key,
             families=families,
@@ -100,7 +101,7 @@ class KeyedTable(Wrapped[sync.KeyedTable]):
         return f"<aio.KeyedTable {self.name} key={self.key.declaration}>"
 
     @property
-    def synchronous(self) -> sync.KeyedTable:
+    def synchronous(self) -> SyncKeyedTable:
         """The table of the synchronous library, for what takes one: to be used in a thread (`asyncio.to_thread`)."""
         return self._core
 
@@ -124,12 +125,12 @@ class KeyedTable(Wrapped[sync.KeyedTable]):
         """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
         return self._core.metrics
 
-    put: Final = awaited(sync.KeyedTable.put)
-    put_many: Final = awaited(sync.KeyedTable.put_many)
-    get: Final = awaited(sync.KeyedTable.get)
-    delete: Final = awaited(sync.KeyedTable.delete)
-    scan: Final = scanned(sync.KeyedTable.scan)
-    latest: Final = awaited(sync.KeyedTable.latest)
+    put: Final = awaited(SyncKeyedTable.put)
+    put_many: Final = awaited(SyncKeyedTable.put_many)
+    get: Final = awaited(SyncKeyedTable.get)
+    delete: Final = awaited(SyncKeyedTable.delete)
+    scan: Final = scanned(SyncKeyedTable.scan)
+    latest: Final = awaited(SyncKeyedTable.latest)
 
     async def close(self) -> None:
         """Close the store."""

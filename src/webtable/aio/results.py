@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from webtable import repository as sync
 from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.stream import Stream
+from webtable.repository.answers.results import Results as SyncResults
+from webtable.repository.questions.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable.errors import DamagedRow
-    from webtable.repository import ColumnNames
+    from webtable.repository.answers.columns import ColumnNames
     from webtable.repository.pictures.treemap import Amount
 
 P = ParamSpec("P")
@@ -25,7 +26,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Results(Wrapped[sync.Results[T]], Generic[T]):
+class Results(Wrapped[SyncResults[T]], Generic[T]):
     """What answers a question: `webtable.answers.Results`, to be iterated with `async for`; what reads is awaited.
 
     Nothing is asked before. Each iteration asks anew, and reads in pieces of up to 1,024 results or 8 MB of pages, one
@@ -74,17 +75,17 @@ class Results(Wrapped[sync.Results[T]], Generic[T]):
         """
         return await self._calls.run(lambda: self._core.to_arrow(columns, names=names).read_all())
 
-    page: Final = awaited(sync.Results[T].page)
-    explain: Final = awaited(sync.Results[T].explain)
-    first: Final = awaited(sync.Results[T].first)
-    count: Final = awaited(sync.Results[T].count)
-    to_dicts: Final = awaited(sync.Results[T].to_dicts)
-    to_pandas: Final = awaited(sync.Results[T].to_pandas)
-    to_polars: Final = awaited(sync.Results[T].to_polars)
-    to_parquet: Final = awaited(sync.Results[T].to_parquet)
+    page: Final = awaited(SyncResults[T].page)
+    explain: Final = awaited(SyncResults[T].explain)
+    first: Final = awaited(SyncResults[T].first)
+    count: Final = awaited(SyncResults[T].count)
+    to_dicts: Final = awaited(SyncResults[T].to_dicts)
+    to_pandas: Final = awaited(SyncResults[T].to_pandas)
+    to_polars: Final = awaited(SyncResults[T].to_polars)
+    to_parquet: Final = awaited(SyncResults[T].to_parquet)
 
 
-class Hosts(Results[sync.Host]):
+class Hosts(Results[SyncHost]):
     """The hosts that have pages: `webtable.answers.Hosts`."""
 
     async def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
@@ -98,7 +99,7 @@ class Hosts(Results[sync.Host]):
 
 
 def asked(
-    function: Callable[Concatenate[S, P], sync.Results[T]],
+    function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Results[T]]:
     """Return the method *function*, whose answer is lazy, as one whose answer is iterated with `async for`."""
 
@@ -110,7 +111,7 @@ def asked(
 
 
 def asked_of_the_store(
-    function: Callable[Concatenate[S, P], sync.Results[T]],
+    function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
     """Return the method *function*, which reads before it has an answer, as one whose answer is awaited first."""
 
@@ -122,7 +123,7 @@ def asked_of_the_store(
 
 
 def asked_hosts(
-    function: Callable[Concatenate[S, P], sync.Results[sync.Host]],
+    function: Callable[Concatenate[S, P], SyncResults[SyncHost]],
 ) -> Callable[Concatenate[Wrapped[S], P], Hosts]:
     """Return what `asked` does, for hosts."""
 

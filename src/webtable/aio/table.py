@@ -5,18 +5,19 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Missed, Opening, Wrapped, awaited, checked_threads, close_unasked
 from webtable.aio.groups import TableIndexes, TableLinks, TableMaintenance
 from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
+from webtable.repository.table.web_table import WebTable as SyncWebTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from webtable.repository import Metrics
+    from webtable.repository.metrics import Metrics
+    from webtable.repository.writing.writer import Writer as SyncWriter
     from webtable.rowkey import WebKey
     from webtable.schema import Layout
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 def opened(
-    function: Callable[Concatenate[sync.WebTable, P], sync.Writer],
+    function: Callable[Concatenate[SyncWebTable, P], SyncWriter],
 ) -> Callable[Concatenate[WebTable, P], Opening[Writer]]:
     """Return the method *function* as one that opens the writer in a thread."""
 
@@ -36,7 +37,7 @@ def opened(
     return method
 
 
-class WebTable(Wrapped[sync.WebTable]):
+class WebTable(Wrapped[SyncWebTable]):
     """A table of web pages, for asyncio; `webtable.aio.open` makes one, or `WebTable(table)` of one that is open.
 
     Its methods are those of `webtable.WebTable`, with the same arguments and errors. What reads or writes is awaited; a
@@ -48,7 +49,7 @@ class WebTable(Wrapped[sync.WebTable]):
     `asyncio.run`, where the first one has not closed it. Functions that are told of progress are called in threads.
     """
 
-    def __init__(self, table: sync.WebTable, *, threads: int = THREADS) -> None:
+    def __init__(self, table: SyncWebTable, *, threads: int = THREADS) -> None:
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
         self.links = TableLinks(table.links, self._calls)
         self.indexes = TableIndexes(table.indexes, self._calls)
@@ -60,7 +61,7 @@ class WebTable(Wrapped[sync.WebTable]):
         return f"<aio.WebTable {self.name} salt={self.layout.salt}>"
 
     @property
-    def synchronous(self) -> sync.WebTable:
+    def synchronous(self) -> SyncWebTable:
         """The table of the synchronous library, for what takes one: to be used in a thread (`asyncio.to_thread`)."""
         return self._core
 
@@ -94,40 +95,40 @@ class WebTable(Wrapped[sync.WebTable]):
         """What the table has done until now, as a value of this moment."""
         return self._core.metrics
 
-    writer: Final = opened(sync.WebTable.writer)
-    put: Final = awaited(sync.WebTable.put)
-    put_not_modified: Final = awaited(sync.WebTable.put_not_modified)
-    delete: Final = awaited(sync.WebTable.delete)
-    delete_pages: Final = awaited(sync.WebTable.delete_pages)
+    writer: Final = opened(SyncWebTable.writer)
+    put: Final = awaited(SyncWebTable.put)
+    put_not_modified: Final = awaited(SyncWebTable.put_not_modified)
+    delete: Final = awaited(SyncWebTable.delete)
+    delete_pages: Final = awaited(SyncWebTable.delete_pages)
 
-    get: Final = awaited(sync.WebTable.get)
-    get_many: Final = streamed(sync.WebTable.get_many)
-    history: Final = awaited(sync.WebTable.history)
-    diff: Final = awaited(sync.WebTable.diff)
-    validators: Final = awaited(sync.WebTable.validators)
+    get: Final = awaited(SyncWebTable.get)
+    get_many: Final = streamed(SyncWebTable.get_many)
+    history: Final = awaited(SyncWebTable.history)
+    diff: Final = awaited(SyncWebTable.diff)
+    validators: Final = awaited(SyncWebTable.validators)
 
-    pages: Final = asked(sync.WebTable.pages)
-    hosts: Final = asked_hosts(sync.WebTable.hosts)
-    search: Final = asked(sync.WebTable.search)
-    stats: Final = awaited(sync.WebTable.stats)
-    changes: Final = asked(sync.WebTable.changes)
-    duplicate_groups: Final = asked(sync.WebTable.duplicate_groups)
-    titles: Final = asked(sync.WebTable.titles)
-    redirect_chains: Final = asked(sync.WebTable.redirect_chains)
-    crawls: Final = asked(sync.WebTable.crawls)
-    largest_growth: Final = asked(sync.WebTable.largest_growth)
+    pages: Final = asked(SyncWebTable.pages)
+    hosts: Final = asked_hosts(SyncWebTable.hosts)
+    search: Final = asked(SyncWebTable.search)
+    stats: Final = awaited(SyncWebTable.stats)
+    changes: Final = asked(SyncWebTable.changes)
+    duplicate_groups: Final = asked(SyncWebTable.duplicate_groups)
+    titles: Final = asked(SyncWebTable.titles)
+    redirect_chains: Final = asked(SyncWebTable.redirect_chains)
+    crawls: Final = asked(SyncWebTable.crawls)
+    largest_growth: Final = asked(SyncWebTable.largest_growth)
 
-    fetched: Final = asked(sync.WebTable.fetched)
-    modified: Final = asked(sync.WebTable.modified)
-    outdated: Final = asked(sync.WebTable.outdated)
-    largest: Final = asked(sync.WebTable.largest)
-    with_status: Final = asked(sync.WebTable.with_status)
-    errors: Final = asked(sync.WebTable.errors)
-    redirects: Final = asked(sync.WebTable.redirects)
-    duplicates: Final = asked(sync.WebTable.duplicates)
-    indexed: Final = asked_of_the_store(sync.WebTable.indexed)
-    by_handle: Final = awaited(sync.WebTable.by_handle)
-    resolve: Final = awaited(sync.WebTable.resolve)
+    fetched: Final = asked(SyncWebTable.fetched)
+    modified: Final = asked(SyncWebTable.modified)
+    outdated: Final = asked(SyncWebTable.outdated)
+    largest: Final = asked(SyncWebTable.largest)
+    with_status: Final = asked(SyncWebTable.with_status)
+    errors: Final = asked(SyncWebTable.errors)
+    redirects: Final = asked(SyncWebTable.redirects)
+    duplicates: Final = asked(SyncWebTable.duplicates)
+    indexed: Final = asked_of_the_store(SyncWebTable.indexed)
+    by_handle: Final = awaited(SyncWebTable.by_handle)
+    resolve: Final = awaited(SyncWebTable.resolve)
 
     async def close(self) -> None:
         """Flush and close all writers, then the store; raises as `webtable.WebTable.close` does.
@@ -146,7 +147,7 @@ class WebTable(Wrapped[sync.WebTable]):
     ) -> None:
         await self.close()
 
-    async def opened_writer(self, make: Callable[[], sync.Writer]) -> Writer:
+    async def opened_writer(self, make: Callable[[], SyncWriter]) -> Writer:
         """Return the writer that *make* makes."""
         return Writer(await self._calls.run(make, close_unasked), self._calls, self._missed)
 

@@ -6,9 +6,10 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from webtable import repository as sync
 from webtable.aio.calls import Calls, Missed, Wrapped, awaited
 from webtable.errors import failed_together
+from webtable.repository.writing.outcomes import Receipt as SyncReceipt
+from webtable.repository.writing.writer import Writer as SyncWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.writing.outcomes import Dropped, PageOutcome
 
 
-class Receipt(Wrapped[sync.Receipt]):
+class Receipt(Wrapped[SyncReceipt]):
     """An awaitable of the `PageOutcome` of one page that was put; raises the error if the page was not stored.
 
     A receipt may be awaited many times, by several tasks, or dropped; cancelling such a task does not affect it.
@@ -59,7 +60,7 @@ class Receipt(Wrapped[sync.Receipt]):
         return None
 
 
-class Writer(Wrapped[sync.Writer]):
+class Writer(Wrapped[SyncWriter]):
     """Stores pages: `webtable.Writer` with awaitable methods; made by `WebTable.writer`.
 
     Calls are made one after another, in the order in which they were awaited, in a thread of the writer. If the buffer
@@ -70,7 +71,7 @@ class Writer(Wrapped[sync.Writer]):
     and iterables given to `put_many`, run in threads.
     """
 
-    def __init__(self, core: sync.Writer, table: Calls, missed: Missed) -> None:
+    def __init__(self, core: SyncWriter, table: Calls, missed: Missed) -> None:
         super().__init__(core, Calls(1, "webtable-aio-writer"))
         self._table = table
         self._missed = missed
@@ -108,7 +109,7 @@ class Writer(Wrapped[sync.Writer]):
         receipt = await self._calls.run(partial(self._core.put, page))
         return Receipt(receipt, self._table)
 
-    put_many: Final = awaited(sync.Writer.put_many)
+    put_many: Final = awaited(SyncWriter.put_many)
 
     async def put_not_modified(
         self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None

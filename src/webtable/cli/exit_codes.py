@@ -33,7 +33,7 @@ from webtable.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.repository import Verification
+    from webtable.repository.questions.verification import Verification
 
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128

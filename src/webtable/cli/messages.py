@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from webtable.cli.session import CommandSession
     from webtable.errors import WebTableError
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 # An argument with its value (also as an option writes it, `max-size=5`), one of several words that stands for itself,
 # or a method.

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable.cli.session import CommandSession
-    from webtable.repository import AlterOptions, LayoutOptions
+    from webtable.repository.creation.alteration import AlterOptions
+    from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.scanning.site import Site
     from webtable.rowkey import Salt
 

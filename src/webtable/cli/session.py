@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from webtable.repository import LayoutOptions, WebTable
+    from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.table.web_table import WebTable
 
 FILE = "webtable.toml"
 DEFAULT_STORE = "./webtable.db"

@@ -19,7 +19,7 @@ from webtable.formats.archives.warc_records import REVISIT, record
 if TYPE_CHECKING:
     from os import PathLike
 
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 _STORE = "webtable.db"
 

@@ -19,8 +19,9 @@ from webtable.repository.scanning.site import site_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.repository import Progress, WebTable
+    from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
+    from webtable.repository.table.web_table import WebTable
 
 _SHOWN_GROUPS = 8
 MOST = 50

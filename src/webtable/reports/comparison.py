@@ -20,8 +20,10 @@ from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
-    from webtable.repository import Change, ChangeKind, Moment, Progress, WebTable
+    from webtable.repository.arguments import Moment, Progress
+    from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.scanning.site import Site
+    from webtable.repository.table.web_table import WebTable
 
 MOST = 200
 """How many pages of each kind a comparison lists, unless it is told otherwise."""

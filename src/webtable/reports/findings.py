@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from webtable.reports.section import Found, Heading, Section
-from webtable.repository import WebTable
 from webtable.repository.scanning.site import Site
+from webtable.repository.table.web_table import WebTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.repository import WebTable
+from webtable.repository.table.web_table import WebTable
 from webtable.store.metrics import Tally
 from webtable.store.observed import ObservedStore
 from webtable.testing.stores import CountingStore

@@ -20,7 +20,7 @@ from webtable.schema import Snapshots
 from webtable.store import open_store
 
 if TYPE_CHECKING:
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 group: Final = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 

@@ -30,7 +30,7 @@ from webtable.cli.terminal.text import examples
 
 if TYPE_CHECKING:
     from webtable.cli.copying.run import CopyRun
-    from webtable.repository import CopyCheck
+    from webtable.repository.copying.check import CopyCheck
 
 commands: Final = typer.Typer()
 _SHOWN_ERRORS = 5

@@ -11,13 +11,14 @@ from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.terminal.interaction import handling_interrupts
-from webtable.repository import Copied, CopyCheck
+from webtable.repository.copying.check import CopyCheck
+from webtable.repository.copying.counts import Copied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 PAUSE = 1.0
 """How many seconds a copy that follows waits between two passes."""

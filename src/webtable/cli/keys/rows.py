@@ -25,7 +25,8 @@ from webtable.rowkey.ranges import key_text, parse_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository import KeyedTable, Record
+    from webtable.repository.records.record import Record
+    from webtable.repository.records.table import KeyedTable
     from webtable.rowkey import RowKey
 
 group: Final = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
@@ -213,7 +214,7 @@ def put(
 
 
 def _opened(ctx: typer.Context, name: str, **options: Any) -> tuple[RowJSON, KeyedTable]:
-    from webtable.repository import KeyedTable
+    from webtable.repository.records.table import KeyedTable
 
     key, store = own_keys([name], said="MODULE:KEY")[name], session(ctx).store
     try:

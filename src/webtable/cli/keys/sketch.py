@@ -19,7 +19,7 @@ from webtable.rowkey.ranges import key_text
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 

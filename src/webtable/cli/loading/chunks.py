@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable.cli.loading.load import Given, Job, Load
     from webtable.errors import WebTableError
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome
 
 CHUNK_PAGES = 100

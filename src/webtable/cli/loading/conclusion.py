@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from webtable.cli.loading.load import Failures, Load
     from webtable.cli.session import CommandSession
     from webtable.formats import ReadReport
-    from webtable.repository import Dropped, WebTable
+    from webtable.repository.table.web_table import WebTable
+    from webtable.repository.writing.outcomes import Dropped
 
 _SHOWN_DAMAGES = 10
 _SHOWN_TYPES = 5

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webtable.demo import Sample
     from webtable.formats import CheckedExport, Manifest
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 _SHOWN_PROBLEMS = 10

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.cli.loading.journal import IngestJournal
-    from webtable.repository import LayoutOptions, WebTable
+    from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 

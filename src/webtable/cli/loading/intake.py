@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webtable.cli.loading.crew import Ended
     from webtable.cli.loading.load import Given, Load
     from webtable.formats.read import FilePart
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 _HELD_BYTES = 1 << 22
 """So much of the pages that come last is held in memory, the rest in a file."""

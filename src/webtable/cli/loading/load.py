@@ -25,7 +25,7 @@ from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
 from webtable.formats.read import PART_BYTES, FilePart, parts_of
 from webtable.formats.read_report import MAX_DAMAGED
-from webtable.repository import LayoutOptions
+from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
 from webtable.repository.writing.outcomes import Dropped
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from typing import BinaryIO
 
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
 
 SHOWN_ERRORS = 10
 """How many errors of one kind are told."""

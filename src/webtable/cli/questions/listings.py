@@ -33,8 +33,9 @@ from webtable.repository.arguments import is_ago, parse_time
 from webtable.repository.questions.listing import Listing, ListingOption
 
 if TYPE_CHECKING:
-    from webtable.repository import Results, WebTable
     from webtable.repository.answers.columns import Column, Columns
+    from webtable.repository.answers.results import Results
+    from webtable.repository.table.web_table import WebTable
 
 T = TypeVar("T")
 

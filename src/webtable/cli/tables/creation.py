@@ -27,7 +27,7 @@ from webtable.cli.session import session
 from webtable.cli.terminal.interaction import check_can_ask, confirm
 from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
-from webtable.repository import create as create_table
+from webtable.repository.opening import create as create_table
 from webtable.schema import LayoutPlan, Plan
 
 commands: Final = typer.Typer()

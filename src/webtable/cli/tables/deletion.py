@@ -23,7 +23,7 @@ from webtable.repository.scanning.site import named_site
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository import DeletedPage, Deletions
+    from webtable.repository.removing.deletion import DeletedPage, Deletions
 
 commands: Final = typer.Typer()
 

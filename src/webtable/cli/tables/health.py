@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from webtable.cli.session import CommandSession
-    from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
+    from webtable.repository.table.web_table import WebTable
     from webtable.store.health import Check
 
 commands: Final = typer.Typer()

@@ -23,8 +23,8 @@ from webtable.repository.answers.columns import Column, column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.repository import WebTable
     from webtable.repository.derived.drift import Drift
+    from webtable.repository.table.web_table import WebTable
 
 group: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from webtable.cli.session import CommandSession
     from webtable.cli.tables.indexes import IndexLine
-    from webtable.repository import WebTable
+    from webtable.repository.table.web_table import WebTable
     from webtable.schema import Layout
     from webtable.store import Store
 

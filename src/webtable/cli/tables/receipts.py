@@ -21,7 +21,7 @@ import msgspec
 from webtable._atomic_file import private_opener
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
-from webtable.repository import DeletedPage, Deletions
+from webtable.repository.removing.deletion import DeletedPage, Deletions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

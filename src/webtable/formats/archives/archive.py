@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._page.page import Page
-    from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
+    from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES = 1_000_000_000
 """The default size at which a WARC file ends, as the guidelines of WARC recommend."""

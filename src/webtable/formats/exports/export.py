@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.formats.exports.capture_files import CaptureFile
-    from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
+    from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES: Final = 1_000_000_000
 _PROGRESS_PAGES: Final = 100
