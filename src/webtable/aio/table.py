@@ -51,9 +51,9 @@ class WebTable(Wrapped[SyncWebTable]):
 
     def __init__(self, table: SyncWebTable, *, threads: int = THREADS) -> None:
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
-        self.links = TableLinks(table.links, self._calls)
-        self.indexes = TableIndexes(table.indexes, self._calls)
-        self.maintenance = TableMaintenance(table.maintenance, self._calls)
+        self.links: Final = TableLinks(table.links, self._calls)
+        self.indexes: Final = TableIndexes(table.indexes, self._calls)
+        self.maintenance: Final = TableMaintenance(table.maintenance, self._calls)
         self._closing = Calls(1, "webtable-aio-close")
         self._missed = Missed()
 
