@@ -51,7 +51,11 @@ TESTS = (
     "repository/test_writer.py",
     "repository/test_writer_life.py",
 )
-PUBLIC = "import webtable, webtable.aio, webtable.errors, webtable.formats, webtable.reports, webtable.rowkey"
+IMPORT_ALL = """
+import importlib, pkgutil, webtable
+for found in pkgutil.iter_modules(webtable.__path__):
+    importlib.import_module(f"webtable.{found.name}")
+"""
 
 
 def run(*command: object, cwd: Path = WORK, **environment: str) -> None:
@@ -142,7 +146,7 @@ def try_out(version: str, python: str, source: Path, wheel: Path) -> None:
     run(installed / "python", "-m", "pytest", *options, *chosen, cwd=tests, **without_docker)
 
     installed = environment(python, f"sdist-{version}", str(source))
-    run(installed / "python", "-W", "error", "-c", PUBLIC)
+    run(installed / "python", "-W", "error", "-c", IMPORT_ALL)
     run(installed / "webtable", "demo", f"demo-{version}")
 
 
