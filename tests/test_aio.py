@@ -78,7 +78,7 @@ def test_what_is_not_lazy_is_awaited(ours, theirs):
 
 
 @pytest.mark.parametrize("name", ["open", "create", "doctor"])
-def test_a_function_of_the_door_takes_the_same_parameters(name):
+def test_a_function_takes_the_same_parameters(name):
     parameters = dict(inspect.signature(getattr(aio, name)).parameters)
     parameters.pop("threads", None)
 

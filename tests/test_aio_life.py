@@ -374,7 +374,7 @@ def test_a_table_whose_opening_was_cancelled_is_closed(monkeypatch):
         goes_on.wait(30)
         return Opened()
 
-    monkeypatch.setattr(webtable.aio.door, "sync_open", slow)
+    monkeypatch.setattr(webtable.aio.opening, "sync_open", slow)
 
     async def main():
         async def opened():

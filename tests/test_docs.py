@@ -108,12 +108,12 @@ def test_the_public_names_are_sorted_and_there():
     assert [name for name in webtable.__all__ if not hasattr(webtable, name)] == []
 
 
-def test_what_is_no_door_begins_with_an_underscore():
-    rooms = {path.stem for path in Path(webtable.__path__[0]).iterdir() if path.suffix == ".py" or path.is_dir()}
+def test_a_module_that_is_not_public_begins_with_an_underscore():
+    modules = {path.stem for path in Path(webtable.__path__[0]).iterdir() if path.suffix == ".py" or path.is_dir()}
 
-    doors = {name for name in rooms if not name.startswith("_")}
+    public_modules = {name for name in modules if not name.startswith("_")}
 
-    assert doors == {
+    assert public_modules == {
         "aio",
         "answers",
         "cli",
@@ -141,7 +141,7 @@ ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader", "Axes"}
 """Names of the standard library, of pandas, polars, pyarrow and matplotlib."""
 
 
-def annotations_of_the_public_door():
+def annotations_of_the_api():
     """Yield the names in the signatures of what callers hold."""
     for holder in (
         webtable.WebTable,
@@ -182,7 +182,7 @@ def test_what_a_public_method_takes_and_returns_is_public_too():
     public = {name for module in modules for name in module.__all__}
     known = {*public, *vars(errors), *vars(typing), *vars(collections.abc), *vars(collections), *ELSEWHERE}
 
-    assert sorted(set(annotations_of_the_public_door()) - known) == []
+    assert sorted(set(annotations_of_the_api()) - known) == []
 
 
 def test_progress_is_given_by_its_name():

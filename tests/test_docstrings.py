@@ -22,9 +22,9 @@ import webtable.testing
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
 from webtable.repository.table.links import TableLinks
 
-DOOR = [webtable, webtable.answers, webtable.maintenance, webtable.indexes, webtable.records, webtable.writing]
-DOOR += [webtable.progress, webtable.formats, webtable.reports]
-ROOMS = [*DOOR, webtable.rowkey, webtable.schema, webtable.store, webtable.testing, webtable.demo]
+API = [webtable, webtable.answers, webtable.maintenance, webtable.indexes, webtable.records, webtable.writing]
+API += [webtable.progress, webtable.formats, webtable.reports]
+MODULES = [*API, webtable.rowkey, webtable.schema, webtable.store, webtable.testing, webtable.demo]
 ERRORS = {
     name: value
     for name, value in vars(webtable.errors).items()
@@ -37,11 +37,11 @@ UNIT = re.compile(
 )
 
 
-def functions(rooms, *, also=()):
+def functions(modules, *, also=()):
     """Yield the functions and methods that callers call, *also* constructors, each with its name and what it says."""
-    for room in rooms:
-        for name in room.__all__:
-            one = getattr(room, name)
+    for module in modules:
+        for name in module.__all__:
+            one = getattr(module, name)
             members = vars(one).items() if inspect.isclass(one) else [(name, one)]
             about = about_class(one) if inspect.isclass(one) else ""
             for member, found in members:
@@ -67,7 +67,7 @@ def parameters(function):
 def test_docstrings_tell_of_every_parameter():
     untold = {
         name: parameter.name
-        for name, function, said in functions(DOOR)
+        for name, function, said in functions(API)
         for parameter in parameters(function)
         if parameter.name.strip("_") and not re.search(rf"\b{parameter.name}\b", said)
     }
@@ -78,7 +78,7 @@ def test_docstrings_tell_of_every_parameter():
 def test_docstrings_tell_the_unit_of_every_amount():
     amounts = [
         (name, parameter.name, said)
-        for name, function, said in functions(ROOMS, also=["__init__"])
+        for name, function, said in functions(MODULES, also=["__init__"])
         for parameter in parameters(function)
         if not name.startswith("Hosts.")  # questions make it, as all `Results`
         and AMOUNT.search(parameter.name)
@@ -109,7 +109,7 @@ def raised(function):
 
 
 def test_docstrings_tell_the_errors_that_a_function_raises_itself():
-    callers = functions(ROOMS, also=["__init__", "__post_init__"])
+    callers = functions(MODULES, also=["__init__", "__post_init__"])
     throwing = [(name, error, said) for name, one, said in callers for error in raised(one)]
 
     untold = [(name, error) for name, error, said in throwing if not tells_the_error(said, error)]

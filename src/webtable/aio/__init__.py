@@ -5,7 +5,7 @@
 """
 
 from webtable.aio.calls import Opening
-from webtable.aio.door import copy_target, create, doctor, open, regions_of
+from webtable.aio.opening import copy_target, create, doctor, open, regions_of
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
 from webtable.aio.stream import Stream

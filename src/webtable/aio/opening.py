@@ -1,4 +1,4 @@
-"""The door to tables for asyncio: opening one, creating one, and the regions of one."""
+"""Opening and creating tables for asyncio, and the regions of one."""
 
 from __future__ import annotations
 
