@@ -665,7 +665,7 @@ def test_delete_removes_pages_and_names_those_that_were_not_there(run: Run, stor
 def test_delete_asks_on_a_terminal_and_takes_no_for_an_answer(
     run: Run, stored: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webtable.cli.terminal.interaction.can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
 
     refused = run("delete", "https://example.com/", stdin=b"n\n")
     agreed = run("delete", "https://example.com/", stdin=b"y\n")
@@ -760,7 +760,7 @@ def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(r
 
 def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
     unasked = run("alter", "--ttl", "30d")
-    monkeypatch.setattr("webtable.cli.terminal.interaction.can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
     refused = run("alter", "--ttl", "30d", stdin=b"n\n")
     more = run("alter", "--set", "content.min_versions=1")
     allowed = run("alter", "--ttl", "30d", stdin=b"y\n")
@@ -768,7 +768,7 @@ def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch:
     assert (unasked.code, refused.code, more.code, allowed.code) == (2, 1, 0, 0)
     assert "--yes" in unasked.err
     assert "what is older than 30 days" in unasked.err
-    assert "nothing was altered" in refused.err
+    assert "nothing was changed" in refused.err
     assert "layout.ttl\t2592000 (30 days)" in run("info").lines
 
 

@@ -40,14 +40,6 @@ def left() -> set[str]:
         return {page.url for page in table.pages(webtable.ALL)}
 
 
-def test_without_yes_it_says_what_it_would_delete_and_deletes_nothing(run: Run):
-    done = run("delete-pages", "a.example")
-
-    assert (done.code, done.out) == (1, "3 pages of 3 versions, 19 B would be deleted\n")
-    assert done.err == "webtable: nothing was deleted: give --yes to delete them\n"
-    assert left() == set(PAGES)
-
-
 @pytest.mark.parametrize(
     ("options", "gone"),
     [
@@ -162,13 +154,13 @@ def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so
 
 
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("webtable.cli.tables.deletion.can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
 
     refused = run("delete-pages", "a.example", stdin=b"n\n")
     agreed = run("delete-pages", "a.example", stdin=b"y\n")
 
     assert (refused.code, agreed.code) == (1, 0)
-    assert "Delete them?" in refused.err
+    assert "Delete 3 pages from ./webtable.db/pages?" in refused.err
     assert left() == {"https://b.example/"}
 
 

@@ -122,7 +122,8 @@ def _parts(line: str) -> tuple[str, list[str]]:
     words = shlex.split(ours)
     end = next((at for at, word in enumerate(words) if word in ("|", ">")), len(words))
     found = [match for word in words[:end] for match in _expanded(word)]
-    if found[0] in ("delete", "delete-pages") or ["index", "drop"] in (found[:2], found[2:4]):
+    is_confirmed = found[0] in ("delete", "delete-pages") or "--forget-deletes" in found
+    if is_confirmed or ["index", "drop"] in (found[:2], found[2:4]):
         found = [*(word for word in found if word != "--yes"), "--yes"]
     return before, found
 

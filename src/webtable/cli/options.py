@@ -94,7 +94,7 @@ IndexesOption = Annotated[
     ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where there is no terminal.")]
 RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
 
 

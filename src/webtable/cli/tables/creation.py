@@ -24,7 +24,7 @@ from webtable.cli.options import (
     layout_options,
 )
 from webtable.cli.session import session
-from webtable.cli.terminal.interaction import check_can_ask, confirm
+from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
 from webtable.repository.opening import create as create_table
@@ -67,12 +67,14 @@ def create(
         bool, typer.Option("--alter-families", help="Alter families that differ from what is wanted.")
     ] = False,
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Create the table, if it is not there.
 
     Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
 
-    Families that differ from what is wanted are shown, and altered with --alter-families.
+    Families that differ from what is wanted are shown, and altered with --alter-families. If something is lost by
+    that, it asks first in a terminal; elsewhere it needs --yes.
     """
     options = layout_options(
         salt=salt,
@@ -88,6 +90,9 @@ def create(
     if dry_run:
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
         return
+    if alter_families and not yes:
+        steps = create_table(this.store, regions=regions, dry_run=True, **options)
+        _confirm_losses(steps, yes=yes)
     try:
         done = create_table(this.store, regions=regions, alter_families=alter_families, **options)
     except SchemaDrift as exc:
@@ -130,7 +135,8 @@ def alter(
 ) -> None:
     """Change how long and in how many versions the table keeps content, while it is in use.
 
-    Others that have the table open go by it two seconds later. Where something is lost by it, it asks first.
+    Others that have the table open go by it two seconds later. If something is lost by it, it asks first in
+    a terminal; elsewhere it needs --yes.
 
     FAMILY is content, metadata, outlinks, inlinks, indexes (the entries of all of them) or queue. OPTION is
     min_versions, compression, bloom, block_encoding, block_size, in_memory, block_cache or replication_scope; a file
@@ -153,15 +159,17 @@ def alter(
         if dry_run or steps.is_empty:
             _show_plan(steps)
             return
-        if steps.losses and not yes:
-            _ask_to_lose(steps)
+        _confirm_losses(steps, yes=yes)
         typer.echo(str(table.maintenance.alter(**given)))
 
 
-def _ask_to_lose(steps: LayoutPlan) -> None:
-    check_can_ask(f"alter it all the same, which {'; '.join(steps.losses)}")
+def _confirm_losses(steps: Plan | LayoutPlan, *, yes: bool) -> None:
+    if not steps.losses or yes:
+        return
+    purpose = f"alter the table, which {'; '.join(steps.losses)}"
+    check_confirmable(purpose, yes=yes)
     typer.echo(str(steps), err=True)
-    confirm("What it removes cannot be brought back. Alter the table?", otherwise="nothing was altered")
+    confirm(purpose, "Alter the table? What it removes cannot be brought back.", yes=yes)
 
 
 def _show_plan(steps: Plan | LayoutPlan) -> None:

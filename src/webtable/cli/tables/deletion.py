@@ -15,7 +15,7 @@ from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
-from webtable.cli.terminal.interaction import can_ask, check_can_ask, confirm
+from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.text import examples, parse_times
 from webtable.progress import progress_bar
 from webtable.repository.scanning.site import named_site
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 commands: Final = typer.Typer()
 
-_NOTHING = "nothing was deleted"
+_PURPOSE = "delete pages"
 _SHOWN_EACH = 100
 """Of so many pages one is shown as they are deleted."""
 
@@ -51,15 +51,17 @@ def delete(
 
     In a terminal it asks first; elsewhere it needs --yes. For the pages of a site, see `delete-pages`.
     """
-    if not yes and not dry_run:
-        check_can_ask("delete all the same")
+    check_confirmable(_PURPOSE, yes=yes or dry_run)
     is_complete = True
     with session(ctx).open() as table:
         for url in urls:
             if url != "-":
                 table.key.encode(url)  # an invalid URL stops it before the first page is deleted
-        if not yes and not dry_run:
-            confirm(f"Delete {plural(len(urls), 'page')} from {table.name}?", otherwise=_NOTHING)
+        confirm(
+            _PURPOSE,
+            f"Delete {plural(len(urls), 'page')} from {table.name}? They cannot be brought back.",
+            yes=yes or dry_run,
+        )
         for url in UrlFiles(["-"]) if urls == ["-"] else urls:
             if table.delete(url, dry_run=dry_run):
                 typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
@@ -98,8 +100,8 @@ def delete_pages(
 ) -> None:
     """Delete the pages of a site: all of them, or those of a status or an age.
 
-    They are counted first; they are deleted with --yes, or if a terminal can be asked. If it was cut short, the same
-    command deletes the rest. All pages of the table (all) need --older-than or --status.
+    In a terminal it counts them and asks first; elsewhere it needs --yes, and --dry-run counts them. If it was cut
+    short, the same command deletes the rest. All pages of the table (all) need --older-than or --status.
 
     With --and-links, which goes with a site alone, nothing of it is left: links of other pages to it lead to
     about:blank then. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
@@ -109,6 +111,7 @@ def delete_pages(
     status, bytes and number of versions), and the sums at the end ("what": "total"). The same command continues a
     receipt that has no sums yet, because it was killed.
     """
+    check_confirmable(_PURPOSE, yes=yes or dry_run)
     moment = parse_times(older_than=older_than)["older_than"]
     asked: dict[str, Any] = {"status": status or None, "and_links": and_links}
     with session(ctx).open() as table:
@@ -117,7 +120,12 @@ def delete_pages(
             would = _counted(partial(run, fetched_before=moment))
             if dry_run:
                 return
-            _ask(would)
+            if would.pages:
+                confirm(
+                    _PURPOSE,
+                    f"Delete {plural(would.pages, 'page')} from {table.name}? They cannot be brought back.",
+                    yes=yes,
+                )
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
             request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
@@ -139,16 +147,6 @@ def _counted(run: Callable[..., Deletions]) -> Deletions:
     typer.echo(f"{_said(would)} would be deleted")
     _complain_of(would)
     return would
-
-
-def _ask(would: Deletions) -> None:
-    """End the command if the answer is no, or nobody can be asked."""
-    if not would.pages:
-        return
-    if not can_ask():
-        complain(f"{_NOTHING}: give --yes to delete them")
-        raise typer.Exit(NOT_DONE)
-    confirm("Delete them?", otherwise=_NOTHING)
 
 
 def _told(take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:

@@ -13,7 +13,7 @@ from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, tell_damage
 from webtable.cli.options import DryRunOption, ResumeOption, YesOption, resuming
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.interaction import check_can_ask, confirm
+from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
@@ -122,12 +122,9 @@ def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False,
 
     In a terminal it asks first; elsewhere it needs --yes. `index add` makes the index again, from all pages.
     """
-    if not yes and not dry_run:
-        check_can_ask("drop the index")
     with session(ctx).open() as table:
         state = table.indexes.drop(index, dry_run=True)
-        if not yes and not dry_run:
-            confirm(f"Drop the index {index} ({state.phase}) of {table.name}?", otherwise="nothing was dropped")
+        confirm("drop an index", f"Drop the index {index} ({state.phase}) of {table.name}?", yes=yes or dry_run)
         if not dry_run:
             table.indexes.drop(index)
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")

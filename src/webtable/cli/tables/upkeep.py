@@ -9,8 +9,9 @@ import typer
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, tell_damage, tell_findings
-from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, resuming, site_of
+from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
 from webtable.cli.session import session
+from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
 from webtable.cli.terminal.text import examples
 from webtable.progress import progress_bar
@@ -72,6 +73,7 @@ def compact(
         ),
     ] = False,
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.
 
@@ -79,9 +81,16 @@ def compact(
     Deletes are forgotten with what they have hidden: captures that are older can be stored again from then on.
 
     HBase does this by itself in its own time. To have it done at once takes its shell; the error shows the lines.
+    Before HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks
+    first, elsewhere it needs --yes.
     """
     with session(ctx).open() as table:
         if forget:
+            question = (
+                f"Forget the deletes of {table.name}? If the store was not compacted after the last delete, it hides "
+                "captures that are stored from now on."
+            )
+            confirm("forget deletes", question, yes=yes or dry_run)
             forgotten = plural(table.maintenance.forget_deletes(dry_run=dry_run), "page")
             typer.echo(f"the deletes of {forgotten} {'would be forgotten' if dry_run else 'forgotten'}")
             return

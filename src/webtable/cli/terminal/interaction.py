@@ -1,6 +1,6 @@
-"""What a user decides while a command runs: yes or no before something is lost for good, and when it is to end.
+"""Confirmation before a command does what cannot be undone, and the signals that end a command.
 
-It ends by Ctrl-C, or by the signals by which a system ends a program. Without a terminal nobody can be asked.
+The rule is the same for all commands: in a terminal they ask, and elsewhere they need --yes.
 """
 
 from __future__ import annotations
@@ -66,19 +66,29 @@ def interruptible() -> AbstractContextManager[None]:
     return handling_interrupts(raised)
 
 
-def check_can_ask(purpose: str) -> None:
-    """Raise `InvalidArgument` where there is nobody to be asked: --yes is what is for that *purpose* then."""
-    if not can_ask():
-        raise InvalidArgument(f"nobody can be asked, standard input is no terminal: give --yes to {purpose}")
+def check_confirmable(purpose: str, *, yes: bool) -> None:
+    """Raise `InvalidArgument` if a confirmation is needed, as it is unless *yes*, and there is no terminal to ask in.
+
+    `confirm` does the same; a command that first does something that takes long calls this before.
+    """
+    if not yes and not is_interactive():
+        raise InvalidArgument(
+            f"nothing was changed: give --yes to {purpose}, since standard input is not a terminal, in which it would "
+            "ask; --dry-run shows what would be done"
+        )
 
 
-def confirm(question: str, *, otherwise: str) -> None:
-    """Ask, and end the command where the answer is no: *otherwise* tells what was not done."""
-    if not typer.confirm(question, err=True):
-        complain(otherwise)
+def confirm(purpose: str, question: str, *, yes: bool) -> None:
+    """Ask the *question* in a terminal, unless *yes*, and end the command if the answer is no.
+
+    Elsewhere, raise `InvalidArgument`, which says that --yes is needed for this *purpose*.
+    """
+    check_confirmable(purpose, yes=yes)
+    if not yes and not typer.confirm(question, err=True):
+        complain("nothing was changed")
         raise typer.Exit(NOT_DONE)
 
 
-def can_ask() -> bool:
-    """Whether there is somebody to be asked."""
+def is_interactive() -> bool:
+    """Whether standard input is a terminal."""
     return sys.stdin.isatty()
