@@ -72,7 +72,7 @@ def test_it_runs_on_a_real_crawl_too(path, corpus_store, tmp_path):
     with webtable.open(corpus_store) as table:
         (host,) = table.hosts(limit=1)
 
-    notebook = executed(path, tmp_path, store=str(corpus_store), domain=host.name)
+    notebook = executed(path, tmp_path, store=str(corpus_store), site=host.name)
 
     assert not (tmp_path / "webtable-demo").exists()
     assert len([text for text in shown(notebook) if text]) > 4
