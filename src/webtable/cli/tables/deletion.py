@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable.repository.removing.deletion import DeletedPage, Deletions
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 
@@ -57,11 +58,7 @@ def delete(
         for url in urls:
             if url != "-":
                 table.key.encode(url)  # an invalid URL stops it before the first page is deleted
-        confirm(
-            _PURPOSE,
-            f"Delete {plural(len(urls), 'page')} from {table.name}? They cannot be brought back.",
-            yes=yes or dry_run,
-        )
+        confirm(_PURPOSE, _question(len(urls), table), yes=yes or dry_run)
         for url in UrlFiles(["-"]) if urls == ["-"] else urls:
             if table.delete(url, dry_run=dry_run):
                 typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
@@ -121,11 +118,7 @@ def delete_pages(
             if dry_run:
                 return
             if would.pages:
-                confirm(
-                    _PURPOSE,
-                    f"Delete {plural(would.pages, 'page')} from {table.name}? They cannot be brought back.",
-                    yes=yes,
-                )
+                confirm(_PURPOSE, _question(would.pages, table), yes=yes)
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
             request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
@@ -138,6 +131,10 @@ def delete_pages(
             done = written.total(done)
     typer.echo(f"{_said(done)} deleted")
     _complain_of(done)
+
+
+def _question(count: int, table: WebTable) -> str:
+    return f"Delete {plural(count, 'page')} from {table.name}? This cannot be undone."
 
 
 def _counted(run: Callable[..., Deletions]) -> Deletions:
