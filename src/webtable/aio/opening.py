@@ -58,7 +58,7 @@ def copy_target(
     threads: int = THREADS,
     **options: Unpack[LayoutOptions],
 ) -> Opening[WebTable]:
-    """Return the web table that *url* leads to, for `source.copy_to`, as `webtable.maintenance.copy_target` does.
+    """Return the web table at *url*, for `source.maintenance.copy`, as `webtable.maintenance.copy_target` does.
 
     It is to be used in an `async with` block, or awaited; *threads* as in `open`.
     """

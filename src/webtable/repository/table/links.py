@@ -131,7 +131,8 @@ class TableLinks:
 
         It is safe to run at any time, by several processes at once, and again after a crash. The pages of a writer that
         was not closed are counted once they are ten minutes old; with *also_unfinished* they are counted now, and
-        once more then. *on_progress* is called with the number of pages looked at so far.
+        once more then. *on_progress* is called with the number of pages looked at so far. There is no dry run, because
+        nothing is lost; `freshness` says what waits.
         """
         return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
