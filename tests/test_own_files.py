@@ -104,10 +104,10 @@ COMMANDS = [
     "create",
     "demo web",
     "ingest crawl.warc.gz --resume",
-    "export warcs --full-scan --format cdxj",
-    "export crawl.wacz --full-scan",
+    "export warcs all --format cdxj",
+    "export crawl.wacz all",
     "audit example.com --html audit.html",
-    "plot status --full-scan --out status.svg",
+    "plot status all --out status.svg",
     "copy webtable.db copied.db --resume",
     "delete --domain example.com --receipt receipt.jsonl --yes",
 ]

@@ -63,7 +63,7 @@ def test_an_audit_counts_pages_by_status_type_and_size(table):
 
     found = audit(table, "Example.com")
 
-    assert (found.domain, found.pages, found.hosts) == ("example.com", 6, 2)
+    assert (found.site, found.pages, found.hosts) == ("example.com", 6, 2)
     assert found.bytes == table.stats("example.com").bytes
     assert [(group.name, group.pages) for group in found.statuses] == [("200", 4), ("301", 1), ("404", 1)]
     assert [(group.name, group.pages) for group in found.types] == [("text/html", 6)]
@@ -171,9 +171,9 @@ def test_a_list_has_its_first_findings_their_number_and_the_command_that_lists_a
     found = sections(audit(table, "example.com", most=5, program="webtable -s crawl.db"))["errors"]
 
     assert (len(found.rows), found.count) == (5, 20)
-    assert found.command == "webtable -s crawl.db errors --domain example.com"
+    assert found.command == "webtable -s crawl.db errors example.com"
     markup = audit(table, "example.com", most=5).html()
-    assert "The first 5 of 20; all of them: <code>webtable errors --domain example.com</code>" in markup
+    assert "The first 5 of 20; all of them: <code>webtable errors example.com</code>" in markup
 
 
 def test_a_section_without_its_index_is_left_out_and_says_how_to_get_it():

@@ -9,6 +9,7 @@ import pickle
 import traceback
 import warnings
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ import webtable
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable import aio
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.table.links import TableLinks
+from webtable.repository.table.maintenance import TableMaintenance
 from webtable.store import StoreURL, open_store
 from webtable.store.hbase.address import OPTIONS
 from webtable.store.sqlite.address import OPTIONS as SQLITE_OPTIONS
@@ -91,12 +95,10 @@ def test_what_is_no_text_is_named_by_its_type():
 # --- what programs are given -----------------------------------------------------------------------------------------
 
 GIVEN: dict[str, Any] = {
-    "domain": DOMAIN,
-    "full_scan": True,
+    "site": DOMAIN,
     "handle": webtable.indexes.handle_of(HOME),
     "index": "time",
     "page": pages()[0],
-    "path": None,
     "since": "30d",
     "status": 200,
     "text": "home",
@@ -104,7 +106,13 @@ GIVEN: dict[str, Any] = {
     "urls": [HOME],
 }
 """What is given to the methods of a table, by the names of their parameters."""
-METHODS = sorted(name for name in vars(webtable.WebTable) if not name.startswith("_") and name != "close")
+GROUPS = {"": webtable.WebTable, "links.": TableLinks, "indexes.": TableIndexes, "maintenance.": TableMaintenance}
+METHODS = sorted(
+    f"{of}{name}"
+    for of, group in GROUPS.items()
+    for name, _ in inspect.getmembers(group)
+    if not name.startswith("_") and name != "close"
+)
 
 
 def shown(value: Any) -> Iterator[str]:
@@ -124,12 +132,12 @@ def shown_of_error(error: BaseException) -> Iterator[str]:
 
 
 def answer(table: webtable.WebTable, name: str, store: webtable.WebTable) -> Any:
-    method = getattr(table, name)
+    method = attrgetter(name)(table)
     if not callable(method):
         return method
     wanted = inspect.signature(method).parameters.values()
     given = {one.name: GIVEN[one.name] for one in wanted if one.name in GIVEN and one.default is not ...}
-    return method(**given | ({"target": store} if name in ("check_copy", "copy_to") else {}))
+    return method(**given | ({"target": store} if name in ("maintenance.check_copy", "maintenance.copy") else {}))
 
 
 @pytest.mark.parametrize("name", METHODS)

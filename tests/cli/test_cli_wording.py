@@ -34,7 +34,7 @@ WRONG = {
     ),
     "two sizes": (
         ["largest", "--class", "huge", "--min-size", "5"],
-        "--class 'huge' must be one of small, medium, large, huge, and stands without --min-size and --max-size",
+        "--class 'huge' must be one of small, medium, large, huge, without --min-size and --max-size",
     ),
     "two versions": (
         ["diff", "https://example.com/", "--old", "1d", "--new", "2d"],

@@ -44,7 +44,7 @@ def lose(table, *urls: str) -> None:
         remove(table, table.table, table.key.encode(url))
 
 
-def short(table, domain=None) -> list[tuple[str, int, int]]:
+def short(table, domain=webtable.ALL) -> list[tuple[str, int, int]]:
     found = table.maintenance.verify(domain)
     assert found.missing == sum(host.pages for host in found.short_hosts)
     assert found.is_sound == (not found.missing)

@@ -34,13 +34,3 @@ def closest_host(frame: Frame, scope: Scope) -> str | None:
     except IndexNeeded:
         return None
     return next(iter(get_close_matches(place.host, known, 1, _ALIKE)), None)
-
-
-def closest_note(frame: Frame, scope: Scope) -> tuple[str, ...]:
-    """Return a note that names the host that was probably meant, empty where the host of *scope* is stored."""
-    found = closest_host(frame, scope)
-    return (
-        ()
-        if found is None or scope.place is None
-        else (f"no page of {scope.place.host} is stored; did you mean {found}?",)
-    )

@@ -13,7 +13,6 @@ from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.questions.closest_host import closest_note
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.stored.codec import column_names
 from webtable.rowkey import KeyRange
@@ -145,7 +144,6 @@ class IndexAnswer:
         if self._scope.place is not None and not asked.is_by_url:
             notes.append(f"entries of other pages than the {self._scope} are read and skipped")
         notes += asked.notes() if asked.notes is not None else []
-        notes += closest_note(self._frame, self._scope)
         return Explanation(
             self._question,
             self._part.order,

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable.repository.answers.results import Explanation
-from webtable.repository.questions.closest_host import closest_note
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
@@ -182,7 +181,7 @@ class ScopeRows(PageRows):
 
         def explain() -> Explanation:
             read = spec()
-            return self.explained(question, part.order, read, *notes(read), *closest_note(self._frame, self._scope))
+            return self.explained(question, part.order, read, *notes(read))
 
         return part.of(question, run, place, explain, self._frame.damage, columns, cells)
 
