@@ -166,7 +166,7 @@ class Crawl:
         if work == "refresh":
             table.links.refresh(also_unfinished=self.chance.random() < 0.3)
         elif work == "repair":
-            table.indexes.repair(self.chance.choice(list(table.indexes.states())), apply=True, settle=0.2)
+            table.indexes.repair(self.chance.choice(list(table.indexes.states())), settle=0.2)
         elif work == "rebuild":
             table.indexes.rebuild(self.chance.choice(list(table.indexes.states())))
         else:

@@ -102,7 +102,7 @@ OTHERS: list[Callable[[WebTable], Any]] = [
     lambda t: t.by_handle(handle_of(url("/a"))),
     lambda t: t.resolve(url("/moved")),
     lambda t: t.stats(DOMAIN),
-    lambda t: t.verify(DOMAIN),
+    lambda t: t.maintenance.verify(DOMAIN),
     lambda t: t.links.freshness(),
     lambda t: t.indexes.states(),
     lambda t: t.indexes.verify("status", settle=0),

@@ -203,7 +203,7 @@ def cut(text: str, width: int) -> str:
     """Return *text* in *width* columns, without its middle where it is longer: both ends of a URL tell what it is.
 
     >>> cut("https://example.com/a/very/long/path/page.html", 30)
-    'https://example.com/…page.body'
+    'https://example.com/…page.html'
     """
     from rich.cells import cell_len, set_cell_size
 
