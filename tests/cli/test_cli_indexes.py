@@ -473,5 +473,5 @@ def test_ctrl_c_while_links_are_counted_ends_that_and_tells_what_is_stored(
     assert result.code == 130
     assert result.out.startswith("1 page stored")
     assert re.fullmatch(
-        r"webtable: interrupted behind record 1 of .+: what was read is stored, the same command goes on\n", result.err
+        r"webtable: interrupted after record 1 of .+: what was read is stored, the same command goes on\n", result.err
     )

@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_was_read_and_says_how_much(
     assert 0 < said < PAGES
     assert count(tmp_path / "crawl.db") == said
     (line,) = err.decode().splitlines()
-    place = re.fullmatch(r"webtable: interrupted behind record ([\d,]+) of (.+): what was read is stored, .+", line)
+    place = re.fullmatch(r"webtable: interrupted after record ([\d,]+) of (.+): what was read is stored, .+", line)
     assert place is not None
     assert (int(place[1].replace(",", "")), place[2]) == (said, str(warc))
 
@@ -136,7 +136,7 @@ def test_a_signal_that_ends_processes_keeps_what_was_read_and_says_how_much(
     said = int(re.match(r"([\d,]+) pages? stored", out.decode())[1].replace(",", ""))
     assert 0 < said < PAGES
     assert count(tmp_path / "crawl.db") == said
-    assert f"interrupted by {number.name} behind record {said:,} of {warc}: what was read is stored" in err.decode()
+    assert f"interrupted by {number.name} after record {said:,} of {warc}: what was read is stored" in err.decode()
 
 
 def test_an_ingest_that_is_to_survive_a_hangup_does(warc: Path, tmp_path: Path, environment: dict[str, str]) -> None:

@@ -103,7 +103,7 @@ def test_a_file_on_which_two_workers_die_is_named_and_the_others_are_stored(file
     assert process.returncode == 1
     assert len(killed) >= 2
     assert re.search(
-        rf"webtable: {files[0]}: not read behind record [\d,]+: 2 workers have died there: it was ended by SIGKILL", err
+        rf"webtable: {files[0]}: not read after record [\d,]+: 2 workers have died there: it was ended by SIGKILL", err
     )
 
 
@@ -141,7 +141,7 @@ def test_a_signal_keeps_what_was_read_and_ends_all_workers(tmp_path: Path, numbe
     assert 0 < said < PAGES
     assert count("webtable.db") == said
     by = "" if number == signal.SIGINT else f" by {number.name}"
-    place = r"behind record [\d,]+ of \d.warc.gz"
+    place = r"after record [\d,]+ of \d.warc.gz"
     assert re.fullmatch(rf"webtable: interrupted{by} {place}( and {place})?: what was read is stored, .+\n", err)
     assert not any(map(command_of, workers))
 

@@ -60,12 +60,12 @@ def options(
         typer.Option(
             "--index",
             metavar="MODULE:INDEX",
-            help="An index of your own that may be imported (also in WEBTABLE_INDEXES); may be repeated.",
+            help="An index defined in a module of yours (also in WEBTABLE_INDEXES); may be repeated.",
             show_default=False,
         ),
     ] = None,
     pager: Annotated[
-        bool, typer.Option("--pager", help="Show it in less, or in what PAGER names, where it goes to a terminal.")
+        bool, typer.Option("--pager", help="Show the output in a terminal in less, or in the program that PAGER names.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001

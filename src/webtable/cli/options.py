@@ -176,13 +176,15 @@ LimitOption = Annotated[
 ]
 ResumeOption = Annotated[
     bool,
-    typer.Option("--resume", help="Keep what was found beside the store, and go on where an earlier run was ended."),
+    typer.Option(
+        "--resume", help="Keep the findings in a file beside the store, and continue where an earlier run stopped."
+    ),
 ]
 JournalOption = Annotated[
-    bool, typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended.")
+    bool, typer.Option("--resume", help="Keep a journal beside the store, and continue where an earlier run stopped.")
 ]
 RefreshOption = Annotated[
-    bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
+    bool, typer.Option("--refresh/--no-refresh", help="Whether to count links and the pages of hosts at the end.")
 ]
 _NAMES = tuple(field.name for field in fields(ReadLimits))
 

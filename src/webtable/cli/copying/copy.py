@@ -56,7 +56,7 @@ class Verify(StrEnum):
 def copy(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy: a URL or a profile.")],
-    target: Annotated[str, typer.Argument(metavar="DST", help="The store to copy into; made if it is not there.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The store to copy into; created if it does not exist.")],
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
@@ -69,10 +69,10 @@ def copy(
         bool, typer.Option("--follow", help="Copy what is written to SRC meanwhile, until Ctrl-C; then once more.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep a journal beside DST, and go on where an earlier run was ended.")
+        bool, typer.Option("--resume", help="Keep a journal beside DST, and continue where an earlier run stopped.")
     ] = False,
     rate: Annotated[
-        float | None, typer.Option(metavar="PAGES", help="Look at so many pages a second at most.", show_default=False)
+        float | None, typer.Option(metavar="PAGES", help="Read at most this many pages a second.", show_default=False)
     ] = None,
     verify: Annotated[
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")

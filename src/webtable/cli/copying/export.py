@@ -58,7 +58,7 @@ def export(
         str, typer.Option("--max-file", metavar="SIZE", help="Begin a new file after this many bytes.")
     ] = "1GB",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on after the last complete file of an interrupted run.")
+        bool, typer.Option("--resume", help="Continue after the last complete file of an interrupted run.")
     ] = False,
 ) -> None:
     """Write all captures that are kept of the pages of a site into files.

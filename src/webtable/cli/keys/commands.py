@@ -151,7 +151,7 @@ class SplitsFormat(StrEnum):
 )
 def splits(
     ctx: typer.Context,
-    regions: Annotated[int, typer.Option(metavar="N", help="How many regions there shall be.")],
+    regions: Annotated[int, typer.Option(metavar="N", help="The number of regions.")],
     digits: Annotated[
         int | None,
         typer.Option(

@@ -156,9 +156,11 @@ def scan(
     ] = "{}",
     columns: ColumnsOption = None,
     limit: Annotated[int | None, typer.Option(help="The most rows to list.")] = None,
-    after: Annotated[str | None, typer.Option(metavar="KEY", help="Go on behind the row with this key.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="KEY", help="Continue after the row with this key.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Backwards.")] = False,
-    full_scan: Annotated[bool, typer.Option("--full-scan", help="Read the whole table without conditions.")] = False,
+    full_scan: Annotated[
+        bool, typer.Option("--full-scan", help="Allow reading the whole table where no condition is given.")
+    ] = False,
 ) -> None:
     """List the rows that have these values of the leading fields, and meet a condition on the next, a JSON line each.
 
@@ -200,7 +202,7 @@ def put(
     ctx: typer.Context,
     key: KeyArgument,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lines of JSON; - reads standard input.")],
-    create: Annotated[bool, typer.Option("--create", help="Create the table, if it is not there.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create the table if it does not exist.")] = False,
     families: Annotated[str, typer.Option(metavar="A,B", help="The families of the new table.")] = "d",
 ) -> None:
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.

@@ -195,7 +195,7 @@ def demo(
     until: Annotated[
         str | None, typer.Option("--until", metavar=TIME, help="The date of the newest crawl. Default: now.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another number makes another web.")] = 7,
+    seed: Annotated[int, typer.Option("--seed", help="A different number makes a different web.")] = 7,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Ask five questions, or just make it.")] = True,
 ) -> None:
     """Make a small web that does not exist, crawled three times, store it in one file and ask it five questions.

@@ -84,7 +84,7 @@ def ingest(
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
     ] = 1,
-    batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
+    batch: Annotated[int, typer.Option(metavar="PAGES", help="The most pages to store at once.")] = 500,
     refresh: RefreshOption = True,
     salt: SaltOption = None,
     digits: DigitsOption = None,

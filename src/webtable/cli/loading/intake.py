@@ -98,7 +98,7 @@ class Intake:
 
     def give_up(self, given: Given, why: str) -> None:
         """Take note that the part is not read further."""
-        self._load.damaged_files.append(f"{given.part.name}: not read behind record {given.records:,}: {why}")
+        self._load.damaged_files.append(f"{given.part.name}: not read after record {given.records:,}: {why}")
 
     def end(self, ended: Ended) -> None:
         """Take what a worker says at its end."""

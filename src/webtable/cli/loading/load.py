@@ -121,7 +121,7 @@ class Given(NamedTuple):
     records: int
 
     def __str__(self) -> str:
-        return f"behind record {self.records:,} of {self.part.name}"
+        return f"after record {self.records:,} of {self.part.name}"
 
 
 @dataclass(kw_only=True)

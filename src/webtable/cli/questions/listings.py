@@ -86,12 +86,12 @@ def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
     yield inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     options = {option.name: _option(option) for option in listing.options}
     limit = typer.Option("--limit", help="The most results to list.", show_default=False)
-    after = typer.Option("--after", metavar="TOKEN", help="Go on where a listing with --limit has ended.")
+    after = typer.Option("--after", metavar="TOKEN", help="Continue where a listing with --limit ended.")
     # typer takes choices as an enum only.
     orders: Any = StrEnum("Order", list(listing.orders))  # type: ignore[misc]
     order = typer.Option("--order", help=f"Default: {listing.orders[0]}.", show_default=False)
     body = typer.Option("--body", help="Add the bodies.")
-    explain = typer.Option("--explain", help="Show how it would be answered, and do not ask.")
+    explain = typer.Option("--explain", help="Show how the question would be answered, without asking it.")
     options |= {"limit": (Annotated[int | None, limit], None), "after": (Annotated[str | None, after], None)}
     options["columns"] = (columns_option(listing.columns.names), None)
     options["order"] = (Annotated[orders | None, order], None)

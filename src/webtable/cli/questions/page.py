@@ -158,7 +158,7 @@ def diff(
         ),
     ] = None,
     new: Annotated[
-        str | None, typer.Option("--new", metavar=TIME, help="And the one at this. Default: the newest.")
+        str | None, typer.Option("--new", metavar=TIME, help="The version at this later moment. Default: the newest.")
     ] = None,
     format: Annotated[  # noqa: A002
         DiffFormat, typer.Option("--format", help="As text to read, or JSON.")
@@ -243,7 +243,7 @@ def not_modified(
 ) -> None:
     """Store that the server of a page has answered "not modified" (status 304).
 
-    The page keeps its content and links, which are written anew before their time is over.
+    The page keeps its content and links, which are rewritten before they expire.
     """
     with session(ctx).open() as table:
         table.put_not_modified(url, None if fetched_at is None else parse_time("fetched-at", fetched_at))

@@ -29,9 +29,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 DPI = 100
 """How many dots a PNG has on an inch."""
 
-OutOption = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="The picture to be written: .png, .svg or .pdf.")
-]
+OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")]
 URLArgument = Annotated[str, typer.Argument(metavar="URL", help="A page.", show_default=False)]
 
 

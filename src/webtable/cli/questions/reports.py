@@ -39,7 +39,9 @@ class ReportFormat(StrEnum):
 HTMLOption = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="FILE", help="Write a page here, one file that needs no other; - is standard output."
+        "--html",
+        metavar="FILE",
+        help="Write the report to this file as one self-contained HTML page; - is standard output.",
     ),
 ]
 ReportFormatOption = Annotated[
@@ -59,12 +61,14 @@ def audit(
     ctx: typer.Context,
     site: NeededSiteArgument,
     html: HTMLOption = None,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Name so many pages of each finding.")] = 50,
+    most: Annotated[
+        int, typer.Option("--most", metavar="N", help="Name at most this many pages of each finding.")
+    ] = 50,
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
-    """Tell what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
+    """Report what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
-    A finding whose index the table does not have is left out, and the command is told that adds it.
+    A finding whose index the table does not have is left out, and the command that adds it is shown.
     """
     from webtable.progress import progress_bar
     from webtable.reports import audit
@@ -99,7 +103,7 @@ def compare(
         str | None, typer.Option("--until", metavar=TIME, help="The moment that is compared. Default: now.")
     ] = None,
     html: HTMLOption = None,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Name so many pages of each kind.")] = 200,
+    most: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
     """Tell what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""

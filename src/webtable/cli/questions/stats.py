@@ -43,12 +43,12 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="By which to count: host, status, type, age, region, size, day. Default: the first five.",
+            help="What to count by: host, status, type, age, region, size, day. Default: the first five.",
             show_default=False,
         ),
     ] = None,
     no_bytes: Annotated[
-        bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
+        bool, typer.Option("--no-bytes", help="Count pages only; faster, but only by host and region.")
     ] = False,
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002

@@ -69,7 +69,7 @@ def create(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Create the table, if it is not there.
+    """Create the table if it does not exist.
 
     Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
 

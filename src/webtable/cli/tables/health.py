@@ -59,7 +59,7 @@ def doctor(
     ] = False,
     full_scan: Annotated[bool, typer.Option("--full-scan", help="The same with the bodies of all pages.")] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long all of it may take.")
+        float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
     ] = SECONDS,
     format: Annotated[  # noqa: A002
         ToldFormat | None,

@@ -58,11 +58,11 @@ def info(
         bool,
         typer.Option(
             "--count",
-            help="Read all of the table and count what it holds. Default: the counts of its hosts, else an estimate.",
+            help="Read the whole table and count what it holds. Default: the counts of its hosts, else an estimate.",
         ),
     ] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Show the families with all their options, and the regions.")
+        bool, typer.Option("--schema", help="Show the regions, and the families with all their options.")
     ] = False,
     format: Annotated[  # noqa: A002
         ToldFormat | None,

@@ -77,7 +77,7 @@ def compact(
 ) -> None:
     """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.
 
-    The file is written anew, which takes as much space again for as long as it lasts; those who write wait for it.
+    The file is rewritten, which takes as much space again for as long as it lasts; those who write wait for it.
     Deletes are forgotten with what they have hidden: captures that are older can be stored again from then on.
 
     HBase does this by itself in its own time. To have it done at once takes its shell; the error shows the lines.
@@ -106,7 +106,7 @@ def refresh(
     ctx: typer.Context,
     also_unfinished: Annotated[
         bool,
-        typer.Option("--also-unfinished", help="Do not wait ten minutes for a writer that did not come to its end."),
+        typer.Option("--also-unfinished", help="Do not wait ten minutes for a writer that did not finish."),
     ] = False,
 ) -> None:
     """Count the links to those pages that were linked or unlinked since the last run, and the pages of their hosts.

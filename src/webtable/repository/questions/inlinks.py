@@ -78,7 +78,7 @@ LISTING = Listing(
     of_links="to",
     options=(
         ListingOption("url", "Where the links lead; it need not be stored.", is_argument=True, is_needed=True),
-        ListingOption("past", "Those that did lead there and do no more.", "flag"),
+        ListingOption("past", "Links that used to lead there and no longer do.", "flag"),
         SITE,
     ),
     examples=(

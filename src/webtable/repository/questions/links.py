@@ -70,9 +70,9 @@ MOST_LINKED = Listing(
     indexes=(LINK,),
     is_of_pages=True,
     has_counts=True,
-    help="""List the pages by how many others link to them, the most first; none that nobody links to.
+    help="""List the pages by how many others link to them, the most first; pages without inlinks are left out.
 
-    The counts are those of the last `links refresh`; how many wait to be made anew is told on standard error.
+    The counts are those of the last `links refresh`; standard error says how many wait to be counted again.
     """,
 )
 DEAD_ENDS = Listing(

@@ -53,7 +53,7 @@ LISTING = Listing(
 
     They come by URL, or in the order in which they are stored, which is faster over many hosts.
 
-    With --limit, and where there are more, the token that goes on behind them is told on standard error.
+    With --limit, and where there are more, the token for the next ones is written to standard error.
     """,
 )
 
