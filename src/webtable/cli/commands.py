@@ -90,17 +90,17 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
 
 GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: one page": {
-        "get": Listed("questions.page", "The newest capture of a page, or what it was at a time"),
+        "get": Listed("questions.page", "The newest capture of a page, or that of an earlier time"),
         "by-handle": Listed("questions.page", "The page whose URL has a handle"),
         "history": Listed("questions.page", "The stored versions of a page"),
         "diff": Listed("questions.page", "What changed between two versions of a page"),
-        "resolve": Listed("questions.page", "Where a URL leads by the redirects that are stored"),
+        "resolve": Listed("questions.page", "Where a URL leads through stored redirects"),
         "validators": Listed("questions.page", "The headers that ask a server whether a page has changed"),
     },
     "Ask: the pages of a site": {
-        "pages": _listing("pages", "The pages of a host and of all hosts below it"),
+        "pages": _listing("pages", "The pages of a site"),
         "hosts": _listing("hosts", "The hosts that have pages, with how many"),
-        "discovered": _listing("unlinked", "URLs that pages link to and that are no pages yet"),
+        "discovered": _listing("unlinked", "URLs that pages link to and that are not stored yet"),
         "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
         "search": _listing("search", "The pages with some words in their title or body"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type and more"),
@@ -112,7 +112,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
         "titles": _listing("titles", "Titles that are missing, of several pages, or too long"),
         "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
-        "crawls": _listing("crawls", "When was crawled, and how much"),
+        "crawls": _listing("crawls", "When a site was crawled, and how much of it"),
         "largest-growth": _listing("growth", "The pages whose size has changed most between two moments"),
     },
     "Ask: pages by an index": {
@@ -141,7 +141,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
         "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored of them"),
         "delete-pages": Listed("tables.deletion", "Delete the pages of a site, or those of a status or an age"),
-        "demo": Listed("loading.imports", "A small web that does not exist, to try all this on"),
+        "demo": Listed("loading.imports", "A small made-up web, to try all this on"),
     },
     "Keys": {
         "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
@@ -155,15 +155,15 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "links": Listed("tables.upkeep:links", "Count the links that lead to pages"),
     },
     "Operate": {
-        "create": Listed("tables.creation", "Create the table, if it is not there"),
-        "alter": Listed("tables.creation", "Change for how long, and in how many versions, is kept"),
+        "create": Listed("tables.creation", "Create the table, if it does not exist"),
+        "alter": Listed("tables.creation", "Change how long and in how many versions pages are kept"),
         "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
         "doctor": Listed("tables.health", "What is wrong with a store or its table, and the remedy"),
         "metrics": Listed("tables.health", "How the store is and what it holds, as Prometheus reads it"),
         "verify": Listed("tables.upkeep", "Compare all pages with their checksums"),
         "copy": Listed("copying.copy", "Copy a table into another layout or store"),
         "backup": Listed("copying.backups:group", "Back up a store, and check what was backed up"),
-        "compact": Listed("tables.upkeep", "Give back the space of what nobody sees any more"),
+        "compact": Listed("tables.upkeep", "Free the space of deleted and expired data"),
     },
 }
 """The commands by the headings of `webtable --help`."""
