@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import webtable
-from webtable import _progress
+from webtable import progress
 
 
 class Terminal(io.StringIO):
@@ -24,7 +24,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     """Make standard error a terminal, and return it: what was written to it. Not before the test, for pytest's sake."""
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN", 1e-9)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN", 1e-9)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -47,7 +47,7 @@ def notebook(monkeypatch):
     ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()), __path__=[])
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN", 1e-9)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN", 1e-9)
     return shown
 
 
@@ -82,7 +82,7 @@ def test_a_bar_that_is_just_given_is_drawn_as_it_is_told_and_goes_with_the_quest
 
 
 def test_a_bar_is_drawn_a_few_times_a_second_however_often_it_is_told(terminal, monkeypatch):
-    monkeypatch.setattr(_progress, "SECONDS_BETWEEN", 60)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN", 60)
     written = terminal()
 
     told = webtable.progress.progress_bar("stats")

@@ -14,7 +14,7 @@ import webtable
 from webtable import Page
 from webtable.cli.app import app
 from webtable.errors import CapabilityError
-from webtable.repository.table.web_table import WebTable
+from webtable.repository.table.maintenance import TableMaintenance
 from webtable.store import open_store
 from webtable.store.rows import Delete, NewCell, Put
 
@@ -74,10 +74,10 @@ def test_the_command_says_what_it_gave_back(path):
 
 
 def test_on_hbase_the_lines_for_the_shell_are_shown(path, monkeypatch):
-    def cannot(self):
+    def cannot(self, *, dry_run):
         raise CapabilityError("hbase://h:9090: in the HBase shell: major_compact 'crawl'; major_compact 'crawl_meta'")
 
-    monkeypatch.setattr(WebTable, "compact", cannot)
+    monkeypatch.setattr(TableMaintenance, "compact", cannot)
     webtable.create(path, indexes=[])
 
     done = CliRunner().invoke(app, ["-s", str(path), "compact"])

@@ -384,11 +384,13 @@ def test_a_copy_goes_on_from_its_journal_where_it_was_interrupted(tables, tmp_pa
         assert everything(target) == everything(source)
 
 
-def test_a_copy_into_a_target_that_was_created_again_starts_at_the_beginning(plain_tables, tmp_path):
-    source, make = plain_tables
-    live(source, random.Random(2), 20, NOW - timedelta(days=3))
+def test_a_copy_into_a_target_that_was_created_again_starts_at_the_beginning(tmp_path):
     journal = tmp_path / "copy"
-    with make() as target:
+    with (
+        webtable.open(tmp_path / "source.db", create=True, indexes=[]) as source,
+        webtable.maintenance.copy_target(source, tmp_path / "target.db") as target,
+    ):
+        live(source, random.Random(2), 20, NOW - timedelta(days=3))
         with pytest.raises(ZeroDivisionError):
             source.maintenance.copy(target, resume=journal, on_copied=lambda _: 1 // 0)
         reached = journal.read_text()
