@@ -139,7 +139,7 @@ def test_what_is_no_site_is_refused(given):
 
 
 @pytest.mark.parametrize(
-    "given", ["https://example.com/?q=1", "example.com/#top", "https://user@example.com/", 5, None]
+    "given", ["https://example.com/?q=1", "example.com/#top", "https://user@example.com/", "*.example.com", 5, None]
 )
 def test_a_page_or_another_value_is_no_site(given):
     with pytest.raises((InvalidArgument, InvalidURL)):

@@ -71,6 +71,10 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
         return SiteParts(canonical_host(site.host))
     if not isinstance(site, str):
         raise InvalidArgument(f"site={site!r} must be a text, as in {FORMS}, or HostOnly(host), or webtable.ALL")
+    if "*" in site:
+        raise InvalidArgument(
+            f"site={quoted(site)} has a *: a domain, as in 'example.com', has all hosts below it anyway"
+        )
     has_scheme = "://" in site
     port = _port_of(site if has_scheme else f"https://{site}")
     if not has_scheme and port is None and "/" not in site:
