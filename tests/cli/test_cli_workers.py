@@ -223,3 +223,23 @@ def test_a_report_is_taken_in_pieces_that_add_up():
         add_report(total, reading.taken())
 
     assert (total.records, total.left_out) == (6, {"image/png": 6})
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_dry_run_reports_as_the_real_run_and_stores_nothing(run: Run, workers: str) -> None:
+    for name, pages in (("a", 5), ("b", 3)):
+        written(f"{name}.warc.gz", *(record(f"https://{name}.example/{number}", "<p>x") for number in range(pages)))
+    with Path("b.warc.gz").open("ab") as file:
+        file.write(b"this is no record")
+    before = set(Path().iterdir())
+
+    dry = run("ingest", "a.warc.gz", "b.warc.gz", "--workers", workers, "--dry-run")
+    left = set(Path().iterdir())
+    real = run("ingest", "a.warc.gz", "b.warc.gz", "--workers", workers)
+
+    assert left == before
+    assert dry.code == real.code == 1
+    assert dry.out.startswith("8 pages would be stored in ./webtable.db from 2 files in ")
+    assert dry.err == real.err
+    assert dry.out.strip().split("; ")[1:] == ["1 damaged file"]
+    assert run("ingest", "a.warc.gz", "--dry-run", "--resume").code == 2

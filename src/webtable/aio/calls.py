@@ -1,7 +1,7 @@
 """Calls of the synchronous library from a loop of asyncio: they are made in threads, so that no loop waits for them.
 
-What is opened in a thread is used in an `async with` block, or awaited. What a call raises whose caller was cancelled
-is kept for the next one, so no page is lost without a word.
+An object that is opened in a thread is used in an `async with` block, or awaited. If a caller was cancelled, an error
+of its call is kept for the next call, so that no page is lost without a report.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Missed:
             self._calls.append((owner, call))
 
     def errors(self, owner: object, *, also_others: bool = False) -> list[Exception]:
-        """Return what calls of *owner* that have ended have raised, and others, when they have; each is told of once.
+        """Return what calls of *owner* that have ended have raised, and others, when they have; each is reported once.
 
         The calls of one owner are made one after another: one of its own that has not ended is the caller itself.
         """
@@ -128,7 +128,7 @@ def _error(call: Future[Any]) -> Exception | None:
 
 
 class Closing(Protocol):
-    """What is closed at the end of its block."""
+    """An object that is closed at the end of its block."""
 
     async def close(self) -> None:
         """Close it."""

@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Results(Wrapped[SyncResults[T]], Generic[T]):
     """What answers a question: `webtable.answers.Results`, to be iterated with `async for`; what reads is awaited.
 
-    Nothing is asked before. Each iteration asks anew, and reads in pieces of up to 1,024 results or 8 MB of pages, one
+    Nothing is asked before. Each iteration asks again, and reads in pieces of up to 1,024 results or 8 MB of pages, one
     piece ahead; `damaged` has the rows that this has come across and could not read.
     """
 
@@ -56,7 +56,7 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
 
     @property
     def after(self) -> bytes | None:
-        """The place behind which they come."""
+        """The place after which they come."""
         return self._core.after
 
     @property
@@ -65,7 +65,7 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
         return self._core.damaged
 
     def token_after(self, result: T) -> str:
-        """Return the token that goes on behind *result*, one of those that the question gave."""
+        """Return the token that continues after *result*, one of those that the question gave."""
         return self._core.token_after(result)
 
     async def to_arrow(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pa.Table:

@@ -32,7 +32,7 @@ PIECE_SECONDS = 0.05
 
 @dataclass(slots=True)
 class _Piece(Generic[T]):
-    """Some results, the error that came behind them, and whether there are no more."""
+    """Some results, the error that came after them, and whether there are no more."""
 
     results: list[T]
     error: Exception | None = None
@@ -75,7 +75,7 @@ class _Reader(Generic[T]):
         return True
 
     def close(self) -> None:
-        """Give back what is read from, behind the piece that is being read; nothing in a process that was forked."""
+        """Give back what is read from, after the piece that is being read; nothing in a process that was forked."""
         if self._process != os.getpid():
             return
         with self._lock:

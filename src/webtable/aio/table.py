@@ -46,7 +46,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
     A task that is cancelled leaves its call to the thread, which brings it to its end and gives back what it has taken
     from the store; one that has not begun is not made. A table belongs to no loop: it may be used in a second
-    `asyncio.run`, where the first one has not closed it. Functions that are told of progress are called in threads.
+    `asyncio.run`, where the first one has not closed it. Progress functions are called in threads.
     """
 
     def __init__(self, table: SyncWebTable, *, threads: int = THREADS) -> None:

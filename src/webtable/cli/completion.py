@@ -1,4 +1,4 @@
-"""What a shell may complete: profiles of the config files, indexes of the table, and columns."""
+"""Completions for a shell: profiles of the config files, indexes of the table, and columns."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ MOST_NAMED = 5
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code that tells of *error*."""
+    """Return the exit code for *error*."""
     match error:
         case DamagedRow():
             return NOT_DONE
@@ -57,7 +57,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def ended_by(interrupt: KeyboardInterrupt) -> signal.Signals:
-    """Return the signal that *interrupt* tells of; Python's own tells of Ctrl-C."""
+    """Return the signal that *interrupt* stands for; Python's own stands for Ctrl-C."""
     (number,) = interrupt.args or (signal.SIGINT,)
     return signal.Signals(number)
 
@@ -80,9 +80,9 @@ def one_line(message: str) -> str:
     return harmless("; ".join(line.strip() for line in message.splitlines() if line.strip()))
 
 
-def tell_findings(found: Verification) -> None:
-    """Tell what a verification has *found* that is damaged, lost or missing, and name the first of each."""
-    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+def report_findings(found: Verification) -> None:
+    """Report what a verification has *found* that is damaged, lost or missing, with the first of each."""
+    report_damage(found.examples, found.damaged + found.lost, left_out=False)
     if found.missing:
         complain(f"{plural(found.missing, 'page')} missing")
     for host in found.short_hosts[:MOST_NAMED]:
@@ -91,8 +91,8 @@ def tell_findings(found: Verification) -> None:
         complain("and of more hosts")
 
 
-def tell_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:
-    """Tell that *count* rows are damaged, and name the first of *rows*; nothing where there are none."""
+def report_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:
+    """Report that *count* rows are damaged, with the first of *rows*; nothing if there are none."""
     if not count:
         return
     from webtable.rowkey.ranges import key_text  # few commands find damage
@@ -171,7 +171,7 @@ def _failed(
     options: Mapping[str, str] | None = None,
     command: str | None = None,
 ) -> int:
-    """Tell of *error* in one line and return the exit code.
+    """Report *error* in one line and return the exit code.
 
     A command that it names is for the *session*'s store, and arguments that it names are *options*.
     """

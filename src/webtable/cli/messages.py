@@ -22,7 +22,7 @@ _ARGUMENT = re.compile(
     r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
 )
 _COLUMNS = "; it has "
-"""What begins a list of columns in a message. Some of them are named like arguments, and are none."""
+"""The beginning of a list of columns in a message. Some columns have the names of arguments."""
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
@@ -33,16 +33,16 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     >>> in_options("takes since_day= or full_scan=True", {"since_day": "--since-day", "full_scan": "--full-scan"})
     'takes --since-day or --full-scan'
     """
-    told, columns, listed = message.partition(_COLUMNS)
+    text, columns, listed = message.partition(_COLUMNS)
 
     def option(found: re.Match[str]) -> str:
         name = (found[1] or found[3] or found[4]).replace("-", "_")
         if name not in options:
             return found[0]
-        behind = told[found.end() : found.end() + 1]
-        return options[name] + (" " if found[1] and not found[2] and behind not in {"", " ", ","} else "")
+        following = text[found.end() : found.end() + 1]
+        return options[name] + (" " if found[1] and not found[2] and following not in {"", " ", ","} else "")
 
-    return _ARGUMENT.sub(option, told) + columns + listed
+    return _ARGUMENT.sub(option, text) + columns + listed
 
 
 def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
@@ -65,7 +65,7 @@ _COMMAND = re.compile(rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', '
 def in_commands(message: str, command: str) -> str:
     """Return *message* with the commands that it names as they are typed: after *command*, which has the store.
 
-    What a program would do in place of one is left out.
+    The advice for programs is left out.
 
     >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
     'create it with webtable -s x create'

@@ -39,7 +39,7 @@ def site_of(text: str | None) -> Site | None:
 
 
 class SaltName(StrEnum):
-    """What a salt can be taken from."""
+    """The part of a URL that a salt is taken from."""
 
     host = "host"
     domain = "domain"
@@ -222,7 +222,7 @@ def beside(store: str, ending: str) -> Path:
 
 @contextmanager
 def resuming(this: CommandSession, walk: str, *, resume: bool) -> Iterator[Path | None]:
-    """Give the file that keeps what a *walk* over a store has found, None without *resume*; tell what it is for."""
+    """Give the journal of a *walk* over a store, None without *resume*; notes say that it is used."""
     path = beside(this.store, walk) if resume else None
     if path is not None and path.exists():
         note(f"going on from what an earlier run has found ({path})")

@@ -1,4 +1,4 @@
-"""Which store a command works on: what the options in front of it say, and the config files.
+"""Which store a command works on: by the options before it, and the config files.
 
 `webtable.toml` of the current directory is read first, then the user's own:
 
@@ -39,7 +39,7 @@ STORE_VARIABLE = "WEBTABLE_STORE"
 """The variable of the environment that names the store where no option does."""
 
 _PROFILE = re.compile(r"[A-Za-z0-9_-]+")
-"""What a profile may be called: no path that has a dot or a slash is one."""
+"""The form of the name of a profile: without dots and slashes, as paths have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class CommandSession:
     store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
     said: str | None = field(default=None, repr=False)
-    """What a command line has to say behind `-s` to mean this store, if it is not the store itself."""
+    """What a command line has after `-s` to mean this store, if it is not the store itself."""
 
     @classmethod
     def named(cls, name: str | None, indexes: Iterable[str] = ()) -> CommandSession:
@@ -176,7 +176,7 @@ class CommandSession:
 def import_indexes(names: Iterable[str]) -> None:
     """Import those of *names*, which the user has given, that are importable; raises `InvalidArgument`.
 
-    They are looked for in the current directory too, behind all else; nothing else ever is.
+    They are looked for in the current directory too, after all other places; nothing else ever is.
     """
     own = [name for name in names if ":" in name]
     if not own:
@@ -190,7 +190,7 @@ def import_indexes(names: Iterable[str]) -> None:
 
 @contextmanager
 def importing_from_here() -> Iterator[None]:
-    """Look for modules in the current directory too, behind all else, while a name is imported that was given."""
+    """Look for modules in the current directory too, after all other places, while a given name is imported."""
     here = str(Path.cwd())
     is_new = here not in sys.path
     if is_new:

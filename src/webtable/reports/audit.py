@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _SHOWN_GROUPS = 8
 MOST = 50
-"""How many findings of each kind a report has, unless it is told otherwise."""
+"""How many findings of each kind a report has, by default."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Report):
-    """What an audit has found; `webtable.reports.audit` makes it.
+    """The findings of an audit; `webtable.reports.audit` makes it.
 
     `sections` are the lists of what is wrong, each with its first findings and their number.
     """
@@ -77,8 +77,9 @@ def audit(
     """Return an audit of the pages of *site*, as in `WebTable.pages`.
 
     It has the first *most* findings of each kind. A section whose index the table does not have is left out and says
-    so. *program* is how the command line is called, for the commands that list the rest. *on_progress* is told how many
-    pages were counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` where the table is strict.
+    so. *program* is how the command line is called, for the commands that list the rest. *on_progress* is called with
+    the number of pages counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` if the table is
+    strict.
     """
     check_most(most)
     named = site_text(site)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 MOST = 200
-"""How many pages of each kind a comparison lists, unless it is told otherwise."""
+"""How many pages of each kind a comparison lists, by default."""
 _URL, _TITLE = Heading("url", "url"), Heading("title", "text")
 _STATUS, _SIZE = Heading("status", "status"), Heading("size", "size")
 _OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
@@ -149,7 +149,7 @@ def _row(change: Change) -> tuple[object, ...]:
 
 
 def _pair(name: str, before: Page | None, after: Page | None) -> object:
-    """Return a value of both pages, or the one that is the same in both; of a page that is not kept there is none."""
+    """Return a value of both pages, or the one that is the same in both; None for a page that is not kept."""
     one, other = getattr(before, name, None), getattr(after, name, None)
     return other if before is None or one == other else Pair(one, other)
 

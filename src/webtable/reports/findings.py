@@ -1,4 +1,4 @@
-"""What an audit looks for: a section for each finding, asked of the table or found in the pass over all pages."""
+"""The findings of an audit, a section each: asked of the table, or found in the pass over all pages."""
 
 from __future__ import annotations
 

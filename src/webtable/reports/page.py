@@ -63,7 +63,7 @@ def _found(section: Section) -> Markup:
         return tag("p", "None.")
     shown = len(section.rows)
     said = "All of them" if shown == section.count else f"The first {shown:,} of {section.count:,}; all of them"
-    heads = (tag("th", _said(one.name), class_="text" if one.kind in _LEFT else "") for one in section.headings)
+    heads = (tag("th", _words(one.name), class_="text" if one.kind in _LEFT else "") for one in section.headings)
     rows = (_cells(section.headings, row) for row in section.rows)
     return escaped(
         [table(heads, rows, class_="list"), tag("p", f"{said}: ", tag("code", section.command), class_="muted")]
@@ -74,10 +74,10 @@ def _cells(headings: Sequence[Heading], row: Sequence[object]) -> Iterator[Marku
     for heading, value in zip(headings, row, strict=True):
         is_left, is_bad = heading.kind in _LEFT, _is_bad(heading, value)
         classes = f"{heading.kind}{' text' if is_left else ''}{' bad' if is_bad else ''}"
-        yield tag("td", _shown(heading.kind, value), class_=classes, data_name=_said(heading.name))
+        yield tag("td", _shown(heading.kind, value), class_=classes, data_name=_words(heading.name))
 
 
-def _said(name: str) -> str:
+def _words(name: str) -> str:
     return name.replace("_", " ")
 
 

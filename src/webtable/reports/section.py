@@ -123,8 +123,8 @@ class Report(ShowsItself):
         return {name: _as_dicts(getattr(self, name)) for name in names}
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
-        return f"<{type(self).__name__} of {self.site}: {told}>"
+        counts = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
+        return f"<{type(self).__name__} of {self.site}: {counts}>"
 
     def _shown(self) -> Shown:
         """Return how many there are of each finding."""

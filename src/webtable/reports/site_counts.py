@@ -43,7 +43,7 @@ class SizeCount(NamedTuple):
 
 
 class SiteCounts(PageCounts):
-    """What is counted of the pages of a site, and the first *most* of each finding. Pages come in the order of URLs."""
+    """Counts of the pages of a site, and the first *most* of each finding. Pages come in the order of URLs."""
 
     def __init__(self, most: int) -> None:
         super().__init__({name: grouping(name, most=_MOST_GROUPS) for name in _GROUPINGS})

@@ -108,7 +108,7 @@ def verify(
     It is read as `verify all` reads a store; for the file itself see `doctor`, for a directory that `export`
     has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
     """
-    from webtable.cli.exit_codes import tell_findings
+    from webtable.cli.exit_codes import report_findings
     from webtable.cli.terminal.interaction import interruptible
     from webtable.progress import progress_bar
 
@@ -118,7 +118,7 @@ def verify(
         )
     with interruptible(), session(ctx).of(store).open() as table, progress_bar("verify", "page") as counted:
         found = table.maintenance.verify(ALL, on_progress=counted)
-    tell_findings(found)
+    report_findings(found)
     typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)

@@ -10,7 +10,7 @@ import typer
 import webtable
 from webtable._shown import harmless
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note, tell_damage
+from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note, report_damage
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
     Compression,
@@ -89,7 +89,7 @@ def copy(
     DST has other captures of get those of SRC beside them. Both tables may be in use; what is written to SRC while it
     is compared at the end looks like a difference.
 
-    What is damaged in SRC is left out and named; the exit code is 1 then, and where the comparison finds a difference.
+    Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
     """
     from webtable.cli.copying.run import CopyRun
     from webtable.cli.terminal.progress import shown_progress
@@ -117,10 +117,10 @@ def copy(
 
 
 def _conclude(run: CopyRun, source: str, target: str) -> int:
-    """Tell what became of it and return the exit code."""
+    """Report the result and return the exit code."""
     last = run.last
     if last is not None:
-        tell_damage(last.examples, last.damaged)
+        report_damage(last.examples, last.damaged)
         for error in last.errors[:_SHOWN_ERRORS]:
             note(f"not stored: {of_page(error, {})}")
         if (more := last.hidden + last.failed - _SHOWN_ERRORS) > 0:

@@ -11,7 +11,7 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, parse_size
@@ -129,6 +129,6 @@ def _conclude(examples: Sequence[DamagedRow], damaged: int, incomplete: int) -> 
         what = f"{plural(incomplete, 'capture')} without all of its links or texts"
         complain(f"{what}: these are too long for WARC; take --format jsonl or parquet")
     if damaged:
-        tell_damage(examples, damaged)
+        report_damage(examples, damaged)
     if damaged or incomplete:
         raise typer.Exit(NOT_DONE)

@@ -226,5 +226,5 @@ def _url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
     try:
         return [url_design(name, key) for name, key in keys.items()]
     except InvalidArgument as exc:
-        told = f"--design {str(exc).removeprefix('designs: ')}"
-        raise InvalidArgument(f"{told}. Rows with such values are read from JSON Lines (.jsonl)") from exc
+        reason = f"--design {str(exc).removeprefix('designs: ')}"
+        raise InvalidArgument(f"{reason}. Rows with such values are read from JSON Lines (.jsonl)") from exc

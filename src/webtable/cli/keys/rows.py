@@ -207,7 +207,7 @@ def put(
 ) -> None:
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.
 
-    A cell that is there is replaced. At a line that cannot be stored it ends; all lines in front of it are stored.
+    An existing cell is replaced. It ends at a line that cannot be stored; all lines before that are stored.
     """
     form, table = _opened(ctx, key, create=create, families=parse_names(families))
     with table:

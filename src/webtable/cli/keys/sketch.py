@@ -69,7 +69,7 @@ def show(
 
 @dataclass(frozen=True)
 class _Sketch:
-    """What is shown of a table: how its keys are made, some of them with their parts, and its regions."""
+    """The sketch of a table: how its keys are made, some of them with their parts, and its regions."""
 
     name: str
     layout: Sequence[tuple[str, str]]

@@ -90,7 +90,7 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
     pages: list[Page] = []
     repeats: list[Page] = []
     size = 0
-    # What comes through a pipe is handed on at once: nobody knows when more of it comes.
+    # Pages from a pipe are handed on at once, as the next may come much later.
     most = CHUNK_PAGES if Path(given.part.file).is_file() else 1
 
     def chunk(*, is_last: bool = False, damage: str | None = None) -> Chunk:
@@ -129,9 +129,9 @@ class _Unsettled:
 
 
 class ChunkWriter:
-    """Puts chunks into a writer of *table*; *on_stored* is told of each once it and all before it are stored.
+    """Puts chunks into a writer of *table*; *on_stored* is called with each once it and all before it are stored.
 
-    It is told in the order of the chunks, by one thread at a time, which may be any. Pages that the table refuses for
+    It is called in the order of the chunks, by one thread at a time, which may be any. Pages that the table refuses for
     what they are count as settled; those that fail because the store is gone do not, and `lost` says why.
     """
 
@@ -166,7 +166,7 @@ class ChunkWriter:
         self._settle(entry)
 
     def close(self) -> LoadCounts:
-        """Store what was put, and return what became of the chunks that *on_stored* was not told of."""
+        """Store what was put, and return what became of the chunks that *on_stored* was not called with."""
         self._writer.close()
         rest = LoadCounts()
         for entry in self._chunks:

@@ -31,7 +31,7 @@ _SHOWN_TYPES = 5
 def conclude(
     load: Load, this: CommandSession, table: WebTable | None, *, options: Mapping[str, str] | None = None
 ) -> int:
-    """Tell what became of it and return the exit code; *table* is None where there was nothing to open it for.
+    """Report the result and return the exit code; *table* is None if there was no reason to open it.
 
     *options* are those of the command, by the names of its arguments.
     """
@@ -54,7 +54,8 @@ def conclude(
     typer.echo(harmless(_summary(load, this.name if table is None else table.name)))
     if load.signal:
         by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
-        complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
+        rest = "nothing was stored" if load.is_dry_run else "what was read is stored, the same command goes on"
+        complain(f"interrupted{by} {load.where}: {rest}")
         return SIGNALLED + load.signal
     if load.lost:
         complain(f"ended early, since the store is gone: {load.lost}")
@@ -98,9 +99,9 @@ def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[s
 def _summary(load: Load, store: str) -> str:
     from webtable.cli.terminal.progress import rates
 
-    report = load.report
+    report, done = load.report, "would be stored" if load.is_dry_run else "stored"
     parts = [
-        f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
+        f"{plural(load.stored, 'page')} {done} in {store} from {plural(len(load.files), 'file')} "
         f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
     ]
     if load.skipped:

@@ -34,7 +34,7 @@ class Idle(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A worker comes to its end; `counts` are of what it has not told in chunks."""
+    """A worker ends; `counts` are of what it has not reported in chunks."""
 
     counts: LoadCounts
     lost: WebTableError | None = None
@@ -53,14 +53,14 @@ def work(job: Job, pipe: Connection) -> None:
         ended = _work(job, pipe)
     except WebTableError as exc:
         ended = Ended(LoadCounts(), lost=exc)
-    except Exception as exc:  # noqa: BLE001 - it is told where it can be shown
+    except Exception as exc:  # noqa: BLE001 - it is reported where it can be shown
         ended = Ended(LoadCounts(), broken=f"unexpectedly: {exc!r}")
-    with suppress(OSError):  # there is nobody left to be told, and nobody should be told of that
+    with suppress(OSError):  # nobody is left to report it to
         pipe.send(ended)
 
 
 def _end_with_parent() -> None:
-    """End at once when the parent has: nobody would be told of what is stored."""
+    """End as soon as the parent has: what is stored could not be reported to anybody."""
     if parent := multiprocessing.parent_process():
         wait([parent.sentinel])
         os._exit(1)
@@ -188,7 +188,7 @@ class Crew:
     def _is_given(self, given: Given) -> bool:
         """Give the part to a worker that wants one; False where none does yet."""
         for worker in self._workers.values():
-            if worker.is_idle and _told(worker, given):
+            if worker.is_idle and _sent(worker, given):
                 worker.is_idle = False
                 worker.doing[given.number] = given
                 return True
@@ -217,7 +217,7 @@ class Crew:
         """Let the workers end that have nothing to read, or all of them."""
         for worker in self._workers.values():
             if (worker.is_idle or all_of_them) and not worker.is_to_end:
-                worker.is_to_end = _told(worker, None)
+                worker.is_to_end = _sent(worker, None)
 
     def _hear(self, worker: _Worker) -> None:
         try:
@@ -264,7 +264,7 @@ class Crew:
                 self._boss.give_up(given, f"{MOST_DEATHS} workers have died there: {death}")
 
 
-def _told(worker: _Worker, message: Given | None) -> bool:
+def _sent(worker: _Worker, message: Given | None) -> bool:
     """Send *message*; of one that has died by now is heard soon."""
     try:
         worker.pipe.send(message)

@@ -86,6 +86,9 @@ def ingest(
     ] = 1,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="The most pages to store at once.")] = 500,
     refresh: RefreshOption = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the files and report what would be stored; store nothing.")
+    ] = False,
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
@@ -109,6 +112,9 @@ def ingest(
     With --workers files, and parts of large .warc.gz and .warc.zst files, are read in any order, side by side. A worker
     that dies loses nothing: another one reads what it had not stored; where two die at one place, the file is named.
 
+    With --dry-run the files are read by the same limits, and the report is that of a real run, but for what only the
+    table knows: which captures it has already, and which it would refuse.
+
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
 
     Limits keep memory and time bounded whatever the files hold. What is over record, head, fields or members is
@@ -130,9 +136,11 @@ def ingest(
     this = session(ctx)
     _check_workers(workers, files)
     kinds, limits = _types(types), parse_limits(limit or ())
-    stores = workers > 1 and adapter_of(this.store).capabilities.processes_write_concurrently
+    if dry_run and resume:
+        raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run reads all files")
+    stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
     job = Job(kinds, limits, batch, cut, this if stores else None, options)
-    load = Load(files=files, job=job, workers=workers)
+    load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
@@ -202,7 +210,7 @@ def _fetch_first(address: str, scheme: str) -> str:
 
 
 def check_files(files: Sequence[str]) -> None:
-    """Raise `InvalidArgument` for a file that is not there or is none."""
+    """Raise `InvalidArgument` for a path that does not exist or is not a file."""
     for file in files:
         if file != "-" and not Path(file).exists():
             raise InvalidArgument(f"{file}: no such file")
@@ -215,7 +223,7 @@ def check_files(files: Sequence[str]) -> None:
 def _check_workers(workers: int, files: Sequence[str]) -> None:
     if workers < 1:
         raise InvalidArgument(f"workers={workers} must be at least 1")
-    # What is no file on a disk (a pipe, a terminal) is this process's own, and can be read by one only.
+    # A pipe or a terminal belongs to this process, and only one can read it.
     streams = [file for file in files if file == "-" or not Path(file).is_file()]
     if workers > 1 and streams:
         raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")

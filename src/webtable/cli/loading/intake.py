@@ -1,4 +1,4 @@
-"""What is read, here or by workers: stored where workers do not, counted, and noted in the journal."""
+"""The intake of pages that are read here or by workers: they are stored, counted, and noted in the journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import IO, TYPE_CHECKING
 from webtable.cli.loading.chunks import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
 from webtable.cli.loading.crew import Crew
 from webtable.cli.loading.load import LoadCounts
+from webtable.errors import InvalidURL
 from webtable.formats import Place
+from webtable.repository.scanning.scope import PLAIN_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +43,7 @@ class Intake:
         self._parts: dict[int, FilePart] = {}
         self._repeats: IO[bytes]
         self._waiting: dict[int, Chunk | None] = {}
-        """Of parts with pages that come last, what the journal will be told."""
+        """Of parts with pages that come last, what the journal will note."""
 
     def run(self) -> WebTable | None:
         """Store all pages, until the files or the store end or a signal comes; return the table, if it was opened."""
@@ -116,6 +118,10 @@ class Intake:
         chunk.repeats = []
 
     def _put(self, chunk: Chunk) -> None:
+        if self._load.is_dry_run:
+            _count_only(chunk)
+            self._count(chunk)
+            return
         if self._writer is None:
             job = self._load.job
             self.table = self.table or self._opened(chunk.pages[0])
@@ -144,6 +150,17 @@ class Intake:
         pages = _pickled(self._repeats)
         while not self._load.lost and (some := list(islice(pages, CHUNK_PAGES))):
             self._put(Chunk(-1, Place(), 0, some, [], LoadCounts()))
+
+
+def _count_only(chunk: Chunk) -> None:
+    """Count the pages of *chunk* that would be stored; a table may know some of them, or refuse them."""
+    for page in chunk.pages:
+        try:
+            PLAIN_KEY.encode(page.url)
+        except InvalidURL as exc:
+            chunk.counts.refused.add(exc)
+        else:
+            chunk.counts.stored += 1
 
 
 def _pickled(file: IO[bytes]) -> Iterator[Page]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 SHOWN_ERRORS = 10
-"""How many errors of one kind are told."""
+"""How many errors of one kind are shown."""
 NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
 COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
 _NOTHING_READ = ReadReport()
@@ -131,8 +131,10 @@ class Load(LoadCounts):
     files: Sequence[str]
     job: Job
     workers: int = 1
+    is_dry_run: bool = False
+    """Whether the files are only read, and nothing is stored."""
     journal: IngestJournal | None = None
-    """What is stored of which file, where that is kept."""
+    """What of which file is stored, if a journal keeps that."""
     skipped: int = 0
     """How many files were stored by an earlier run."""
     damaged_files: list[str] = field(default_factory=list)
@@ -231,7 +233,7 @@ class Load(LoadCounts):
         self.is_ending = True
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
-        """Let Ctrl-C, SIGTERM and SIGHUP end the reading behind the page at hand; the second one ends the process."""
+        """Let Ctrl-C, SIGTERM and SIGHUP end the reading after the current page; the second one ends the process."""
         return handling_interrupts(self._interrupt)
 
     def read_input(self, size: int) -> bytes:
@@ -269,7 +271,7 @@ class _StandardInput:
 
 
 def is_empty(file: str) -> bool:
-    """Whether *file* is a file without a byte in it; nobody knows that of a pipe."""
+    """Whether *file* is a file without a byte in it; of a pipe that is not known."""
     path = Path(file)
     return file != "-" and path.is_file() and path.stat().st_size == 0
 

@@ -25,7 +25,7 @@ _PAGES = (".warc", ".jsonl", ".ndjson")
 class UrlFiles:
     """The URLs of files, in their order, and how far the reading is.
 
-    A file is a list with a URL a line (blank lines and those that begin with # are none), or it holds pages: WARC or
+    A file is a list with a URL a line (blank lines and those that begin with # are skipped), or it holds pages: WARC or
     JSON Lines. Each of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
     """
 
@@ -36,7 +36,7 @@ class UrlFiles:
     _started: float = field(default_factory=lambda: clock.monotonic())
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the URLs as they are written, also those that are none; raises `FormatError` for a damaged file."""
+        """Yield the URLs as they are written, also those that are invalid; raises `FormatError` for a damaged file."""
         for file in self.files:
             for url in self._urls(file):
                 self.count += 1
@@ -44,7 +44,7 @@ class UrlFiles:
         self.is_read = True
 
     def progress(self) -> tuple[int, str]:
-        """Return how many bytes are read, and what else there is to tell."""
+        """Return how many bytes are read, and what else to show."""
         rate = self.count / max(clock.monotonic() - self._started, 1e-6)
         now = "measuring" if self.is_read else f"{rate:,.0f} keys/s"
         return self.report.bytes_read, f"{plural(self.count, 'key')}  {now}"

@@ -14,7 +14,7 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import meant_instead, why_nothing
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
@@ -65,14 +65,14 @@ def _command(listing: Listing) -> Callable[..., None]:
             listing_ = Limited(results, given["limit"])
             found = listed.write(listing_, results._columns, _WRITERS.get(listing.name, write_records))
             if listing.has_counts:
-                tell_freshness(ctx, table)
+                report_freshness(ctx, table)
             damaged = table.metrics.damaged
             if not found and given["limit"] != 0:
                 note(f"no {results.question}{why_nothing(given)}{meant_instead(table, given.get('site'))}")
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
         if damaged:
-            tell_damage(results.damaged, damaged)
+            report_damage(results.damaged, damaged)
             raise typer.Exit(NOT_DONE)
 
     command.__signature__ = inspect.Signature(list(_parameters(listing)))  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ def _asked(listing: Listing, given: dict[str, Any], listed: _Listed) -> dict[str
     if listing.is_of_pages:
         asked["columns"] = read_for([*(listed.columns or ()), *(["body"] if listed.has_bodies else [])])
     limit = given["limit"]
-    # One more tells whether a token is worth showing.
+    # One more shows whether there is a next page, for which to show a token.
     return asked | {"after": given["after"], "limit": limit + 1 if limit and limit > 0 else limit}
 
 
@@ -187,7 +187,7 @@ class _Listed(NamedTuple):
 
 
 class Limited(Generic[T]):
-    """The first *limit* results of a question; behind them `next_token` goes on, None where there are no more."""
+    """The first *limit* results of a question; `next_token` continues after them, None if there are no more."""
 
     def __init__(self, results: Results[T], limit: int | None) -> None:
         self._results = results
@@ -205,8 +205,8 @@ class Limited(Generic[T]):
             last = result
 
 
-def tell_freshness(ctx: typer.Context, table: WebTable) -> None:
-    """Tell how fresh the counts of links and hosts are, where any wait to be made anew."""
+def report_freshness(ctx: typer.Context, table: WebTable) -> None:
+    """Report how fresh the counts of links and hosts are, if any wait to be made again."""
     waiting, since = table.links.freshness()
     if waiting:
         moment = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""

@@ -195,7 +195,7 @@ def resolve(
 ) -> None:
     """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
 
-    The exit code is 1 where the end is not stored, or there is none.
+    The exit code is 1 if the end is not stored, or if there is no end.
     """
     with session(ctx).open() as table:
         found = table.resolve(url)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from webtable._atomic_file import atomic_file
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
@@ -56,7 +56,7 @@ def _counted(name: str, by: Grouping, said: str) -> None:
             found = table.stats(site_of(site), by=by, on_progress=counted)
         write_picture(found.plot(by), out)
         if found.damaged:
-            tell_damage(found.examples, found.damaged)
+            report_damage(found.examples, found.damaged)
             raise typer.Exit(NOT_DONE)
 
     command.__doc__ = said
@@ -128,7 +128,7 @@ def check_out(out: Path) -> None:
 
 
 def write_picture(ax: Axes, out: Path) -> None:
-    """Write the figure of *ax* to the file *out*, which is there when it is whole, and tell what it shows."""
+    """Write the figure of *ax* to the file *out*, which appears when it is complete, and report what it shows."""
     from webtable.repository.pictures.canvas import figure_of, matplotlib
 
     ending = out.suffix.lower().removeprefix(".")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import meant_instead
 from webtable.cli.options import NeededSiteArgument
 from webtable.cli.session import session
@@ -83,7 +83,7 @@ def audit(
     )
     if not found.pages:
         note(f"no {Scope.of(named_site(site))}{meant}")
-    _tell_damage(found)
+    _report_damage(found)
 
 
 @commands.command(
@@ -106,7 +106,7 @@ def compare(
     most: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
-    """Tell what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
+    """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
     from webtable.progress import progress_bar
     from webtable.reports import compare
 
@@ -120,7 +120,7 @@ def compare(
     _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])
     if not sum(found.counts.values()):
         note(f"no {Scope.of(named_site(site))}{meant}")
-    _tell_damage(found)
+    _report_damage(found)
 
 
 class _Line(NamedTuple):
@@ -154,7 +154,7 @@ def _lines(found: Audit | Comparison) -> list[_Line]:
     return [_Line(one.title, None if one.left_out else one.count, one.command) for one in found.sections]
 
 
-def _tell_damage(found: Audit | Comparison) -> None:
+def _report_damage(found: Audit | Comparison) -> None:
     if found.damaged:
-        tell_damage((), found.damaged)
+        report_damage((), found.damaged)
         raise typer.Exit(NOT_DONE)

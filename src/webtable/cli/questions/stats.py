@@ -8,7 +8,7 @@ import typer
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import meant_instead
 from webtable.cli.options import ResumeOption, SiteArgument, resuming, site_of
 from webtable.cli.session import session
@@ -78,7 +78,7 @@ def stats(
         names = ["by", "group", "pages"] if no_bytes else None
         write_records(_counts(found), GROUPS.chosen(names), format)
     if found.damaged:
-        tell_damage(found.examples, found.damaged)
+        report_damage(found.examples, found.damaged)
         raise typer.Exit(NOT_DONE)
 
 

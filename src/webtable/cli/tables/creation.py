@@ -34,7 +34,7 @@ commands: Final = typer.Typer()
 
 
 def _kept(option: str) -> Any:
-    """Return an option that is not shown: who gives it is told why a table keeps what it says."""
+    """Return an option that is not shown: it is refused with the reason why a table keeps its value."""
     return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
 
 

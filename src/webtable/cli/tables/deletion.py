@@ -122,14 +122,14 @@ def delete_pages(
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
             request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
-                complain(f"going on with {receipt}: {_said(written.before)} deleted before")
+                complain(f"going on with {receipt}: {_amount(written.before)} deleted before")
             done = run(
                 fetched_before=request["fetched_before"],
                 before_delete=written.pages,
-                on_page=_told(written.gone, shown),
+                on_page=_counting(written.gone, shown),
             )
             done = written.total(done)
-    typer.echo(f"{_said(done)} deleted")
+    typer.echo(f"{_amount(done)} deleted")
     _complain_of(done)
 
 
@@ -140,26 +140,26 @@ def _question(count: int, table: WebTable) -> str:
 def _counted(run: Callable[..., Deletions]) -> Deletions:
     """Report what would be deleted."""
     with progress_bar("counting", "page") as shown:
-        would = run(dry_run=True, on_page=_told(DeletionReceipt().gone, shown))
-    typer.echo(f"{_said(would)} would be deleted")
+        would = run(dry_run=True, on_page=_counting(DeletionReceipt().gone, shown))
+    typer.echo(f"{_amount(would)} would be deleted")
     _complain_of(would)
     return would
 
 
-def _told(take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:
+def _counting(take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:
     count = 0
 
-    def told(page: DeletedPage) -> None:
+    def counted(page: DeletedPage) -> None:
         nonlocal count
         count += 1
         take(page)
         if count % _SHOWN_EACH == 0:
             shown(count)
 
-    return told
+    return counted
 
 
-def _said(found: Deletions) -> str:
+def _amount(found: Deletions) -> str:
     """Return how much *found* is."""
     said = f"{plural(found.pages, 'page')} of {plural(found.versions, 'version')}, {size_text(found.bytes)}"
     if found.links or found.inlinks:

@@ -78,7 +78,7 @@ def doctor(
 
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
-    dates, digests; behind that of a gateway its address), "state", "found" and "remedy" (null where it is ok).
+    dates, digests; that of a gateway with its address), "state", "found" and "remedy" (null where it is ok).
     """
     this = session(ctx).of(store)
     import_indexes(this.indexes)
@@ -98,20 +98,20 @@ class _Progress:
 
     def __init__(self) -> None:
         self._shown = ExitStack()
-        self._told: Progress | None = None
+        self._counted: Progress | None = None
 
     def __call__(self, pages: int) -> None:
-        self._told = self._told or self._shown.enter_context(progress_bar("doctor", "page"))
-        self._told(pages)
+        self._counted = self._counted or self._shown.enter_context(progress_bar("doctor", "page"))
+        self._counted(pages)
 
     def close(self) -> None:
         """Take the bar away."""
         self._shown.close()
-        self._told = None
+        self._counted = None
 
 
 class _CheckLine:
-    """A check as it is told: on one line each, with commands that can be typed."""
+    """A check as it is shown: on one line each, with commands that can be typed."""
 
     def __init__(self, check: Check, command: str) -> None:
         self.check, self.state = check.check, check.state
@@ -164,7 +164,7 @@ def metrics(
     """Write how the store is and what its table holds as Prometheus reads it: the checks of `doctor` and of `info`.
 
     Where the store is away, webtable_up is 0 and the checks say why; the exit code is 1 then. To be run by cron, with
-    --textfile for node_exporter. What a program does with a table it tells by itself: see docs/operating.md.
+    --textfile for node_exporter. A program exposes its own use of a table: see docs/operating.md.
     """
     this = session(ctx)
     import_indexes(this.indexes)
@@ -217,8 +217,8 @@ def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
     worst: dict[str, int] = defaultdict(int)
     for check in checks:
         worst[check.check] = max(worst[check.check], _STATES[check.state])
-    told = "What the doctor finds: 0 ok, 1 a warning, 2 failed."
-    yield Exposed("check_state", told, ("check",), [((name,), state) for name, state in worst.items()])
+    text = "What the doctor finds: 0 ok, 1 a warning, 2 failed."
+    yield Exposed("check_state", text, ("check",), [((name,), state) for name, state in worst.items()])
 
 
 def _of_table(table: WebTable) -> Iterator[Exposed]:
@@ -226,8 +226,8 @@ def _of_table(table: WebTable) -> Iterator[Exposed]:
     freshness = table.links.freshness()
     yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
-        told = "Since when the oldest of them waits."
-        yield Exposed.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
+        text = "Since when the oldest of them waits."
+        yield Exposed.of("queue_oldest_timestamp_seconds", text, freshness.since.timestamp())
     ready = [((name,), state.phase == "ready") for name, state in table.indexes.states().items()]
     yield Exposed("index_ready", "Whether an index is complete.", ("index",), ready)
     space = table.store.space()
@@ -237,11 +237,11 @@ def _of_table(table: WebTable) -> Iterator[Exposed]:
 
 
 def _of_holdings(found: Holdings) -> Iterator[Exposed]:
-    for name, told in _HELD.items():
+    for name, text in _HELD.items():
         unit = "_bytes" if name in ("stored", "unpacked") else ""
-        yield Exposed.of(f"{name}{unit}", told, getattr(found, name))
+        yield Exposed.of(f"{name}{unit}", text, getattr(found, name))
     if found.waiting is not None:
         yield Exposed.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
     if found.newest is not None:
-        told = "When the newest page was fetched."
-        yield Exposed.of("newest_page_timestamp_seconds", told, found.newest.timestamp())
+        text = "When the newest page was fetched."
+        yield Exposed.of("newest_page_timestamp_seconds", text, found.newest.timestamp())

@@ -10,7 +10,7 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, YesOption, resuming
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
@@ -98,7 +98,7 @@ def add(
     """Add an index, with entries for all pages; the table may be in use.
 
     Where it was interrupted `index rebuild` goes on. The module of an index of yours is imported, from the current
-    directory too; later commands that write, rebuild or verify have to be told its name as well (`webtable --index`).
+    directory too; later commands that write, rebuild or verify need its name as well (`webtable --index`).
     """
     this = session(ctx)
     if ":" in index:
@@ -113,7 +113,7 @@ def add(
             raise
     done = "would be added" if dry_run else "added"
     typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
-    _tell_damage(damaged)
+    _report_damage(damaged)
 
 
 @group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
@@ -140,7 +140,7 @@ def rebuild(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = Fal
         pages, damaged = table.indexes.rebuild(index, dry_run=dry_run, on_progress=counted), table.metrics.damaged
     done = "would be rebuilt" if dry_run else "rebuilt"
     typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
-    _tell_damage(damaged)
+    _report_damage(damaged)
 
 
 @group.command(epilog=examples("webtable index verify time", "webtable index verify --all"))
@@ -196,9 +196,9 @@ def repair(
     raise typer.Exit(NOT_DONE)
 
 
-def _tell_damage(count: int) -> None:
+def _report_damage(count: int) -> None:
     if count:
-        tell_damage((), count)
+        report_damage((), count)
         raise typer.Exit(NOT_DONE)
 
 
@@ -245,7 +245,7 @@ def _conclude(
     for drift in drifts:
         for example in drift.examples:
             note(f"{drift.index}: {example}")
-    tell_damage((), max((drift.damaged for drift in drifts), default=0))
+    report_damage((), max((drift.damaged for drift in drifts), default=0))
     in_order = sorted(errors, key=exit_code)
     for error in in_order[:-1]:
         complain(str(error))

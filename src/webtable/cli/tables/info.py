@@ -12,7 +12,7 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
 from webtable.cli.terminal.cells import new_table
@@ -81,7 +81,7 @@ def info(
     captures and the bytes of all bodies as they are stored: "basis" says what each goes by. With --count all is read
     and counted. How much of a file is free is what `compact` gives back at least; HBase does not report its sizes.
 
-    Each line of JSON tells by its field "what" which fields it has: "table" (name), "holdings" (pages, captures,
+    The field "what" of each line of JSON says which fields it has: "table" (name), "holdings" (pages, captures,
     stored and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled,
     hosts, oldest, newest, basis, which is null where all was counted, as_of, the refresh that pages, hosts and unpacked
     are of, and waiting, how many rows have changed since; both are null where they are of no refresh), "space" (bytes,
@@ -106,7 +106,7 @@ def info(
 
 
 def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[dict[str, Any]], Holdings | None]:
-    """Return what there is to tell of a table, as it stands in JSON, and what the table holds."""
+    """Return the facts about a table, as they are in JSON, and what the table holds."""
     try:
         with this.open() as table:
             holdings = _counted(table) if count else estimated(table)
@@ -163,11 +163,11 @@ def _tell_what_is_missing(holdings: Holdings | None, this: CommandSession) -> No
         return
     if holdings.pending:
         note(f"{holdings.pending}; run `{this.command('links refresh')}`")
-    tell_damage((), holdings.damaged)
+    report_damage((), holdings.damaged)
 
 
 def _lines_of(fact: dict[str, Any]) -> Iterator[Sequence[object]]:
-    """Yield the lines in which a fact is told to programs that do not read JSON."""
+    """Yield the lines of a fact, for programs that do not read JSON."""
     (_, what), *fields = fact.items()
     match what, [value for _, value in fields]:
         case "table" | "region", values:

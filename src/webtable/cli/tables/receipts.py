@@ -90,7 +90,7 @@ class DeletionReceipt:
         return whole
 
     def _read(self, file: BinaryIO) -> dict[str, Any] | None:
-        """Return the first line, None where there is none, and count the pages; a line that was cut is removed."""
+        """Return the first line, or None, and count the pages; an incomplete line at the end is removed."""
         first, end = None, 0
         try:
             for text in file:

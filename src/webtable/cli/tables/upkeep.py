@@ -8,7 +8,7 @@ import typer
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note, tell_damage, tell_findings
+from webtable.cli.exit_codes import NOT_DONE, note, report_damage, report_findings
 from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm
@@ -51,10 +51,10 @@ def verify(
     ):
         found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
     write_records([found], _FOUND, format)
-    tell_findings(found)
+    report_findings(found)
     if found.inconsistent:
-        told = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
-        note(f"{told}; to mend them: {this.command('index repair --all')}")
+        which = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
+        note(f"{which}; to mend them: {this.command('index repair --all')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)
 
@@ -75,7 +75,7 @@ def compact(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.
+    """Free the space of data that was deleted, was replaced or has expired.
 
     The file is rewritten, which takes as much space again for as long as it lasts; those who write wait for it.
     Deletes are forgotten with what they have hidden: captures that are older can be stored again from then on.
@@ -115,7 +115,7 @@ def refresh(
     """
     with session(ctx).open() as table, progress_bar("links refresh", "page") as counted:
         done = table.links.refresh(on_progress=counted, also_unfinished=also_unfinished)
-    tell_damage((), done.damaged)
+    report_damage((), done.damaged)
     if not done.batches:
         typer.echo("nothing waits to be counted")
         return

@@ -28,7 +28,7 @@ UNLIMITED = 100_000
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
 FOLDED = ("urls", "command")
-"""The forms that can be copied only as a whole; of the others the beginning tells enough."""
+"""The forms that can be copied only as a whole; of the others the beginning is enough."""
 
 _PADDING = 3
 """What rich puts between two columns."""
@@ -54,7 +54,7 @@ def print_table(
 ) -> None:
     """Print *records* on *target* as they come, laid out for some of them at once.
 
-    What is too wide is fitted to the terminal where *to_width*. Columns without any value are left out of a short
+    Lines that are too wide are fitted to the terminal if *to_width*. Columns without any value are left out of a short
     listing, unless they were *asked_for*.
     """
     rows = iter(records)
@@ -194,13 +194,13 @@ def url_cell(url: str, width: int | None = None) -> Text:
     from rich.text import Text
 
     shown = harmless(url)
-    # What is no plain URL could end the link early and say something else to the terminal.
+    # A text that is not a plain URL could end the link early and send other codes to the terminal.
     is_plain = url.isascii() and shown == url and url.startswith(("http://", "https://"))
     return Text(cut(shown, width) if width else shown, style=Style(link=url) if is_plain else "")
 
 
 def cut(text: str, width: int) -> str:
-    """Return *text* in *width* columns, without its middle where it is longer: both ends of a URL tell what it is.
+    """Return *text* in *width* columns, without its middle where it is longer: both ends of a URL identify it.
 
     >>> cut("https://example.com/a/very/long/path/page.html", 30)
     'https://example.com/…page.html'

@@ -50,7 +50,7 @@ else:
 
 
 class ToldFormat(StrEnum):
-    """How a command writes that tells of one thing, and lists no records."""
+    """How a command writes that reports one thing, and lists no records."""
 
     table = "table"
     lines = "lines"
@@ -234,7 +234,7 @@ def check_page_file(path: Path) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
+    """Write the text of a page to a file, and report that it is there; raises `OSError` with the name of the file."""
     with atomic_file(path) as part:
         part.write_text(page, encoding="utf-8")
     note(f"written: {path}")

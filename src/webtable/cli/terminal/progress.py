@@ -60,15 +60,15 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
 
 @contextmanager
 def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Give what is to be told how many bytes are done, and show them while the block runs."""
+    """Give a function to be called with how many bytes are done, and show them while the block runs."""
     done = 0
 
-    def told(size: int) -> None:
+    def counted(size: int) -> None:
         nonlocal done
         done = size
 
     with shown_progress(command, total, lambda: (done, size_text(done))):
-        yield told
+        yield counted
 
 
 def size_of(files: Sequence[str]) -> int | None:

@@ -45,7 +45,7 @@ TIME = "TIME"
 
 
 def parse_times(**times: str | None) -> dict[str, datetime | None]:
-    """Return the moments that the options *times* tell, None for those that are not given."""
+    """Return the moments that the options *times* name, None for those that are not given."""
     # Imported here, for most commands take no times and none should wait for it.
     from webtable.repository.arguments import parse_time
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None) -> Iterator[Page]:
     """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
 
-    They are those behind the URL *after*. Each has its body and its links, as far as there are any. A
-    newest capture that repeats what was stored comes behind the versions, and without a body where the version at its
+    They are those after the URL *after*. Each has its body and its links, as far as there are any. A
+    newest capture that repeats what was stored comes after the versions, and without a body where the version at its
     `content_at` has that. Where that is not there any more, it comes with its own
     date as `content_at`. So does a version that has no body, or what an older version has; no other one has a
     `content_at`.
@@ -99,7 +99,7 @@ def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
 def _with_newest(
     frame: Frame, page: Page, versions: Iterable[Page | DamagedRow], columns: Sequence[bytes]
 ) -> Iterator[Page | DamagedRow]:
-    """Yield *versions* and, where it is none of them, the newest capture of their *page*.
+    """Yield *versions* and, if it is not one of them, the newest capture of their *page*.
 
     Where content of the page in *columns* is lost, that error takes the place of its version.
     """

@@ -207,7 +207,7 @@ def _needs_versions(page: Page, period: Period) -> bool:
 
 
 def _newest_at(page: Page, moment: int | None) -> _At | None:
-    """Return what the newest capture of a page tells of it at a *moment*, None where it does not tell."""
+    """Return what the newest capture of a page says about it at a *moment*, None if it says nothing."""
     if moment is None or milliseconds(page.fetched_at) <= moment:
         return page
     if page.first_seen is not None and milliseconds(page.first_seen) > moment:

@@ -45,7 +45,7 @@ class Sources:
         """Return where in its row the inlinks of *url* are that may count."""
         if not self.host:
             return [CURRENT_SOURCES]
-        # Behind the host there is a `/` or, in front of a port, a `:`, which is the last before the `;`; and digits.
+        # After the host there is a `/` or, before a port, a `:`, which is the last before the `;`; and digits.
         hosts = [scheme + _host(url.encode()) for scheme in (b"http://", b"https://")]
         return [KeyRange(host + b"/", host + b";") for host in hosts]
 
@@ -54,7 +54,7 @@ ANYBODY = Sources()
 
 
 class Confirmation:
-    """Tells whether pages link to URLs, by the inlinks of one web table."""
+    """Checks whether pages link to URLs, by the inlinks of one web table."""
 
     def __init__(self, frame: Frame, damage: Damage, wanted: Sources = ANYBODY) -> None:
         self._frame = frame

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 HOSTS_BYTES = 4 * 2**20
-"""How much memory the names of hosts take that are told apart."""
+"""How much memory the names of different hosts take."""
 
 _TABLE = "CREATE TABLE captures (at INTEGER, host BLOB, size INTEGER)"
 _HOSTS = "CREATE TABLE hosts (host BLOB PRIMARY KEY) WITHOUT ROWID"

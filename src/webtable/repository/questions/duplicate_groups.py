@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Sameness = Literal["content", "title"]
 """What the pages of a group have in common."""
 FIRST_URLS = 10
-"""How many URLs of a group are told."""
+"""How many URLs of a group are listed."""
 
 _TABLE = "CREATE TABLE found (value BLOB, place BLOB, size INTEGER)"
 _INDEX = "CREATE INDEX by_value ON found (value, place, size)"
@@ -132,11 +132,11 @@ def value_of(page: Page, by: Sameness) -> bytes | None:
 
 
 def _groups(found: TemporaryTables, by: Sameness, order: str, after: bytes | None) -> Iterator[DuplicateGroup]:
-    behind: tuple[int, bytes] = _BEFORE_ALL
+    start: tuple[int, bytes] = _BEFORE_ALL
     if after is not None:
         number, _, place = after.partition(b" ")
-        behind = number_of(number), place
-    for value, pages, size in found.rows(_GROUPS.format(order=order), behind):
+        start = number_of(number), place
+    for value, pages, size in found.rows(_GROUPS.format(order=order), start):
         urls = tuple(url_at(place) for (place,) in found.rows(_FIRST, (value,)))
         yield DuplicateGroup(by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
 

@@ -43,12 +43,12 @@ _MOST_HOSTS: Final = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a table holds: its pages, their captures that are kept, and the bytes of bodies.
+    """The contents of a table: its pages, their captures that are kept, and the bytes of bodies.
 
     `unpacked` are the bytes of the newest body of each page as it was crawled, as `stats` and `hosts` count them;
     `stored` those of the bodies of all captures as they are stored. `oldest` and `newest` are the dates of the newest
-    captures of pages. `basis` tells what is exact as of which moment, and what an estimate goes by; it is empty where
-    all of it was counted.
+    captures of pages. `basis` says what is exact as of which moment, and what an estimate is based on; it is empty
+    if everything was counted.
     """
 
     pages: int
@@ -78,7 +78,7 @@ class Holdings:
 
 
 def counted(table: WebTable, on_progress: Progress | None = None) -> Holdings:
-    """Return what *table* holds, for which all of it is read; *on_progress* is told how many pages were."""
+    """Return what *table* holds, for which all of it is read; *on_progress* is called with the number of pages read."""
     frame = _frame(table)
     return _sums(frame, frame.store.scan(frame.table, [KeyRange()], _wanted(frame)), on_progress)
 

@@ -158,7 +158,7 @@ def known_totals(frame: Frame, most: int) -> HostTotals | None:
     if not waits and any(has_pages for _, has_pages in _checked(frame, iter(uncounted), damage)):
         return None
     # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
-    # nothing but the counts tells of it.
+    # only the counts show it.
     return HostTotals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
 
 
@@ -180,7 +180,7 @@ def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iter
 
 
 def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
-    """Return *totals* as a table is shown with them; `stats` tells where they are not known."""
+    """Return *totals* as a table is shown with them; `stats` counts where they are not known."""
     if totals is None:
         return [("pages", "stats() counts them")]
     hosts, pages, size, as_of = totals

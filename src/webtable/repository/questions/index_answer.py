@@ -50,7 +50,7 @@ class SitePageOptions(PageOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuestion:
-    """What is asked of an index: the pages that it has in `places`, which are asked for when the question is.
+    """A question to an index: for the pages that it has in `places`, a function that is called when the answer is read.
 
     `orders` are the orders that there are, the first by default, and whether each is backwards; "storage" always is
     one. `shard_of` gives what the only shard is hashed from, where it is only one. Pages that are not `only` what is
@@ -109,10 +109,10 @@ class IndexAnswer:
         is_reversed = asked.orders.get(self._part.order, False)
         return Lookup(asked.index, table, places, shard, is_reversed, scope.contains())
 
-    def _run(self, behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
+    def _run(self, after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         names, only = self._columns, self._asked.only
         entries = EntryReader(self._frame)
-        found = entries.pages(self._lookup(), names, damage, behind, at_most, storage=self._is_storage)
+        found = entries.pages(self._lookup(), names, damage, after, at_most, storage=self._is_storage)
         chosen = found if only is None else ((place, page) for place, page in found if only(page))
         for place, page in chosen:
             self._given[page.url] = place
@@ -123,7 +123,7 @@ class IndexAnswer:
     def _place(self, page: Page) -> bytes:
         found = self._given.get(page.url) or self._place_in(self._lookup(), page)
         if found is None:
-            raise InvalidArgument(f"{page.url[:200]} is none of the {self._question}")
+            raise InvalidArgument(f"{page.url[:200]} is not one of the {self._question}")
         return found
 
     def _place_in(self, lookup: Lookup, page: Page) -> bytes | None:

@@ -116,7 +116,7 @@ def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice)
 
 
 class InlinkReader:
-    """Reads the inlinks of one web table, and tells *damage* what cannot be read."""
+    """Reads the inlinks of one web table, and reports to *damage* what cannot be read."""
 
     def __init__(self, frame: Frame, damage: Damage) -> None:
         self._frame = frame
@@ -133,7 +133,7 @@ class InlinkReader:
         sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
-        """Yield the inlinks of *target* behind the page *after*; only from pages whose key without salt is *inside*,
+        """Yield the inlinks of *target* after the page *after*; only from pages whose key without salt is *inside*,
         or named in *sources*.
         """
         prefix = PAST if past else b""
@@ -155,7 +155,7 @@ class InlinkReader:
     ) -> Iterator[tuple[Page, Inlink]]:
         """Yield the inlinks of each of *targets*, each with its target; only from pages *inside*.
 
-        With a target comes the page behind which its inlinks are wanted (None: all of them). The inlinks of several
+        With a target comes the page after which its inlinks are wanted (None: all of them). The inlinks of several
         targets are read at once, and the pages that link to them are checked together.
         """
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
@@ -257,7 +257,7 @@ class _Found(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """What an inlink names: its place among those found, the row and the URL of the page that links, and since when."""
+    """An inlink as found: its place among others, the row and the URL of the page that links, and since when."""
 
     place: int
     row: bytes

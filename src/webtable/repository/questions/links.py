@@ -129,7 +129,7 @@ def most_linked(frame: Frame, options: SitePageOptions) -> Pages:
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
         orders={"most": False, "fewest": True},
         is_counted=True,
-        notes=lambda: [_said(links_freshness(frame))],
+        notes=lambda: [_freshness_note(links_freshness(frame))],
     )
     return IndexAnswer(frame, asked, options).pages()
 
@@ -157,11 +157,11 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
         (page,) = frame.counted.read([row], ("outlinks",))
         return (page and page.outlinks) or ()
 
-    def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
-        if behind is None:
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
+        if after is None:
             return iter(links())
-        # Behind the link, where it still is; else as far down as it was.
-        position, _, url = behind.partition(b" ")
+        # After the link, if it is still there; else after its former position.
+        position, _, url = after.partition(b" ")
         if not position.isdigit():
             raise invalid_token(part.after)
         found = links()
@@ -214,11 +214,11 @@ def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished
     """Do what `TableLinks.refresh` does."""
     queue, began = RecountQueue(frame.store, frame.table), now_in_milliseconds()
     waiting = queue.waiting(also_unfinished=also_unfinished)
-    # Behind that: a batch of an index that is added just now must not be removed by who does not know of it.
+    # After that: the batch of an index that is being added must not be removed by somebody who does not know it.
     indexes = frame.indexes.read()
     done = Refresh(frame, indexes.values(), frame.damage(), on_progress).run(waiting, queue)
     if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
-        # What a writer is still at, or what came in meanwhile, is not counted.
+        # Pages that a writer still holds, or that came in meanwhile, are not counted.
         _, since = queue.extent()
         frame.refreshed.advance(min(began, since or began))
     return done
@@ -230,6 +230,6 @@ def links_freshness(frame: Frame) -> Freshness:
     return Freshness(waiting, None if since is None else moment_of(since))
 
 
-def _said(freshness: Freshness) -> str:
+def _freshness_note(freshness: Freshness) -> str:
     waiting, since = freshness
     return f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"

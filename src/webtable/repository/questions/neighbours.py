@@ -53,7 +53,7 @@ NEIGHBOURS = declared(
 class Neighbours(Tabular[Neighbour]):
     """The pages around `url`, which need not be stored itself: those that link to it, and those that it links to.
 
-    As a table it has a row for each. `more_linking` tells whether there are others that link here, `more_linked` to how
+    As a table it has a row for each. `more_linking` is whether there are others that link here, `more_linked` to how
     many others it links.
     """
 
@@ -89,7 +89,7 @@ def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
     """Return what `TableLinks.neighbours` does."""
     check_numbers(limit=limit)
     centre = canonical_url(url)
-    # One is the page itself, and one tells whether there are more.
+    # One is the page itself, and one shows whether there are more.
     asked = linking_to(frame, centre, past=False, scope=Scope(), part=Slice("source", limit + 2))
     inlinks = [one for one in asked if one.source != centre]
     linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]

@@ -67,7 +67,7 @@ class Condition(NamedTuple):
     max_size: int | None = None
 
     def filter(self) -> tuple[Callable[[Page], bool] | None, str]:
-        """Return what tells whether a page is wanted (None: each is), and how the question says it.
+        """Return a test whether a page is wanted (None: each is), and its words in the question.
 
         Raises `InvalidArgument`.
         """
@@ -99,8 +99,8 @@ class Condition(NamedTuple):
     def in_store(self, frame: Frame) -> Containing | None:
         """Return what the store can leave rows out by, None where that would spare little: one status but 200.
 
-        Statuses have a column of their own. A row whose metadata cannot be read may be among those left out, so nobody
-        is told of it; a table that is strict has none left out.
+        Statuses have their own column. A row whose metadata cannot be read may be among those left out, and is not
+        reported; a table that is strict leaves out none.
         """
         if not isinstance(self.status, int) or self.status == 200 or frame.strict:
             return None

@@ -140,7 +140,7 @@ def _chains(frame: Frame, begins: Iterator[str], expected: int | None, damage: D
         while going:
             pages = _pages(frame, {walk.urls[-1] for walk in going}, damage)
             going = [walk for walk in going if walk.goes_on(pages)]
-        # One that was replaced by a page meanwhile is none any more.
+        # A redirect that was replaced by a page meanwhile does not count.
         yield from (walk.chain() for walk in walks if len(walk.urls) > 1)
         size = CHAINS_AT_ONCE
 

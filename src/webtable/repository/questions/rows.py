@@ -58,7 +58,7 @@ class PageRows:
             after = self.place(rows.last.key, order)
 
     def rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
-        """Yield the rows of *spec* behind the place *after*; in the order of URLs those that are pages."""
+        """Yield the rows of *spec* after the place *after*; in the order of URLs those that are pages."""
         if order == "storage":
             return in_storage_order(self._frame.store, spec, after)
         codec = self._frame.codec
@@ -87,7 +87,7 @@ class PageRows:
             limit = min(2 * limit, max(limit, PIECE_ROWS))
 
     def keys(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
-        """Yield the keys of the rows of *spec* behind the place *after*, whether they are pages or not."""
+        """Yield the keys of the rows of *spec* after the place *after*, whether they are pages or not."""
         if order == "storage":
             rows = in_storage_order(self._frame.store, spec, after)
         else:

@@ -68,7 +68,7 @@ LISTING = Listing(
 
 
 class Phrase(NamedTuple):
-    """What is looked for, and where; with `substring` inside of words too."""
+    """The words to look for, and where; with `substring`, also inside of words."""
 
     text: str
     in_: SearchIn = "all"
@@ -149,7 +149,7 @@ class _Search:
         return (page for page in pages if page is not None)
 
     def _completed(self, hits: Iterator[Hit]) -> Iterator[Hit]:
-        """Yield *hits* with the columns that are wanted: the first by itself, as the next one may be far behind it."""
+        """Yield *hits* with the columns that are wanted: the first by itself, as the next one may be far away."""
         frame = self.frame
         size, left = 1, HITS_AT_ONCE if self.at_most is None else self.at_most
         while some := list(islice(hits, min(size, left))):

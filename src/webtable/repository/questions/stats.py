@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SHOWN_GROUPS = 8
 """How many groups of a grouping notebooks and terminals are shown."""
 PROGRESS_PAGES = 1_000
-"""After how many pages the caller is told how far the count is."""
+"""After how many pages progress is reported."""
 
 _IN_THE_KEY = frozenset({"host", "region"})
 
@@ -126,7 +126,7 @@ class Stats(Tabular[GroupRow]):
 
 
 class StatsQuestion(NamedTuple):
-    """What is to be counted: the pages of *scope*, by some groupings, as of *now*."""
+    """A request to count the pages of *scope*, by some groupings, as of *now*."""
 
     scope: Scope
     by: Grouping | Sequence[Grouping]

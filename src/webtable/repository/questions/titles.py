@@ -34,7 +34,7 @@ _TOO_LONG = "SELECT place, title FROM found WHERE characters > ? AND place > ? O
 
 @dataclass(frozen=True, slots=True)
 class TitleProblem:
-    """What is wrong with the title of a page; of one that is `duplicate`, how many `others` have it too."""
+    """A problem with the title of a page; for a `duplicate`, how many `others` have it too."""
 
     problem: Literal["missing", "duplicate", "too long"]
     url: str
@@ -109,7 +109,7 @@ def _title(page: Page) -> tuple[bytes | None, int]:
 
 
 def _problems(found: TemporaryTables, max_length: int, after: bytes) -> Iterator[TitleProblem]:
-    """Yield the problems behind the place *after*: a digit for the kind, the title of a duplicate, a zero, the page."""
+    """Yield the problems after the place *after*: a digit for the kind, the title of a duplicate, a zero, the page."""
     kind = after[:1]
     title, _, place = after[1:].rpartition(b"\0")
     if kind == _PROBLEMS["missing"]:
@@ -117,11 +117,11 @@ def _problems(found: TemporaryTables, max_length: int, after: bytes) -> Iterator
             yield TitleProblem("missing", url_at(at), None)
     if kind <= _PROBLEMS["duplicate"]:
         for shared, pages in found.rows(_SHARED, (title,)):
-            behind = place if shared == title else b""
-            for (at,) in found.rows(_SHARING, (shared, behind)):
+            start = place if shared == title else b""
+            for (at,) in found.rows(_SHARING, (shared, start)):
                 yield TitleProblem("duplicate", url_at(at), _text(shared), pages - 1)
-    behind = place if kind == _PROBLEMS["too long"] else b""
-    for at, long in found.rows(_TOO_LONG, (max_length, behind)):
+    start = place if kind == _PROBLEMS["too long"] else b""
+    for at, long in found.rows(_TOO_LONG, (max_length, start)):
         yield TitleProblem("too long", url_at(at), _text(long))
 
 

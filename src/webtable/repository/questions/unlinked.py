@@ -44,7 +44,7 @@ ORPHANS = Listing(
     is_of_pages=True,
     help="""List the pages of a host, and of all hosts below it, that no other page links to.
 
-    A link of a page to itself is none. Links are looked at as they are now, whenever they were counted last.
+    A link of a page to itself does not count. Links are checked as they are now, whenever they were counted last.
     """,
 )
 

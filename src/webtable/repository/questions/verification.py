@@ -119,7 +119,7 @@ def _waiting(frame: Frame, hosts: Collection[str], damage: Damage) -> set[str] |
     queue, waiting = RecountQueue(frame.store, frame.table), set[str]()
     for batch in queue.waiting(also_unfinished=True):
         if batch.is_damaged:
-            damage.add(DamagedRow(batch.key, None, f"{queue.table}: nobody knows of which hosts pages wait"))
+            damage.add(DamagedRow(batch.key, None, f"{queue.table}: it is not known whose pages wait"))
             return None
         waiting.update(batch.hosts)
         for row in batch.pages:

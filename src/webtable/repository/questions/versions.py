@@ -175,7 +175,7 @@ def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
 def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     """Return the versions in *row*; where content of the page as it is now is lost, with the error in its place.
 
-    Of older versions nothing tells whether they had a body.
+    Of older versions it is not known whether they had a body.
     """
     names, versions = frame.codec.columns, list(versions_in(frame, row))
     page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
