@@ -270,7 +270,7 @@ def test_redirects_are_followed_to_their_end(site):
     assert len(resolve(town.url("/20")).hops) == 6
     assert resolve(town.url("/0")).problem == "too many"
     assert resolve(town.url("/loop")).problem == resolve(town.url("/self")).problem == "loop"
-    assert resolve(town.url("/nowhere")) == webtable.repository.Resolution((town.url("/nowhere"),), None, "not stored")
+    assert resolve(town.url("/nowhere")) == webtable.answers.Resolution((town.url("/nowhere"),), None, "not stored")
     assert resolve(town.url("/odd")).page.url == town.url("/odd")
     assert resolve(handle_of(town.url("/24"))).url == town.url("/25")
     assert urls(town.table.redirects(to=town.url("/7"))) == [town.url("/6")]
