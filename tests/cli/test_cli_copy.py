@@ -186,3 +186,17 @@ def test_a_second_run_waits_for_the_journal_of_the_first(run: Run, source: str) 
 
     assert done.code == 2
     assert "another copy uses this journal" in done.err
+
+
+def test_a_dry_run_says_what_would_be_copied_and_makes_no_target(run: Run, source: str) -> None:
+    new = run("copy", source, "t.db", "--salt", "none", "--dry-run")
+    assert not Path("t.db").exists()
+    run("copy", source, "t.db", "--salt", "none")
+    same = run("copy", source, "t.db", "--dry-run")
+
+    assert (new.code, same.code) == (0, 0)
+    assert new.out.startswith("1,000 pages with 2,000 versions would be copied from s.db/pages to t.db in ")
+    assert same.out.startswith("0 pages with 0 versions would be copied")
+    assert "1,000 unchanged" in same.out
+    assert run("copy", source, "t.db", "--dry-run", "--resume").code == 2
+    assert run("copy", source, "t.db", "--dry-run", "--follow").code == 2

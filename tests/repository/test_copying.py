@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -19,6 +20,7 @@ from webtable import Link, Page
 from webtable._checksums import place, with_checksum
 from webtable._clock import milliseconds
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, LayoutMismatch
+from webtable.maintenance import Copied
 from webtable.rowkey import Salt
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
@@ -487,3 +489,33 @@ def test_a_copy_between_stores_of_any_two_kinds_answers_as_its_source_does(seed,
 
         assert everything(target) == everything(source)
         assert source.maintenance.check_copy(target, full=True).is_sound
+
+
+def counts_of(copied: Copied) -> dict[str, object]:
+    # Inlinks are compared when the pages are copied, which writes and removes some of them.
+    return {name: one for name, one in asdict(copied).items() if name not in ("errors", "examples", "inlinks")}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dry_run_reports_what_the_copy_does_and_writes_nothing(tmp_path, seed):
+    rng = random.Random(seed)
+    with (
+        webtable.open(tmp_path / "source.db", create=True, ttl=None, versions=3) as source,
+        webtable.maintenance.copy_target(source, tmp_path / "target.db") as target,
+    ):
+        live(source, rng, 30, NOW - timedelta(days=9))
+        source.maintenance.copy(target)
+        live(source, rng, 20, NOW - timedelta(days=5))
+        live(target, rng, 3, NOW - timedelta(days=7))
+        before = everything(target)
+
+        would = source.maintenance.copy(target, dry_run=True)
+        left = everything(target)
+        done = source.maintenance.copy(target)
+
+        assert left == before
+        assert counts_of(would) == counts_of(done)
+        assert list(map(str, would.errors)) == list(map(str, done.errors))
+        assert counts_of(source.maintenance.copy(target, dry_run=True)) == counts_of(source.maintenance.copy(target))
+        with pytest.raises(InvalidArgument, match="dry_run=True"):
+            source.maintenance.copy(target, dry_run=True, resume=tmp_path / "copy")

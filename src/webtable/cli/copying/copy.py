@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
+from uuid import uuid4
 
 import typer
 
@@ -15,6 +17,7 @@ from webtable.cli.messages import of_page
 from webtable.cli.options import (
     Compression,
     DigitsOption,
+    DryRunOption,
     IndexesOption,
     NamesOption,
     OtherVersionsOption,
@@ -27,10 +30,13 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.text import examples
+from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
     from webtable.cli.copying.run import CopyRun
     from webtable.repository.copying.check import CopyCheck
+    from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 _SHOWN_ERRORS = 5
@@ -78,6 +84,7 @@ def copy(
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
     refresh: RefreshOption = True,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
 
@@ -88,6 +95,9 @@ def copy(
     Copying again changes nothing and copies what has come since, so a run may be interrupted and repeated. Pages that
     DST has other captures of get those of SRC beside them. Both tables may be in use; what is written to SRC while it
     is compared at the end looks like a difference.
+
+    With --dry-run the pages of both are compared, and what would be copied is reported; a DST that is missing is not
+    made.
 
     Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
     """
@@ -103,17 +113,32 @@ def copy(
     own = session(ctx).indexes
     there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
-    with (
-        webtable.open(there.store) as table,
-        copy_target(table, here.store, regions=regions, **given) as other,
-    ):
-        run = CopyRun(rate, follow, beside(here.store, "copy") if resume else None)
+    if dry_run and (follow or resume):
+        raise InvalidArgument("dry_run=True goes without follow=True and resume=True: it compares all pages once")
+    with ExitStack() as stack:
+        table = stack.enter_context(webtable.open(there.store))
+        other = stack.enter_context(
+            _preview_target(table, here.store, given)
+            if dry_run
+            else copy_target(table, here.store, regions=regions, **given)
+        )
+        run = CopyRun(rate, follow, beside(here.store, "copy") if resume else None, dry_run=dry_run)
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)
-            if run.ended_by is None:
+            if run.ended_by is None and not dry_run:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)
-        code = _conclude(run, table.name, other.name)
+        code = _conclude(run, table.name, here.name if dry_run else other.name)
     raise typer.Exit(code)
+
+
+def _preview_target(source: WebTable, store: str, given: LayoutOptions) -> WebTable:
+    """Return the table in *store*, or an empty one in memory, as it would be made there."""
+    from webtable.repository.opening import copy_target
+
+    try:
+        return webtable.open(store, **given)
+    except TableNotFound:
+        return copy_target(source, f"memory:{uuid4().hex}", **given)
 
 
 def _conclude(run: CopyRun, source: str, target: str) -> int:
@@ -130,7 +155,8 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
             complain(f"differs: {url}")
     typer.echo(harmless(_summary(run, source, target)))
     if run.ended_by:
-        complain("interrupted: what was copied stays, the same command goes on")
+        rest = "nothing was copied" if run.dry_run else "what was copied stays, the same command goes on"
+        complain(f"interrupted: {rest}")
         return SIGNALLED + run.ended_by
     is_whole = (last is None or last.is_whole) and (run.check is None or run.check.is_sound)
     return DONE if is_whole else NOT_DONE
@@ -139,9 +165,9 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
 def _summary(run: CopyRun, source: str, target: str) -> str:
     from webtable.cli.terminal.progress import rates
 
-    written, last = run.written, run.last
+    written, last, done = run.written, run.last, "would be copied" if run.dry_run else "copied"
     parts = [
-        f"{plural(written['pages'], 'page')} with {plural(written['versions'], 'version')} copied from {source} to "
+        f"{plural(written['pages'], 'page')} with {plural(written['versions'], 'version')} {done} from {source} to "
         f"{target} in {run.seconds:,.1f} s ({rates(written['pages'], written['bytes'], run.seconds)})"
     ]
     if run.passes > 1:

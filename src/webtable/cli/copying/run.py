@@ -31,6 +31,7 @@ class CopyRun:
     rate: float | None = None
     follow: bool = False
     journal: Path | None = None
+    dry_run: bool = False
     passes: int = 0
     written: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("pages", "versions", "bytes", "deleted"), 0))
     last: Copied | None = None
@@ -86,7 +87,9 @@ class CopyRun:
 
     def _pass(self, source: WebTable, target: WebTable) -> Copied:
         self.passes += 1
-        done = source.maintenance.copy(target, resume=self.journal, rate=self.rate, on_copied=self._take)
+        done = source.maintenance.copy(
+            target, dry_run=self.dry_run, resume=self.journal, rate=self.rate, on_copied=self._take
+        )
         self._take_last(done)
         return done
 

@@ -49,8 +49,12 @@ def copy(
     resume: str | PathLike[str] | None,
     rate: float | None,
     on_copied: Callable[[Copied], object] | None,
+    *,
+    dry_run: bool = False,
 ) -> Copied:
     """Do what `TableMaintenance.copy` promises."""
+    if dry_run and resume is not None:
+        raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run compares all pages")
     limit, tables, counts = RateLimit(rate), TablePair(source, target), Counts()
     check_apart(source, target)
     check_kept(source, target.layouts.recent().ttl, target.name)
@@ -61,7 +65,7 @@ def copy(
             began = CopyPlace()  # the target was created again
         counts.resumed = bool(began.row)
         try:
-            for place in _copied(tables, counts, began, limit):
+            for place in _copied(tables, counts, began, limit, dry_run=dry_run):
                 places.of[source.name] = place
                 if journal.is_due():
                     journal.keep(places)
@@ -82,16 +86,19 @@ def _save(journal: Journal[CopyPlaces], places: CopyPlaces) -> None:
         journal.end()
 
 
-def _copied(tables: TablePair, counts: Counts, began: CopyPlace, limit: RateLimit) -> Iterator[CopyPlace]:
+def _copied(
+    tables: TablePair, counts: Counts, began: CopyPlace, limit: RateLimit, *, dry_run: bool
+) -> Iterator[CopyPlace]:
     """Copy everything after the place *began*, and yield the places reached."""
     keep_inlinks, row = tables.keep_inlinks, began.row
     if began.step == "pages":
-        with closing(PageCopier(tables, counts, with_inlinks=not keep_inlinks)) as pages:
+        copier = PageCopier(tables, counts, with_inlinks=not keep_inlinks, dry_run=dry_run)
+        with closing(copier) as pages:
             for last in pages.run(row, limit):
                 yield CopyPlace("pages", last)
         row = b""
     if keep_inlinks:
-        for last in InlinkCopier(tables, counts).run(row, limit):
+        for last in InlinkCopier(tables, counts, dry_run=dry_run).run(row, limit):
             yield CopyPlace("inlinks", last)
 
 
@@ -208,9 +215,10 @@ class InlinkPairs:
 
 
 class InlinkCopier:
-    """Copies the inlinks of one table into another, if both store them."""
+    """Copies the inlinks of one table into another, if both store them; in a *dry_run* they are only counted."""
 
-    def __init__(self, tables: TablePair, counts: Counts) -> None:
+    def __init__(self, tables: TablePair, counts: Counts, *, dry_run: bool) -> None:
+        self._dry_run = dry_run
         self._tables = tables
         self._counts = counts
         # If a row has more inlinks in the target, some are written again unnecessarily, which changes nothing.
@@ -229,7 +237,7 @@ class InlinkCopier:
         changes: list[Put | Delete] = []
         for one in some:
             changes += self._changes(one)
-        if not changes:
+        if not changes or self._dry_run:
             return
         # First, as before a batch of pages: an unnecessary recount does no harm.
         target = self._tables.target

@@ -48,13 +48,17 @@ class _Copy(NamedTuple):
 
 
 class PageCopier:
-    """Copies the pages of one table into another; *with_inlinks* unless their inlinks are copied separately."""
+    """Copies the pages of one table into another; *with_inlinks* unless their inlinks are copied separately.
 
-    def __init__(self, tables: TablePair, counts: Counts, *, with_inlinks: bool) -> None:
+    In a *dry_run* everything is decided and counted, and nothing is written.
+    """
+
+    def __init__(self, tables: TablePair, counts: Counts, *, with_inlinks: bool, dry_run: bool) -> None:
         self._tables = tables
         self._counts = counts
         self._reader = ContentReader(tables)
         self._with_inlinks = with_inlinks
+        self._dry_run = dry_run
         self._updater = Updater(tables.target, with_inlinks=with_inlinks)
         self._batches = BatchWriter(tables.target, None)
 
@@ -106,8 +110,9 @@ class PageCopier:
         if both.there.deleted is None:
             return
         try:
-            with closing(Deletion(self._tables.target, with_inlinks=self._with_inlinks)) as deletion:
-                deletion.repeat(both.target_row, both.there.deleted)
+            if not self._dry_run:
+                with closing(Deletion(self._tables.target, with_inlinks=self._with_inlinks)) as deletion:
+                    deletion.repeat(both.target_row, both.there.deleted)
         except WebTableError as exc:
             self._counts.add_failed(exc)
         else:
@@ -123,11 +128,11 @@ class PageCopier:
         columns = [names.page, names.deleted, names.urls, source.codec.family]
         rows = source.store.read(source.table, [both.row.key for both in some], Wanted(columns, versions=versions))
         renewed = list(stale)
-        now = (
-            dict(zip(renewed, target.pages.stored(renewed, target.layouts.known.versions), strict=True))
-            if stale
-            else {}
-        )
+        now: dict[bytes, Stored] = {}
+        if self._dry_run:
+            now = {both.target_row: _without_deleted(both) for both in some if both.target_row in stale}
+        elif stale:
+            now = dict(zip(renewed, target.pages.stored(renewed, target.layouts.known.versions), strict=True))
         for both, row in zip(some, rows, strict=True):
             one = row and self._one(row, both.target_row, now.get(both.target_row, both.here))
             if one is not None:
@@ -171,6 +176,10 @@ class PageCopier:
                 puts.append(PagePut(planned, one.page, Put(one.target_row, self._cells(one))))
             except WebTableError as exc:
                 unwritable[at] = exc
+        if self._dry_run:
+            for at, one in enumerate(copies):
+                self._settle(one, unwritable.get(at))
+            return
         update = self._updater.prepare([one.change for one in puts], indexes)
         plan = BatchPlan(len(copies), [one.planned for one in puts], [], {})
         batch = [(one.target_row, one.page) for one in copies]
@@ -209,7 +218,9 @@ class PageCopier:
         is_new = False
         while batch:
             prepared = self._batches.prepare(batch)
-            for outcome in self._batches.store(prepared):
+            # Of a dry run, captures that make a batch of their own are decided without those of the batch before.
+            outcomes = prepared.outcomes(prepared.errors({})) if self._dry_run else self._batches.store(prepared)
+            for outcome in outcomes:
                 if outcome.error is not None:
                     raise outcome.error
                 is_new |= outcome.is_new
@@ -221,6 +232,16 @@ class PageCopier:
             self._counts.add_failed(error)
             return
         self._counts.add(pages=1, versions=len(one.content.packed), bytes=one.content.bytes)
+
+
+def _without_deleted(both: RowPair) -> Stored:
+    """Return the state of the target once the delete of the source is repeated there."""
+    deleted, here = both.there.deleted, both.here
+    if deleted is None:
+        return here
+    page = None if here.page is None or deleted.hides(here.page.fetched_at) else here.page
+    versions = [one for one in here.versions if not deleted.hides(one.at)]
+    return here._replace(page=page, versions=versions, deleted=deleted)
 
 
 def _is_hidden(at: datetime, here: Stored) -> bool:

@@ -73,6 +73,7 @@ class TableMaintenance:
         self,
         target: CopyTarget,
         *,
+        dry_run: bool = False,
         resume: str | PathLike[str] | None = None,
         rate: float | None = None,
         on_copied: Callable[[Copied], object] | None = None,
@@ -84,6 +85,9 @@ class TableMaintenance:
         beside writers of either table: what is written meanwhile is copied by the next call. If *target* has its own
         captures of a page, each takes its place beside them. The links are counted by its `links.refresh`.
 
+        With *dry_run* nothing is written into *target*, and the report is that of the copy as it would be made now;
+        only its `inlinks` may differ, as copied pages and deletes change some of them.
+
         *resume* names a journal, a file that keeps the progress: after an interruption a call with the same journal
         continues from there, and `resumed` is True in its result. *on_copied* is called from time to time with the
         progress; an exception that it raises ends the copy. At most *rate* pages are compared per second. Damaged pages
@@ -93,7 +97,7 @@ class TableMaintenance:
         """
         from webtable.repository.copying.copy import copy
 
-        return copy(self._frame, target._frame, resume, rate, on_copied)
+        return copy(self._frame, target._frame, resume, rate, on_copied, dry_run=dry_run)
 
     def check_copy(self, target: CopyTarget, *, full: bool = False, on_progress: Progress | None = None) -> CopyCheck:
         """Return how *target* differs from this table, which was copied into it, without changing anything.
