@@ -126,13 +126,12 @@ class Given(NamedTuple):
 
 @dataclass(kw_only=True)
 class Load(LoadCounts):
-    """A run of `ingest`: its *files* are read by so many *workers*, by one in this process."""
+    """A run of `ingest`: its *files* are read by so many *workers*, by one in this process; only read in a dry run."""
 
     files: Sequence[str]
     job: Job
     workers: int = 1
     is_dry_run: bool = False
-    """Whether the files are only read, and nothing is stored."""
     journal: IngestJournal | None = None
     """What of which file is stored, if a journal keeps that."""
     skipped: int = 0
