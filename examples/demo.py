@@ -29,7 +29,7 @@ def demo(folder: Path) -> None:
         run("webtable", "ingest", f"sample/{crawl.name}", folder=folder)
     run("webtable", "links", "refresh", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "10", folder=folder)
-    run("webtable", "pages", "https://docs.example.com/", "--path", "/guide/", "--limit", "5", folder=folder)
+    run("webtable", "pages", "https://docs.example.com/guide/", "--limit", "5", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "3", "--explain", folder=folder)
     run("webtable", "get", "https://example.com/", folder=folder)
     run("webtable", "history", "https://example.com/", folder=folder)
