@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webtable.cli.commands import COMMANDS
-from webtable.errors import CellTooLarge
+from webtable.errors import CellTooLarge, IndexNeeded
+from webtable.repository.scanning.site import ALL, HostOnly, parts_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,6 +101,9 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
 
 _WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
 _STATUSES = range(100, 600)
+_MOST_COMPARED: Final = 10_000
+"""How many hosts are compared at most; with so many it takes a second."""
+_ALIKE: Final = 0.75
 
 
 def instead(message: str, command: str, session: CommandSession) -> str:
@@ -131,12 +135,19 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 def meant_instead(table: WebTable, site: str | None) -> str:
     """Return a question for the stored host that was probably meant by that of *site*, "" where there is none."""
-    from webtable.repository.questions.closest_host import closest_host
-    from webtable.repository.scanning.scope import Scope
-    from webtable.repository.scanning.site import named_site
+    from difflib import get_close_matches
 
-    found = None if site is None else closest_host(table._frame, Scope.of(named_site(site)))
-    return "" if found is None else f"; did you mean {found}?"
+    if site is None or site.lower() == ALL.value:
+        return ""
+    host = parts_of_site(site).host
+    try:
+        if next(iter(table.hosts(HostOnly(host), limit=1)), None) is not None:
+            return ""
+        known = [one.name for one in table.hosts(limit=_MOST_COMPARED)]
+    except IndexNeeded:
+        return ""
+    alike = get_close_matches(host, known, 1, _ALIKE)
+    return f"; did you mean {alike[0]}?" if alike else ""
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:

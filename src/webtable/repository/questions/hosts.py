@@ -189,7 +189,7 @@ def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
     """Return those of *ranges*, the rows of *scope*, one a salt, whose salt a host of it has."""
-    if scope.place is None or not scope.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
+    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
         return ranges
     entries = _Entries(frame, scope.place, "")
     try:
