@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PLAIN_KEY = WebKey(Salt.none())
 """The row keys without a salt: what the pages of an index are ordered by."""
 SMALL_BYTES = 256 * 2**20
-"""A store of at most so many bytes is read as a whole without being asked for it: some 30,000 pages, in seconds."""
+"""A store of at most this many bytes is read as a whole without permission: some 30,000 pages, in seconds."""
 _PORT = re.compile(rb"#(https?)(?::(\d+))?\Z")
 _DEFAULT_PORTS = {b"http": 80, b"https": 443}
 
@@ -53,11 +53,6 @@ class Scope(NamedTuple):
             case SiteParts(directory="/"):
                 return f"pages of {self.place}"
         return f"pages below {self.place}"
-
-    @property
-    def is_subtree(self) -> bool:
-        """Whether it is a domain: the hosts below it belong to it."""
-        return self.place is not None and self.place.is_subtree
 
     @property
     def keeps(self) -> Callable[[bytes], bool] | None:

@@ -76,24 +76,25 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
             f"site={quoted(site)} has a *: a domain, as in 'example.com', has all hosts below it anyway"
         )
     has_scheme = "://" in site
-    port = _port_of(site if has_scheme else f"https://{site}")
+    url = site if has_scheme else f"https://{site}"
+    port = _port_of(site, url)
     if not has_scheme and port is None and "/" not in site:
         host = canonical_host(site)
         return SiteParts(host, is_subtree=not is_ip_address(host))
     if "?" in site or "#" in site or "@" in site:
         raise InvalidArgument(f"site={quoted(site)} must be a host or a directory, as in {FORMS}: without ?, # and @")
-    parts = split_url(site if has_scheme else f"https://{site}")
+    parts = split_url(url)
     return SiteParts(parts.host, False, parts.path if parts.path.endswith("/") else f"{parts.path}/", port)
 
 
-def _port_of(url: str) -> int | None:
-    """Return the port that *url* names, also the default one of its scheme, which a canonical URL leaves out."""
+def _port_of(site: str, url: str) -> int | None:
+    """Return the port that *url* names, also its scheme's default one, which a canonical URL leaves out."""
     try:
         parts = urlsplit(url)
         # An IPv6 address may come without its brackets: its colons are no ports.
         return None if parts.netloc.count(":") > 1 and "[" not in parts.netloc else parts.port
     except ValueError as exc:
-        raise InvalidURL(f"{quoted(url)} has no port from 0 to 65535") from exc
+        raise InvalidURL(f"site={quoted(site)} has no port from 0 to 65535") from exc
 
 
 def named_site(text: str) -> Site:
