@@ -30,7 +30,7 @@ from webtable.formats.exports.manifest import (
 from webtable.repository.frame import Frame
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.site import ALL, named_site
+from webtable.repository.scanning.site import ALL, named_site, site_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def write_export(
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
     scope.ranges(frame)  # raises before a folder is made
     with _locked_folder(folder, resume=resume):
-        manifest = _new_manifest(frame, scope, format)
+        manifest = _new_manifest(frame, site, format)
         if not (folder / NAME).exists():
             manifest.write(folder)
             exported = Exported(manifest)
@@ -103,13 +103,13 @@ def write_export(
     return exported
 
 
-def _new_manifest(frame: Frame, scope: Scope, form: Format) -> Manifest:
+def _new_manifest(frame: Frame, site: Site | None, form: Format) -> Manifest:
     indexes = [one for one in frame.indexes.read().values() if one.state.phase in ("ready", "building")]
     return Manifest(
         webtable=software().partition(" ")[2],
         table=frame.table,
         format=form,
-        site=ALL.value if scope.place is None else str(scope.place),
+        site=site_text(site or ALL),
         begun=clock.now(),
         layout=frame.layouts.recent(),
         indexes=tuple(sorted(one.state.of or one.name for one in indexes)),
