@@ -16,7 +16,7 @@ from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.repository.scanning.site import ALL
-from webtable.schema import Snapshots
+from webtable.schema import Snapshots, index_table
 from webtable.store import open_store
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ def snapshot(
 def _snapshots(table: WebTable, label: str) -> Snapshots:
     if not table.store.capabilities.has_snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
-    indexes = [one.table for one in table._frame.indexes.read().values() if one.state.phase in ("ready", "building")]
+    states = table.indexes.states()
+    indexes = [
+        index_table(table.table, name).name for name, one in states.items() if one.phase in ("ready", "building")
+    ]
     return Snapshots.of(table.table, indexes, label)
 
 
