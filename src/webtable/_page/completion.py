@@ -50,8 +50,8 @@ def _said(given: Page, facts: Facts, page: Page) -> dict[str, str | None]:
 
     Crawlers do what both say.
     """
-    told = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
-    order = ((getattr(one, name) for one in (given, told, page)) for name in SAID)
+    merged = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
+    order = ((getattr(one, name) for one in (given, merged, page)) for name in SAID)
     said = (next((value for value in values if value is not None), None) for values in order)
     return dict(zip(SAID, said, strict=True))
 

@@ -120,8 +120,8 @@ class Maintenance:
 
     def _counted(self, on_progress: Progress | None) -> int:
         """Return how many pages there are, for a preview."""
-        spec = KeyRange(), Wanted([self._frame.codec.columns.page], keys_only=True)
-        rows = self._frame.store.scan(self._frame.table, [spec[0]], spec[1])
+        wanted = Wanted([self._frame.codec.columns.page], keys_only=True)
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], wanted)
         return sum(1 for _ in counting(rows, on_progress))
 
     def repair(
