@@ -11,7 +11,6 @@ import typer
 
 import webtable
 from webtable._limits import EXPORT_LIMITS, ReadLimits
-from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
@@ -85,8 +84,7 @@ def import_(
         if resume:
             raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run compares all files")
         with interruptible():
-            _preview(session(ctx), folder, limits)
-        return
+            raise typer.Exit(_preview(session(ctx), folder, limits))
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
@@ -115,13 +113,16 @@ def _checked(folder: Path) -> CheckedExport:
     return checked
 
 
-def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> None:
-    """Compare the export in *folder* with its manifest, counts included, and report what would be stored where."""
+def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
+    """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
+    from webtable.cli.loading.conclusion import conclude
+    from webtable.cli.loading.load import Job, Load
     from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import verify_export
     from webtable.formats.exports.manifest import read_manifest
 
     manifest = read_manifest(folder)
+    load = Load(files=[file.name for file in manifest.files], job=Job(None, limits), is_dry_run=True)
     with shown_bytes("verify", manifest.bytes) as counted:
         checked = verify_export(folder, limits=limits, on_progress=counted)
     _report_problems(checked)
@@ -133,13 +134,14 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> None:
     if not checked.is_sound:
         complain("nothing would be stored")
         raise typer.Exit(NOT_DONE)
+    load.stored, load.report.bytes_read = checked.captures, checked.bytes
     try:
         with this.open() as table:
             _report_differences(table, manifest)
-            where = f"table {table.name}"
+            return conclude(load, this, table)
     except TableNotFound:
-        where = f"a new table, {this.name}, with the indexes {', '.join(manifest.indexes) or 'none'}"
-    typer.echo(harmless(f"they would be stored in {where}"))
+        note(f"{this.name} would be created, with the indexes {', '.join(manifest.indexes) or 'none'}")
+        return conclude(load, this, None)
 
 
 def _report_problems(checked: CheckedExport) -> None:
