@@ -64,7 +64,7 @@ def test_a_damaged_body_is_found_by_the_digests_alone(url, site):
     with webtable.open(url) as table:
         damage(table, site.url("/2"), HTML, b"another body")
 
-    diagnosis = webtable.doctor(url, full_scan=True)
+    diagnosis = webtable.doctor(url, all_bodies=True)
 
     assert [one.check for one in diagnosis.failed] == ["digests"]
     assert "4 pages were read: 1 damaged" in diagnosis.failed[0].found

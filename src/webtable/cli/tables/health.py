@@ -57,7 +57,7 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Compare the bodies of 1,000 pages with their digests as well.")
     ] = False,
-    full_scan: Annotated[bool, typer.Option("--full-scan", help="The same with the bodies of all pages.")] = False,
+    all_bodies: Annotated[bool, typer.Option("--all-bodies", help="The same with the bodies of all pages.")] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
     ] = SECONDS,
@@ -85,7 +85,7 @@ def doctor(
     chosen = format or (ToldFormat.table if on_terminal() else ToldFormat.lines)
     has_failed = False
     with closing(_Progress()) as progress:
-        for check in checks(this.store, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=progress):
+        for check in checks(this.store, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=progress):
             progress.close()
             _write(_CheckLine(check, this.command("")), chosen)
             has_failed |= check.state == "failed"

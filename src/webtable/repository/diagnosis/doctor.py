@@ -78,7 +78,7 @@ def doctor(
     url: str | os.PathLike[str],
     *,
     deep: bool = False,
-    full_scan: bool = False,
+    all_bodies: bool = False,
     timeout: float = SECONDS,
     on_progress: Progress | None = None,
 ) -> Diagnosis:
@@ -86,10 +86,10 @@ def doctor(
 
     If the table cannot be opened, a failed check says why. The checks end within *timeout* seconds; those that there
     was no time for are warnings. With *deep* the bodies of a sample of 1,000 pages are compared with their digests,
-    with *full_scan* those of all pages; *on_progress* gets the number of pages so far. Raises `InvalidArgument` for an
+    with *all_bodies* those of all pages; *on_progress* gets the number of pages so far. Raises `InvalidArgument` for an
     invalid URL.
     """
-    found = checks(url, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=on_progress)
+    found = checks(url, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=on_progress)
     return Diagnosis(StoreURL.parse(url).text, tuple(found))
 
 
@@ -97,7 +97,7 @@ def checks(
     url: str | os.PathLike[str],
     *,
     deep: bool = False,
-    full_scan: bool = False,
+    all_bodies: bool = False,
     timeout: float = SECONDS,
     on_progress: Progress | None = None,
 ) -> Iterator[Check]:
@@ -120,7 +120,7 @@ def checks(
     with closing(store):
         yield well("store", f"{store.name} opens")
         yield from _made("store", time, lambda: store.health(table))
-        deepness = rows.Deepness(deep or full_scan, full_scan, on_progress)
+        deepness = rows.Deepness(deep or all_bodies, all_bodies, on_progress)
         yield from _of_table(store, table, time, deepness)
 
 
