@@ -19,12 +19,12 @@ INTRODUCTION = """\
 
 This page is what `webtable COMMAND --help` says, made by `python docs/make_cli_page.py`.
 
-Where a listing goes to a terminal it is a table, in a pipe it is plain lines with tabs; `--format` says otherwise. What
-is told beside it (progress, the token of the next page, errors) goes to standard error. `webtable --pager …` shows
+Where a listing goes to a terminal it is a table, in a pipe it is plain lines with tabs; `--format` says otherwise. Progress,
+the token of the next page and errors go to standard error. `webtable --pager …` shows
 it in `less`, and `--format table` labels the columns in a pipe too. An error is one line; `--debug` adds the traceback.
 A closed pipe (`| head`) is no error.
 
-Which store a command works on is told by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
+Which store a command works on is said by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
 the current directory, then the user's own (`~/.config/webtable/webtable.toml` on Linux); else it is `./webtable.db`.
 Profiles are stores with a name, for `-s prod`; those of the user's own file may name `indexes` too, as `--index` does:
 

@@ -182,7 +182,7 @@ class CellTooLarge(InvalidCapture):
 
 
 class FullScanNeeded(WebTableError, ValueError):
-    """A question that needs reading the whole table; give `full_scan=True` to do that."""
+    """A question that would read all of a large table; name a site, give a limit, or `ALL` to ask it nevertheless."""
 
 
 class IndexNeeded(FullScanNeeded):

@@ -70,10 +70,10 @@ def test_a_scan_takes_values_and_a_condition(run: Run, asked, found):
 
 @pytest.mark.usefixtures("stored")
 def test_a_scan_goes_on_where_its_limit_has_ended(run: Run):
-    first = run("rows", "scan", KEY, "--full-scan", "--limit", "4")
+    first = run("rows", "scan", KEY, "all", "--limit", "4")
     after = first.err.removeprefix("more: --after ").strip().strip("'")
 
-    rest = run("rows", "scan", KEY, "--full-scan", "--limit", "4", "--after", after)
+    rest = run("rows", "scan", KEY, "all", "--limit", "4", "--after", after)
 
     assert [without_place(row) for row in lines(first.out + rest.out)] == ROWS
     assert rest.err == ""
@@ -81,12 +81,12 @@ def test_a_scan_goes_on_where_its_limit_has_ended(run: Run):
 
 @pytest.mark.usefixtures("stored")
 def test_what_a_scan_writes_can_be_put(run: Run):
-    written = run("rows", "scan", KEY, "--full-scan").raw
+    written = run("rows", "scan", KEY, "all").raw
 
     done = run("-s", "copy.db", "rows", "put", KEY, "-", "--create", stdin=written)
 
     assert done.code == 0
-    copied = lines(run("-s", "copy.db", "rows", "scan", KEY, "--full-scan").out)
+    copied = lines(run("-s", "copy.db", "rows", "scan", KEY, "all").out)
     assert [without_place(row) for row in copied] == ROWS
 
 
@@ -113,7 +113,7 @@ def test_info_tells_how_the_keys_are_declared(run: Run):
 
 
 def test_a_table_that_is_not_there_is_made_by_a_put(run: Run):
-    done = run("rows", "scan", KEY, "--full-scan")
+    done = run("rows", "scan", KEY, "all")
 
     told = f"webtable: readings.db: no such table; `rows put {KEY} FILE --create` makes it\n"
     assert (done.code, done.err) == (3, told)
@@ -133,13 +133,13 @@ WRONG = {
     "a field that is none": (["scan", KEY, '{"colour": 1}'], 2, "colour"),
     "a condition that is none": (["scan", KEY, '{"device": {"from": 1}}'], 2, "must be since and until"),
     "a time that is none": (["scan", KEY, '{"device": 7, "time": "noon"}'], 2, "noon"),
-    "no conditions": (["scan", KEY], 2, "--full-scan"),
-    "a key that is none": (["scan", "keys_of_rows:Text", "--full-scan"], 2, "MODULE:KEY 'keys_of_rows:Text'"),
-    "another key": (["scan", "keys_of_rows:NAMED", "--full-scan"], 3, "READINGS"),
+    "no conditions": (["scan", KEY], 2, "ALL for every row"),
+    "a key that is none": (["scan", "keys_of_rows:Text", "all"], 2, "MODULE:KEY 'keys_of_rows:Text'"),
+    "another key": (["scan", "keys_of_rows:NAMED", "all"], 3, "READINGS"),
 }
 
 
-@pytest.mark.usefixtures("stored")
+@pytest.mark.usefixtures("stored", "large_store")
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_usage_is_one_line(run: Run, case):
     arguments, code, told = WRONG[case]
@@ -189,9 +189,9 @@ def on_hbase(hbase_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_rows_are_put_got_and_scanned_in_pieces_on_hbase(run: Run):
     stored = run("rows", "put", KEY, "-", "--create", stdin="\n".join(map(json.dumps, ROWS)))
     (got,) = lines(run("rows", "get", KEY, json.dumps(ROWS[1]["values"])).out)
-    first = run("rows", "scan", KEY, "--full-scan", "--limit", "4")
+    first = run("rows", "scan", KEY, "all", "--limit", "4")
     after = first.err.removeprefix("more: --after ").strip().strip("'")
-    rest = run("rows", "scan", KEY, "--full-scan", "--limit", "4", "--after", after)
+    rest = run("rows", "scan", KEY, "all", "--limit", "4", "--after", after)
 
     assert stored.out == "stored\t6\n"
     assert without_place(got) == ROWS[1]

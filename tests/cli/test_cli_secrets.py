@@ -82,7 +82,7 @@ WORDS = {
     "delete-pages": f"{DOMAIN} --yes --receipt deleted.jsonl",
     "demo": "demo --until 2026-03-01",
     "rows get": 'named_keys:KEY \'{"name": "a"}\'',
-    "rows scan": "named_keys:KEY --full-scan",
+    "rows scan": "named_keys:KEY all",
     "rows put": "named_keys:KEY rows.jsonl",
     "keys encode": f"{HOME}",
     "keys decode": webtable.rowkey.WebKey().encode(HOME).decode(),

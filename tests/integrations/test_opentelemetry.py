@@ -233,7 +233,7 @@ def test_several_tables_are_told_apart(pages, telemetry, tmp_path):
 def test_rows_under_a_declared_key_have_spans_and_metrics_too(telemetry, tmp_path):
     with webtable.KeyedTable.open(tmp_path / "rows.db", CompositeKey(Text("name")), create=True) as table:
         telemetry.instrument(table)
-        list(table.scan(full_scan=True))
+        list(table.scan(webtable.ALL))
 
         assert {point.attributes["table"] for point in telemetry.points("webtable.damaged_rows")} == {table.name}
     assert [span.name for span in telemetry.spans()] == [f"scan {table.table}"]

@@ -13,7 +13,7 @@ from sites import Site
 
 import webtable
 from store_differences import on_every_store
-from webtable import Link, Page, WebTable, WriteFailed
+from webtable import ALL, Link, Page, WebTable, WriteFailed
 from webtable.errors import DamagedRow, HiddenByDelete, LayoutMismatch
 from webtable.indexes import handle_of
 from webtable.repository.derived.queue import RecountQueue
@@ -517,20 +517,20 @@ def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):
     key = CompositeKey(Text("user", terminator=b"/"), Text("id"))
     with webtable.KeyedTable.open(new_url(), key, create=True) as table:
         table.put_many([({"user": "u", "id": f"{number}"}, {"d:x": b"1"}) for number in range(6)])
-        rows = [record.key for record in table.scan(full_scan=True)]
+        rows = [record.key for record in table.scan(ALL)]
         for row, timestamp in ((b"\xff\xff", 1), (b"alien", 1), (rows[2], 2**62)):
             assert table.store.write(table.table, [Put(row, [NewCell(b"d:x", timestamp, b"1")])]) == [None]
 
-        scan = table.scan(full_scan=True)
+        scan = table.scan(ALL)
         assert [record.key for record in scan] == [*rows[:2], *rows[3:]]
         assert {error.row for error in scan.damaged} == {b"\xff\xff", b"alien", rows[2]}
         assert [record.key for record in table.scan(user="u", limit=3)] == [rows[0], rows[1], rows[3]]
         with pytest.raises(DamagedRow):
             table.get(user="u", id="2")
         with pytest.raises(DamagedRow):
-            list(webtable.KeyedTable(table.store, table.table, key, strict=True).scan(full_scan=True))
+            list(webtable.KeyedTable(table.store, table.table, key, strict=True).scan(ALL))
         with pytest.raises(webtable.WebTableError, match="after="):
-            table.scan(full_scan=True, after=b"\xff\xff")
+            table.scan(ALL, after=b"\xff\xff")
 
 
 def test_cells_without_checksums_are_damaged(web):

@@ -13,6 +13,7 @@ import pytest
 from sites import with_limit
 
 from store_differences import with_thrift1
+from webtable import ALL
 from webtable.errors import (
     CellTooLarge,
     ExpiredCapture,
@@ -390,26 +391,35 @@ class TestScan:
         assert [record.values["app"] for record in apps.scan(user=1, after=key)] == [2, 3]
         assert [record.values["app"] for record in apps.scan(user=1, after=key, reverse=True)] == [0]
 
-    def test_the_whole_table_takes_a_full_scan(self, salted, moments):
+    @pytest.mark.usefixtures("large_store")
+    def test_every_row_of_a_large_table_comes_only_where_it_is_asked_for(self, salted, moments):
         for question in ({}, {"time": between()}):
-            with pytest.raises(FullScanNeeded, match="full_scan=True"):
+            with pytest.raises(FullScanNeeded, match="give ALL for every row"):
                 salted.scan(**question)
 
-        in_storage_order = list(salted.scan(full_scan=True))
-        in_key_order = list(salted.scan(time=between(), full_scan=True))
+        in_storage_order = list(salted.scan(ALL))
+        in_key_order = list(salted.scan(ALL, time=between()))
 
         keys = [record.key for record in in_storage_order]
         assert keys == sorted(keys)
         assert len(keys) == len(moments)
         assert [(record.values["time"], record.values["id"]) for record in in_key_order] == moments
-        assert [record.key for record in salted.scan(full_scan=True, after=keys[20], limit=30)] == keys[21:51]
-        assert [record.key for record in salted.scan(full_scan=True, after=keys[20], reverse=True)] == keys[:20][::-1]
+        assert [record.key for record in salted.scan(ALL, after=keys[20], limit=30)] == keys[21:51]
+        assert [record.key for record in salted.scan(ALL, after=keys[20], reverse=True)] == keys[:20][::-1]
 
+    def test_every_row_of_a_small_file_or_with_a_limit_needs_no_permission(self, salted, moments, monkeypatch):
+        assert len(list(salted.scan())) == len(moments)
+
+        monkeypatch.setattr("webtable.repository.scanning.scope.SMALL_BYTES", -1)
+        assert len(list(salted.scan(limit=3))) == 3
+
+    @pytest.mark.usefixtures("large_store")
     @pytest.mark.parametrize("question", [{"user": between()}, {"user": between(), "app": between()}, {}])
     def test_open_conditions_are_a_full_scan_too(self, shared_apps, question):
         with pytest.raises(FullScanNeeded):
             shared_apps.scan(**question)
 
+    @pytest.mark.usefixtures("large_store")
     def test_an_open_beginning_is_a_full_scan_too(self, table):
         readings = table(LATEST_FIRST)
 
@@ -443,7 +453,7 @@ class TestScan:
 
         assert list(log.scan(time=between(NOON))) == []
         assert list(log.scan(time=between(NOON), reverse=True)) == []
-        assert list(log.scan(full_scan=True)) == []
+        assert list(log.scan(ALL)) == []
         assert log.latest() is None
         assert log.get(time=NOON, id="x") is None
         assert log.delete(time=NOON, id="x") is False
@@ -453,7 +463,7 @@ class TestScan:
         apps.put({"user": 1, "app": 2}, {"d:x": b"1"})
         apps.store.write(apps.table, [Put(b"alien", [NewCell(b"d:x", 1, b"1")])])
 
-        found = apps.scan(full_scan=True)
+        found = apps.scan(ALL)
 
         assert [record.values for record in found] == [{"user": 1, "app": 2}]
         assert [error.row for error in found.damaged] == [b"alien"]
@@ -477,7 +487,7 @@ class TestRandomSalts:
         log = table(SPREAD_LOG)
         log.put_many(({"time": minutes(at), "id": "x"}, {"d:x": b"%d" % at}) for at in range(40))
 
-        assert len({record.key[:2] for record in log.scan(full_scan=True)}) == 4
+        assert len({record.key[:2] for record in log.scan(ALL)}) == 4
         assert [log.get(time=minutes(at), id="x").cells["d:x"] for at in range(40)] == [b"%d" % at for at in range(40)]
         assert [record.values["time"] for record in log.scan(time=between(minutes(10), minutes(30)))] == [
             minutes(at) for at in range(10, 30)
@@ -497,7 +507,7 @@ class TestRandomSalts:
         assert [record.key[0] for record in log.scan(time=between(NOON))] == [0, 1, 2, 3]
         assert log.delete(time=NOON) is True
         assert log.get(time=NOON) is None
-        assert list(log.scan(full_scan=True)) == []
+        assert list(log.scan(ALL)) == []
 
     @pytest.mark.parametrize("reverse", [False, True])
     def test_a_scan_goes_on_between_rows_that_differ_in_their_salt_only(self, table, reverse):
@@ -537,6 +547,7 @@ class TestHashedKeys:
         assert pages.get(url="https://example.org/") is None
         assert pages.delete(url="https://example.com/") is True
 
+    @pytest.mark.usefixtures("large_store")
     def test_there_are_no_ranges_and_a_full_scan_has_no_values(self, table):
         pages = table(HASHED)
         pages.put({"url": "https://example.com/"}, {"d:x": b"1"})
@@ -547,7 +558,7 @@ class TestHashedKeys:
             pages.latest()
         with pytest.raises(FullScanNeeded):
             pages.scan()
-        (record,) = pages.scan(full_scan=True)
+        (record,) = pages.scan(ALL)
         assert (record.values, record.key) == ({}, HASHED.encode(url="https://example.com/"))
 
 

@@ -219,7 +219,7 @@ def test_an_impossible_table_is_refused_and_nothing_is_created(tmp_path, options
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["columns", "limit", "reverse", "after", "full_scan"])
+@pytest.mark.parametrize("name", ["columns", "limit", "reverse", "after"])
 def test_a_field_with_the_name_of_an_option_is_refused(tmp_path, name):
     with pytest.raises(InvalidArgument, match=name):
         KeyedTable.open(tmp_path / "x.db", CompositeKey(Text(name)), create=True)

@@ -31,8 +31,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
     >>> in_options("limit=-1 must be at least 0", {"limit": "--limit"})
     '--limit -1 must be at least 0'
-    >>> in_options("takes since_day= or full_scan=True", {"since_day": "--since-day", "full_scan": "--full-scan"})
-    'takes --since-day or --full-scan'
+    >>> in_options("takes since_day= or dry_run=True", {"since_day": "--since-day", "dry_run": "--dry-run"})
+    'takes --since-day or --dry-run'
     """
     text, columns, listed = message.partition(_COLUMNS)
 

@@ -19,6 +19,7 @@ from webtable.cli.session import session
 from webtable.cli.terminal.output import write_json
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
+from webtable.repository.scanning.site import ALL
 from webtable.rowkey import below, between, starting_with
 from webtable.rowkey.ranges import key_text, parse_key
 
@@ -145,37 +146,36 @@ def get(
     epilog=examples(
         """webtable -s readings.db rows scan mykeys:READINGS '{"device": 7}' --limit 10""",
         """webtable -s readings.db rows scan mykeys:READINGS '{"device": 7, "time": {"since": "2026-11-20T10:00Z"}}'""",
-        "webtable -s readings.db rows scan mykeys:READINGS --full-scan --columns d:celsius",
+        "webtable -s readings.db rows scan mykeys:READINGS all --columns d:celsius",
     )
 )
 def scan(
     ctx: typer.Context,
     key: KeyArgument,
     conditions: Annotated[
-        str, typer.Argument(metavar="[CONDITIONS]", help="Values of the leading fields, as JSON, and a condition.")
+        str,
+        typer.Argument(metavar="[CONDITIONS]", help="Values of the leading fields as JSON, and a condition; or all."),
     ] = "{}",
     columns: ColumnsOption = None,
     limit: Annotated[int | None, typer.Option(help="The most rows to list.")] = None,
     after: Annotated[str | None, typer.Option(metavar="KEY", help="Continue after the row with this key.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Backwards.")] = False,
-    full_scan: Annotated[
-        bool, typer.Option("--full-scan", help="Allow reading the whole table where no condition is given.")
-    ] = False,
 ) -> None:
     """List the rows that have these values of the leading fields, and meet a condition on the next, a JSON line each.
 
     A condition is {"since": …, "until": …} (the second is not in it), {"starting_with": "…"} or {"below": "DOMAIN"}.
     """
     form, table = _opened(ctx, key)
+    everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
     place = None if after is None else parse_key(after)
     last = None
     with table:
         found = table.scan(
+            everything,
             columns=None if columns is None else parse_names(columns),
             limit=None if limit is None else limit + 1,
             after=place,
             reverse=reverse,
-            full_scan=full_scan,
             **form.fields(conditions, "CONDITIONS"),
         )
         for number, record in enumerate(found):

@@ -26,6 +26,7 @@ from webtable.repository.records.record import (
     timestamp_of,
 )
 from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.scanning.scope import is_small
 from webtable.repository.stored.cells import later_removed
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.fields.field import is_open
@@ -40,13 +41,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
+    from webtable.repository.scanning.site import AllPages
+
 BATCH_ROWS = 500
 """How many rows are written at once."""
 BATCH_BYTES = 8 * 2**20
 """How many bytes of values are written at once; at least one row."""
 
 _REMEDY = "Change it in the HBase shell"
-_OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
+_OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after"})
 
 
 class KeyedTable:
@@ -195,13 +198,13 @@ class KeyedTable:
 
     def scan(
         self,
+        everything: AllPages | None = None,
         /,
         *,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         reverse: bool = False,
         after: bytes | None = None,
-        full_scan: bool = False,
         **fields: Any,
     ) -> Records:
         """Return the rows with these values of the leading fields, which meet a condition on the next, lazily.
@@ -212,10 +215,11 @@ class KeyedTable:
         a whole family) are read; rows without any of them are skipped. If a field stores less than the given value (the
         date of a moment), it is compared with what it stores.
 
-        A scan without conditions needs *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the order
-        of its rows, salts included; with an open condition on a field after the salts (`time=between()`) it comes in
-        the order without them. Rows with other keys, or that cannot be read, are skipped: the first 100 of them are in
-        `damaged` of the result.
+        A scan without conditions reads every row: on HBase, and of a file over 256 MiB, it needs a *limit* or
+        `webtable.ALL` as *everything*, else it raises `FullScanNeeded`. The whole table comes in the order of its rows,
+        salts included; with an open condition on a field after the salts (`time=between()`) it comes in the order
+        without them. Rows with other keys, or that cannot be read, are skipped: the first 100 of them are in `damaged`
+        of the result.
 
         Raises `NoRange`, with the reason, for conditions that the key cannot answer with ranges, `InvalidToken` if
         *after* cannot be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`.
@@ -225,7 +229,7 @@ class KeyedTable:
         if after is not None:
             self._reader.check_place(after)
         wanted = None if columns is None else stored_columns(columns, self._families)
-        ranges = self._ranges(fields, full_scan=full_scan)
+        ranges = self._ranges(fields, is_permitted=everything is not None or limit is not None)
         damaged: list[DamagedRow] = []
         is_wide = self.key.are_wide(fields)
         spec = ScanSpec(self.table, ranges, Wanted(wanted), None if is_wide else limit, reverse)
@@ -281,12 +285,13 @@ class KeyedTable:
         rows = self.store.read(self.table, self.key.candidates(**fields))
         return [row for row in rows if row is not None]
 
-    def _ranges(self, fields: Mapping[str, Any], *, full_scan: bool) -> list[KeyRange]:
-        if not full_scan and all(is_open(condition) for condition in fields.values()):
+    def _ranges(self, fields: Mapping[str, Any], *, is_permitted: bool) -> list[KeyRange]:
+        is_whole = all(is_open(condition) for condition in fields.values())
+        if is_whole and not is_permitted and not is_small(self.store):
             asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
             raise FullScanNeeded(
                 f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
-                "or say full_scan=True"
+                "or give ALL for every row"
             )
         return self.key.ranges(**fields) if fields else [KeyRange()]
 

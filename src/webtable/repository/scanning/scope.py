@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable.repository.frame import Frame
+    from webtable.store import Store
 
 PLAIN_KEY = WebKey(Salt.none())
 """The row keys without a salt: what the pages of an index are ordered by."""
@@ -76,7 +77,7 @@ class Scope(NamedTuple):
 
     def _whole(self, frame: Frame) -> list[KeyRange]:
         """Return the ranges of all rows, one a salt, so that they can be merged."""
-        if not self.is_permitted and not _is_small(frame):
+        if not self.is_permitted and not is_small(frame.store):
             raise FullScanNeeded(
                 f"{frame.name}: this reads every row of a large table: name a site, or ALL for every page"
             )
@@ -93,8 +94,9 @@ def _ranges(place: SiteParts, key: WebKey) -> list[KeyRange]:
     return key.directory_ranges(f"https://{place.host}{place.directory}")
 
 
-def _is_small(frame: Frame) -> bool:
-    space = frame.store.space()
+def is_small(store: Store) -> bool:
+    """Whether *store* may be read as a whole without permission; HBase does not say how large it is."""
+    space = store.space()
     return space is not None and space.bytes <= SMALL_BYTES
 
 

@@ -27,7 +27,7 @@ class AllPages(Enum):
 
 
 ALL: Final = AllPages.ALL
-"""Every page of a table, named on purpose, so that a question may read all rows of a large one."""
+"""Every page or row of a table, named on purpose, so that a question may read all of a large one."""
 
 Site = str | HostOnly | AllPages
 """Which pages a question is about.
