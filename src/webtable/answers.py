@@ -19,11 +19,12 @@ from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
 from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.questions.versions import History
-from webtable.repository.scanning.site import Site
+from webtable.repository.scanning.site import AllPages, Site
 from webtable.repository.text.difference import Difference
 from webtable.repository.text.matching import Hit, SearchIn
 
 __all__ = [
+    "AllPages",
     "ArrowStream",
     "Batch",
     "BrokenLink",
