@@ -27,7 +27,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository.records import record as clocks
+from webtable.repository.records import puts as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
 from webtable.repository.scanning import scan as scanning

@@ -10,20 +10,23 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.records.record import (
+from webtable.repository.records.puts import (
     Clock,
+    check_key,
+    checked_row,
+    families_of,
+    new_cells,
+    stored_columns,
+    timestamp_of,
+)
+from webtable.repository.records.record import (
     Record,
     RecordOutcome,
     RecordReader,
     Records,
-    checked_row,
-    families_of,
     named,
-    new_cells,
     newest,
     not_stored,
-    stored_columns,
-    timestamp_of,
 )
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.scanning.scope import is_small
@@ -49,7 +52,6 @@ BATCH_BYTES = 8 * 2**20
 """How many bytes of values are written at once; at least one row."""
 
 _REMEDY = "Change it in the HBase shell"
-_OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after"})
 
 
 class KeyedTable:
@@ -62,7 +64,7 @@ class KeyedTable:
     """
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool = False) -> None:
-        _check_key(key)
+        check_key(key)
         self.store: Final = observed(store)
         self.table = table
         self.key = key
@@ -89,7 +91,7 @@ class KeyedTable:
         Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for an existing table with
         other families.
         """
-        _check_key(key)
+        check_key(key)
         layout = KeyLayout.of(key)
         wanted = TableSchema(table_of(url), families_of(families), tuple(split_keys))
         store, table = open_store(url, create=create)
@@ -286,18 +288,10 @@ class KeyedTable:
         return [row for row in rows if row is not None]
 
     def _ranges(self, fields: Mapping[str, Any], *, is_permitted: bool) -> list[KeyRange]:
-        is_whole = all(is_open(condition) for condition in fields.values())
-        if is_whole and not is_permitted and not is_small(self.store):
+        if not is_permitted and all(map(is_open, fields.values())) and not is_small(self.store):
             asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
             raise FullScanNeeded(
                 f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
                 "or give ALL for every row"
             )
         return self.key.ranges(**fields) if fields else [KeyRange()]
-
-
-def _check_key(key: object) -> None:
-    if not isinstance(key, RowKey):
-        raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
-    if taken := _OPTIONS_OF_SCAN.intersection(key.names):
-        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of KeyedTable.scan; rename it")
