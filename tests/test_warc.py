@@ -183,6 +183,16 @@ def test_a_chunked_body_cut_anywhere_is_a_damaged_record():
     assert report.damaged_count == len(cuts)
 
 
+def test_a_body_that_was_stored_without_its_chunks_is_read_as_it_is():
+    image = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    chunkless = record(response(image, "Content-Type: image/png", "Transfer-Encoding: chunked"))
+
+    pages, report = read(chunkless, types=None)
+
+    assert [page.body for page in pages] == [image]
+    assert report.damaged_count == 0
+
+
 def test_a_body_shorter_than_announced_is_a_damaged_record_unless_the_crawler_says_that_it_cut_it():
     short = response(HTML[:100], f"Content-Length: {len(HTML)}")
     half_gzip = response(ENCODED["gzip"][:-20], "Content-Encoding: gzip")

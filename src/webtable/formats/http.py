@@ -32,6 +32,7 @@ _ZSTD_WINDOW = 1 << 23
 _STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_BEGINS_WITH_CHUNK = re.compile(rb"[0-9A-Fa-f]{1,15}[ \t]*(?:;|\r?\n|\r?\Z)")
 _LINE_END = re.compile(rb"\r?\n")
 
 
@@ -110,7 +111,8 @@ def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut
         _check_length(headers, body)
     if not body or looks_like_html(body):
         return body
-    if "chunked" in transfers:
+    # What does not begin with the size of a chunk was stored without chunks, as by older tools of Webrecorder.
+    if "chunked" in transfers and _BEGINS_WITH_CHUNK.match(body):
         body = b"".join(_chunks(body, cut=cut))
     if len(encodings) > MAX_ENCODINGS:
         raise Damaged(f"its body has {len(encodings):,} encodings; {MAX_ENCODINGS} are decoded at most")
