@@ -1,7 +1,7 @@
 """webtable for asyncio: the same names, whose calls are awaited.
 
 `open` gives a `WebTable` in an `async with` block. Values (pages, links, statistics), errors and row keys are those of
-`webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
+`webtable` itself. There is no second implementation: every call runs the synchronous library in a thread.
 """
 
 from webtable.aio.calls import Opening

@@ -1,7 +1,7 @@
-"""Calls of the synchronous library from a loop of asyncio: they are made in threads, so that no loop waits for them.
+"""Calls of the synchronous library from asyncio: each runs in a thread, so that it does not block the event loop.
 
-An object that is opened in a thread is used in an `async with` block, or awaited. If a caller was cancelled, an error
-of its call is kept for the next call, so that no page is lost without a report.
+An object that is opened in a thread is used in an `async with` block, or awaited. If a caller is cancelled, an error
+of its call is raised by a later call, so that every lost page is reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable._threads import Task
 
 THREADS = 8
-"""In how many threads a table is called at once, unless its caller says otherwise."""
+"""How many threads call a table at once, by default."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,16 +34,16 @@ Core = TypeVar("Core", covariant=True)
 
 
 def checked_threads(threads: int) -> int:
-    """Return *threads*; raises `InvalidArgument` where it is no number above 0."""
+    """Return *threads*; raises `InvalidArgument` unless it is an integer above 0."""
     if type(threads) is not int or threads < 1:
         raise InvalidArgument(f"threads={threads!r} must be a number of threads above 0")
     return threads
 
 
 class Calls:
-    """The threads in which one table, or one writer, is called: at most *count*; more calls wait for their turn.
+    """The threads in which one table, or one writer, is called: at most *count*; further calls wait.
 
-    They belong to no loop: what is called from one can be called from another later.
+    They are not tied to an event loop: a second one can use them later.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -56,8 +56,8 @@ class Calls:
     async def run(self, job: Callable[[], T], left: Callable[[Future[T]], object] | None = None) -> T:
         """Return what *job* returns, or raise what it raises.
 
-        Where the caller is cancelled a job that has not begun is taken back; one that has comes to its end in its
-        thread, and *left* is given the future of what becomes of it, since nobody else is.
+        If the caller is cancelled, a job that has not begun is cancelled too; one that has begun runs to its end in its
+        thread, and *left* is called with its future, which nobody else has.
         """
         future = self._threads.submit(job).future()
         try:
@@ -68,12 +68,12 @@ class Calls:
             raise
 
     def close(self) -> None:
-        """Let the threads end when they have done what they were given; returns at once."""
+        """Let the threads end after the jobs that they have; returns at once."""
         self._threads.close(wait=False)
 
 
 class Wrapped(Generic[Core]):
-    """Something of the synchronous library, and the threads in which its methods are called."""
+    """An object of the synchronous library, and the threads in which its methods are called."""
 
     def __init__(self, core: Core, calls: Calls) -> None:
         self._core = core
@@ -81,7 +81,7 @@ class Wrapped(Generic[Core]):
 
 
 def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, T]]:
-    """Return the method *function* as one that is awaited, with the same arguments."""
+    """Return *function* as an awaitable method with the same arguments."""
 
     @wraps(function)
     async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -91,14 +91,14 @@ def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wr
 
 
 class Missed:
-    """The calls of one table and its writers that nobody awaits any more. May be used by many threads."""
+    """The calls of one table and its writers that nobody awaits any longer. Thread-safe."""
 
     def __init__(self) -> None:
         self.after_fork()
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Leave the calls to the parent, as the pages are."""
+        """Leave the calls to the parent process, like the pages."""
         self._lock = threading.Lock()
         self._calls: list[tuple[object, Future[Any]]] = []
 
@@ -108,9 +108,9 @@ class Missed:
             self._calls.append((owner, call))
 
     def errors(self, owner: object, *, also_others: bool = False) -> list[Exception]:
-        """Return what calls of *owner* that have ended have raised, and others, when they have; each is reported once.
+        """Return the errors of ended calls of *owner*, and with *also_others* of all others, waiting for these.
 
-        The calls of one owner are made one after another: one of its own that has not ended is the caller itself.
+        Each error is returned once. An owner's calls run one after another, so one that has not ended is the caller.
         """
         with self._lock:
             taken = [one for one in self._calls if (one[1].done() if one[0] is owner else also_others)]
@@ -135,7 +135,7 @@ class Closing(Protocol):
 
 
 class ClosingCore(Protocol):
-    """The same of the synchronous library."""
+    """The same in the synchronous library."""
 
     def close(self) -> None:
         """Close it."""
@@ -145,7 +145,7 @@ C = TypeVar("C", bound=Closing)
 
 
 class Opening(Generic[C]):
-    """A table or a writer that is to be opened: `async with` opens and closes it, `await` opens it."""
+    """A table or a writer yet to be opened: `async with` opens and closes it, `await` opens it."""
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, C]]) -> None:
         self._make = make
@@ -166,7 +166,7 @@ class Opening(Generic[C]):
 
 
 def close_unasked(future: Future[Any]) -> None:
-    """Have closed what *future* opens for somebody who does not wait for it any more."""
+    """Close what *future* opens as soon as it is open: its caller no longer waits for it."""
     future.add_done_callback(_close)
 
 

@@ -1,4 +1,4 @@
-"""The groups of methods of a web table, for asyncio: its links, its indexes and its maintenance."""
+"""The method groups of a web table, for asyncio: links, indexes and maintenance."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TableIndexes(Wrapped[indexes.TableIndexes]):
 def _beside(
     function: Callable[Concatenate[maintenance.TableMaintenance, CopyTarget, P], T],
 ) -> Callable[Concatenate[TableMaintenance, Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
-    """Return the method *function*, which takes another table, as one that is awaited and takes one for asyncio."""
+    """Return *function*, which takes another table, as an awaitable method that takes one for asyncio."""
 
     @wraps(function)
     async def method(self: TableMaintenance, target: Wrapped[SyncWebTable], /, *args: P.args, **kwargs: P.kwargs) -> T:

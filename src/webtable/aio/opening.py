@@ -1,4 +1,4 @@
-"""Opening and creating tables for asyncio, and the regions of one."""
+"""Functions for asyncio that open and create tables, and compare the regions of one."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def open(
     threads: int = THREADS,
     **options: Unpack[LayoutOptions],
 ) -> Opening[WebTable]:
-    """Return the web table that *url* leads to, to be used in an `async with` block, or awaited.
+    """Return the web table at *url*, to be used in an `async with` block, or awaited.
 
-    At most *threads* calls of it are made at once, each in a thread, where more wait for their turn. The other
-    arguments and the errors are those of `webtable.open`.
+    At most *threads* of its calls run at once, each in a thread; further calls wait. The other arguments and the errors
+    are those of `webtable.open`.
     """
     checked_threads(threads)
     make = partial(sync_open, url, create=create, regions=regions, strict=strict, **options)
@@ -60,7 +60,7 @@ def copy_target(
 ) -> Opening[WebTable]:
     """Return the web table at *url*, for `source.maintenance.copy`, as `webtable.maintenance.copy_target` does.
 
-    It is to be used in an `async with` block, or awaited; *threads* as in `open`.
+    Use it in an `async with` block, or await it; *threads* as in `open`.
     """
     checked_threads(threads)
     make = partial(sync_copy_target, source.synchronous, url, regions=regions, **options)
@@ -92,5 +92,5 @@ doctor: Final = _in_a_thread(sync_doctor)
 
 
 async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
-    """Return the regions of *table* beside those that are *wanted*, as `webtable.maintenance.regions_of` does."""
+    """Return the regions of *table* compared with the *wanted* ones, as `webtable.maintenance.regions_of` does."""
     return await _once(partial(sync_regions_of, table.synchronous, wanted))

@@ -25,9 +25,9 @@ P = ParamSpec("P")
 
 
 class Records(Stream[Record]):
-    """The rows that a scan gives, to be taken with `async for`; what it was given is checked at the first of them.
+    """The rows of a scan, for `async for`; its arguments are checked when the first row is read.
 
-    `damaged` has the rows that could not be read, 100 of them at most.
+    `damaged` has the first 100 rows that could not be read.
     """
 
     def __init__(self, calls: Calls, ask: Callable[[], SyncRecords]) -> None:
@@ -46,7 +46,7 @@ def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Itera
 def scanned(
     function: Callable[Concatenate[SyncKeyedTable, P], SyncRecords],
 ) -> Callable[Concatenate[Wrapped[SyncKeyedTable], P], Records]:
-    """Return the method *function* as one whose rows are taken with `async for`."""
+    """Return *function* as a method whose rows are read with `async for`."""
 
     @wraps(function)
     def method(self: Wrapped[SyncKeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
@@ -58,8 +58,8 @@ def scanned(
 class KeyedTable(Wrapped[SyncKeyedTable]):
     """A table whose rows are found by the fields of their key, for asyncio; `KeyedTable.open` makes one.
 
-    Its methods are those of `webtable.KeyedTable`; what reads or writes is awaited, in at most *threads* threads, and
-    cancelled as the calls of `WebTable` are.
+    Its methods are those of `webtable.KeyedTable`; those that read or write are awaited, run in at most *threads*
+    threads, and are cancelled like the calls of `WebTable`.
     """
 
     def __init__(self, table: SyncKeyedTable, *, threads: int = THREADS) -> None:
@@ -77,7 +77,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
         strict: bool = False,
         threads: int = THREADS,
     ) -> Opening[Self]:
-        """Return the table that *url* leads to, to be used in an `async with` block, or awaited.
+        """Return the table at *url*, to be used in an `async with` block, or awaited.
 
         The arguments and errors are those of `webtable.KeyedTable.open`.
         """
@@ -102,7 +102,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
 
     @property
     def synchronous(self) -> SyncKeyedTable:
-        """The table of the synchronous library, for what takes one: to be used in a thread (`asyncio.to_thread`)."""
+        """The synchronous table, for functions that take one; use it in a thread (`asyncio.to_thread`)."""
         return self._core
 
     @property
@@ -122,7 +122,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
 
     @property
     def metrics(self) -> Metrics:
-        """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
+        """A snapshot of the table's metrics: its calls, its errors, and the rows that scans skipped."""
         return self._core.metrics
 
     put: Final = awaited(SyncKeyedTable.put)

@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 class Results(Wrapped[SyncResults[T]], Generic[T]):
-    """What answers a question: `webtable.answers.Results`, to be iterated with `async for`; what reads is awaited.
+    """The answer to a question: `webtable.answers.Results`, for `async for`; methods that read are awaited.
 
-    Nothing is asked before. Each iteration asks again, and reads in pieces of up to 1,024 results or 8 MB of pages, one
-    piece ahead; `damaged` has the rows that this has come across and could not read.
+    Nothing is read before. Each iteration asks the question again, and reads in pieces of up to 1,024 results or 8 MB
+    of pages, one piece ahead; `damaged` has the rows that it could not read.
     """
 
     def __repr__(self) -> str:
@@ -46,30 +46,30 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
 
     @property
     def order(self) -> str:
-        """In which order the results come."""
+        """The order of the results."""
         return self._core.order
 
     @property
     def limit(self) -> int | None:
-        """The most results that an iteration gives."""
+        """The most results of an iteration."""
         return self._core.limit
 
     @property
     def after(self) -> bytes | None:
-        """The place after which they come."""
+        """The place after which the results begin."""
         return self._core.after
 
     @property
     def damaged(self) -> list[DamagedRow]:
-        """The rows that the last iteration met and could not read, 100 of them at most."""
+        """The first 100 rows that the last iteration could not read."""
         return self._core.damaged
 
     def token_after(self, result: T) -> str:
-        """Return the token that continues after *result*, one of those that the question gave."""
+        """Return the token that continues after *result*, one of the results of this answer."""
         return self._core.token_after(result)
 
     async def to_arrow(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pa.Table:
-        """Return all results as an Arrow table, read whole: a reader would read from the store in the loop.
+        """Return all results as an Arrow table: a reader would read from the store in the event loop.
 
         Raises as `webtable.answers.Results.to_arrow` does, and what the question raises.
         """
@@ -89,9 +89,9 @@ class Hosts(Results[SyncHost]):
     """The hosts that have pages: `webtable.answers.Hosts`."""
 
     async def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
-        """Draw what `webtable.answers.Hosts.plot` does, in the caller's own thread, once all is read.
+        """Draw what `webtable.answers.Hosts.plot` draws, in the caller's thread, after reading all hosts.
 
-        The loop waits while it is drawn. Raises as that does.
+        Drawing blocks the event loop. Raises what that method does.
         """
         from webtable.repository.pictures.treemap import draw_hosts
 
@@ -101,7 +101,7 @@ class Hosts(Results[SyncHost]):
 def asked(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Results[T]]:
-    """Return the method *function*, whose answer is lazy, as one whose answer is iterated with `async for`."""
+    """Return *function*, whose answer is lazy, as a method whose answer is read with `async for`."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
@@ -113,7 +113,7 @@ def asked(
 def asked_of_the_store(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
-    """Return the method *function*, which reads before it has an answer, as one whose answer is awaited first."""
+    """Return *function*, which reads before it answers, as a method whose answer is awaited first."""
 
     @wraps(function)
     async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
@@ -135,7 +135,7 @@ def asked_hosts(
 
 
 def streamed(function: Callable[Concatenate[S, P], Iterator[T]]) -> Callable[Concatenate[Wrapped[S], P], Stream[T]]:
-    """Return the method *function*, which gives an iterator, as one whose results are taken with `async for`."""
+    """Return *function*, which returns an iterator, as a method whose results are read with `async for`."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:

@@ -25,9 +25,9 @@ FIRST_RESULTS = 128
 """How many results the first piece has at most: most questions have fewer answers."""
 PIECE_RESULTS = 1_024
 PIECE_BYTES = 8 * 2**20
-"""How many bytes of pages a piece has, but one page at least."""
+"""How many bytes of pages a piece has at most, unless one page alone has more."""
 PIECE_SECONDS = 0.05
-"""After how long a piece is given that has results already: they may be rare."""
+"""After how many seconds a piece that has any results is returned: results may be rare."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Piece(Generic[T]):
 
 
 class _Reader(Generic[T]):
-    """The iterator of the synchronous library, which *ask* returns: used in threads, by one at a time."""
+    """The synchronous iterator that *ask* returns, used by one thread at a time."""
 
     def __init__(self, ask: Callable[[], Iterator[T]]) -> None:
         self._ask = ask
@@ -59,7 +59,7 @@ class _Reader(Generic[T]):
             most, self._most = self._most, PIECE_RESULTS
             try:
                 return _Piece(results, None, self._fill(results, most))
-            except Exception as exc:  # noqa: BLE001 - it is raised where the caller comes to it
+            except Exception as exc:  # noqa: BLE001 - raised when the caller reaches it
                 return _Piece(results, exc)
 
     def _fill(self, results: list[T], most: int) -> bool:
@@ -75,7 +75,7 @@ class _Reader(Generic[T]):
         return True
 
     def close(self) -> None:
-        """Give back what is read from, after the piece that is being read; nothing in a process that was forked."""
+        """Close the iterator, after the piece that is being read; does nothing in a forked process."""
         if self._process != os.getpid():
             return
         with self._lock:
@@ -87,15 +87,15 @@ class _Reader(Generic[T]):
 
 
 def _weight(one: object) -> int:
-    """Return about how many bytes *one* takes, where it may be many."""
+    """Return about how many bytes *one* takes, if these may be many."""
     return memory_of(one) if isinstance(one, Page) and (one.body is not None or one.outlinks is not None) else 0
 
 
 class Stream(AsyncIterator[T]):
-    """Results in order, to be taken by one task with `async for`; at most two pieces of them are held.
+    """Results in order, for one task to read with `async for`; at most two pieces are in memory.
 
-    What is read from is given back at the end, when the task that takes them is cancelled, when the stream is dropped
-    (a `break`), and by `aclose`.
+    Their source is closed at the end, when the reading task is cancelled, when the stream is dropped (a `break`), and
+    by `aclose`.
     """
 
     def __init__(self, calls: Calls, ask: Callable[[], Iterator[T]]) -> None:
@@ -105,7 +105,7 @@ class Stream(AsyncIterator[T]):
         self._error: Exception | None = None
         self._is_over = False
         self._coming: Task[_Piece[T]] | None = None
-        # In a thread, for it may be a call of the store.
+        # In a thread, because it may call the store.
         self._dropped = weakref.finalize(self, calls.submit, self._reader.close)
         self._dropped.atexit = False
 
@@ -123,7 +123,7 @@ class Stream(AsyncIterator[T]):
         return self._ready.popleft()
 
     async def aclose(self) -> None:
-        """Give back what is read from, and return when that is done; there are no results any more."""
+        """Close the source of the results, and return when that is done; no results follow."""
         self._end()
         await self._calls.run(self._reader.close)
 
@@ -146,7 +146,7 @@ class Stream(AsyncIterator[T]):
             self._coming = self._calls.submit(self._reader.piece)
 
     def _end(self, *, keep: bool = False) -> None:
-        """Let go of the reader, and of what was read unless it is to be kept."""
+        """Drop the reader, and what it has read unless that is to be kept."""
         self._is_over = True
         self._coming = None
         if not keep:

@@ -1,4 +1,4 @@
-"""The web table for asyncio: the methods of `webtable.WebTable`, a line each."""
+"""The web table for asyncio: the methods of `webtable.WebTable`, one line each."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def opened(
 
 
 class WebTable(Wrapped[SyncWebTable]):
-    """A table of web pages, for asyncio; `webtable.aio.open` makes one, or `WebTable(table)` of one that is open.
+    """A table of web pages, for asyncio; `webtable.aio.open` returns one, or `WebTable(table)` wraps an open one.
 
-    Its methods are those of `webtable.WebTable`, with the same arguments and errors. What reads or writes is awaited; a
-    question returns `Results`, to be iterated with `async for`; `indexed`, which looks up its index, is awaited first.
-    The calls are made in at most *threads* threads.
+    Its methods are those of `webtable.WebTable`, with the same arguments and errors. Those that read or write are
+    awaited; questions return `Results`, for `async for`; `indexed`, which looks up its index, is awaited first. Calls
+    run in at most *threads* threads.
 
-    A task that is cancelled leaves its call to the thread, which brings it to its end and gives back what it has taken
-    from the store; one that has not begun is not made. A table belongs to no loop: it may be used in a second
-    `asyncio.run`, where the first one has not closed it. Progress functions are called in threads.
+    If a task is cancelled, its call runs to its end in the thread, which releases what it holds of the store; a call
+    that has not begun is not made. A table is not tied to an event loop: a second `asyncio.run` may use it if the first
+    has not closed it. Progress functions are called in threads.
     """
 
     def __init__(self, table: SyncWebTable, *, threads: int = THREADS) -> None:
@@ -62,7 +62,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
     @property
     def synchronous(self) -> SyncWebTable:
-        """The table of the synchronous library, for what takes one: to be used in a thread (`asyncio.to_thread`)."""
+        """The synchronous table, for functions that take one; use it in a thread (`asyncio.to_thread`)."""
         return self._core
 
     @property
@@ -72,12 +72,12 @@ class WebTable(Wrapped[SyncWebTable]):
 
     @property
     def key(self) -> WebKey:
-        """How keys are made of URLs."""
+        """How keys are made from URLs."""
         return self._core.key
 
     @property
     def strict(self) -> bool:
-        """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
+        """Whether a question raises the first `DamagedRow`, instead of skipping such rows."""
         return self._core.strict
 
     @property
@@ -87,12 +87,12 @@ class WebTable(Wrapped[SyncWebTable]):
 
     @property
     def layout(self) -> Layout:
-        """How keys, columns and bodies are made, and what is kept for how long, as it was known last."""
+        """How keys, columns and bodies are made, and what is kept for how long, as last read."""
         return self._core.layout
 
     @property
     def metrics(self) -> Metrics:
-        """What the table has done until now, as a value of this moment."""
+        """A snapshot of the table's metrics."""
         return self._core.metrics
 
     writer: Final = opened(SyncWebTable.writer)
@@ -133,7 +133,7 @@ class WebTable(Wrapped[SyncWebTable]):
     async def close(self) -> None:
         """Flush and close all writers, then the store; raises as `webtable.WebTable.close` does.
 
-        One that was cancelled goes on, and may be awaited again.
+        A cancelled close goes on, and may be awaited again.
         """
         await self._closing.run(self._closed, partial(self._missed.keep, self))
         self._closing.close()
@@ -148,11 +148,11 @@ class WebTable(Wrapped[SyncWebTable]):
         await self.close()
 
     async def opened_writer(self, make: Callable[[], SyncWriter]) -> Writer:
-        """Return the writer that *make* makes."""
+        """Return the writer that *make* returns, for asyncio."""
         return Writer(await self._calls.run(make, close_unasked), self._calls, self._missed)
 
     async def called(self, job: Callable[[], T]) -> T:
-        """Return what *job* returns, which is made in one of the table's threads."""
+        """Return the result of *job*, called in one of the table's threads."""
         return await self._calls.run(job)
 
     def _closed(self) -> None:
