@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["instrument"]
 
 _BOUNDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-"""The bounds that the conventions advise for the duration of a database call, in seconds."""
+"""The bounds that the conventions recommend for the duration of a database call, in seconds."""
 
 
 def instrument(
@@ -38,7 +38,7 @@ def instrument(
 
     The providers default to those that the program has set. Spans and `db.client.operation.duration` are named as in
     the semantic conventions for databases; the other metrics are those of `TableCollector`, with names that begin with
-    `webtable.` here. They never contain keys, URLs or texts of errors. Give all tables in one call.
+    `webtable.` here. They never contain keys, URLs or error messages. Give all tables in one call.
     """
     tracer = (tracer_provider or get_tracer_provider()).get_tracer("webtable")
     meter = (meter_provider or get_meter_provider()).get_meter("webtable")

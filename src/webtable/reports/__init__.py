@@ -1,4 +1,4 @@
-"""Reports on a site, each a value that is a page, a dict or a few lines: what an audit finds, and what has changed."""
+"""Reports on a site, its audit and its changes, as values that convert to an HTML page, a dict or a few lines."""
 
 from webtable.reports.audit import Audit, audit
 from webtable.reports.comparison import Comparison, compare

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _SHOWN_GROUPS = 8
 MOST = 50
-"""How many findings of each kind a report has, by default."""
+"""How many findings of each kind a report lists, by default."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Report):
     """The findings of an audit; `webtable.reports.audit` makes it.
 
-    `sections` are the lists of what is wrong, each with its first findings and their number.
+    `sections` has a list for each kind of problem, with the first findings and their number.
     """
 
     site: str
@@ -42,16 +42,16 @@ class Audit(Report):
     hosts: int
     oldest: datetime | None
     newest: datetime | None
-    """The dates of the captures that were fetched first and last."""
+    """The dates of the oldest and the newest capture."""
     damaged: int
-    """How many rows cannot be read, and are left out."""
+    """How many rows were skipped because they cannot be read."""
     statuses: tuple[NamedGroup, ...]
     types: tuple[NamedGroup, ...]
     sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
 
     def html(self) -> str:
-        """Return it as one HTML page that needs no other file; what was crawled is text in it."""
+        """Return the report as one self-contained HTML page; crawled text is escaped."""
         title, written = f"Audit of {self.site}", moment_text(self.made_at)
         lead = tag("p", f"{self.subject}, on {written}", class_="muted")
         damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
@@ -76,9 +76,9 @@ def audit(
 ) -> Audit:
     """Return an audit of the pages of *site*, as in `WebTable.pages`.
 
-    It has the first *most* findings of each kind. A section whose index the table does not have is left out and says
-    so. *program* is how the command line is called, for the commands that list the rest. *on_progress* is called with
-    the number of pages counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` if the table is
+    It has the first *most* findings of each kind. A section whose index the table lacks is left out and says so.
+    *program* is the name of the command line, for the commands that list the rest. *on_progress* is called with the
+    number of pages counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` if the table is
     strict.
     """
     check_most(most)
@@ -110,7 +110,7 @@ def _facts(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _largest(groups: Sequence[NamedGroup]) -> Sequence[NamedGroup]:
-    """Return the first of *groups*, which have the most pages, and all others as one."""
+    """Return the first of *groups*, those with the most pages, and the others as one."""
     rest = groups[_SHOWN_GROUPS:]
     if not rest:
         return groups

@@ -1,4 +1,4 @@
-"""A comparison of a site at two moments: which pages are new, gone or changed, and what they were before."""
+"""A comparison of a site at two moments: which pages are new, gone or changed, with their former values."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
     "new": ("New", "Pages whose first capture came in between.", (_URL, _STATUS, _TITLE, _SIZE)),
     "gone": (
         "Gone",
-        "Pages that were there before, and have a status of 400 or above since.",
+        "Pages whose status was below 400 before, and is 400 or above after.",
         (_URL, _STATUS, _TITLE, Heading("size_before", "size")),
     ),
     "changed": (
         "Changed",
-        "Pages with other content, another status or another target of their redirect than before.",
+        "Pages whose content, status or redirect target is not the same as before.",
         (_URL, Heading("what", "text"), _STATUS, _TITLE, _SIZE),
     ),
 }
@@ -46,10 +46,10 @@ _OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Report):
-    """What has changed on a site between two moments; `webtable.reports.compare` makes it.
+    """The changes of a site between two moments; `webtable.reports.compare` makes it.
 
-    `counts` has how many pages are new, gone, changed and unchanged; `sections` list the first of those that are not
-    as they were.
+    `counts` has the numbers of new, gone, changed and unchanged pages; `sections` list the first of all but the
+    unchanged ones.
     """
 
     site: str
@@ -58,7 +58,7 @@ class Comparison(Report):
     until: datetime
     counts: dict[str, int]
     damaged: int
-    """How many rows cannot be read, and are left out."""
+    """How many rows were skipped because they cannot be read."""
     listing: str
     """The command that lists the changes."""
     sections: tuple[Section, ...]
@@ -68,7 +68,7 @@ class Comparison(Report):
         return f"{self.listing} --kind {kind}"
 
     def html(self) -> str:
-        """Return it as one HTML page that needs no other file; what was crawled is text in it."""
+        """Return the report as one self-contained HTML page; crawled text is escaped."""
         title, times = f"Changes of {self.site}", f"{moment_text(self.since)} to {moment_text(self.until)}"
         lead = tag("p", f"{self.subject}, from {times}", class_="muted")
         facts = [(kind, f"{count:,}") for kind, count in self.counts.items()]
@@ -90,13 +90,13 @@ def compare(
     program: str = "webtable",
     on_progress: Progress | None = None,
 ) -> Comparison:
-    """Return what has changed on the pages of *site*, as in `WebTable.pages`, from *since* to *until*.
+    """Return the changes of the pages of *site*, as in `WebTable.pages`, from *since* to *until*.
 
     *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended.
-    `WebTable.changes` says what is new, gone and changed; the first *most* pages of each come with what they were
-    before. *program* is how the command line is called, for the commands that list the rest. *on_progress* is called
-    with how many pages were compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` where the
-    table is strict.
+    `WebTable.changes` defines new, gone and changed; the first *most* pages of each are listed with their former
+    values. *program* is the name of the command line, for the commands that list the rest. *on_progress* is called with
+    the number of pages compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` if the table is
+    strict.
     """
     check_most(most)
     now = clock.now()
@@ -149,13 +149,13 @@ def _row(change: Change) -> tuple[object, ...]:
 
 
 def _pair(name: str, before: Page | None, after: Page | None) -> object:
-    """Return a value of both pages, or the one that is the same in both; None for a page that is not kept."""
+    """Return the values of both pages, or one value if they are equal; None for a page that is not kept."""
     one, other = getattr(before, name, None), getattr(after, name, None)
     return other if before is None or one == other else Pair(one, other)
 
 
 def _what(before: Page | None, after: Page | None) -> str:
     if before is None or after is None:
-        return "not kept any more what it was"
+        return "the former version is no longer kept"
     names = {"digest": "content", "status": "status", "redirect_to": "redirect"}
     return ", ".join(said for name, said in names.items() if getattr(before, name) != getattr(after, name))

@@ -1,4 +1,4 @@
-"""The findings of an audit, a section each: asked of the table, or found in the pass over all pages."""
+"""The sections of an audit: answers of the table to questions, and findings of the pass over all pages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from webtable.reports.site_counts import SiteCounts
 
 _EXAMPLES = 3
-"""How many pages are named of those that link to an error page, or that are the same."""
+"""How many of the pages that link to an error page, or that are the same, are named."""
 _URL, _TITLE, _STATUS = Heading("url", "url"), Heading("title", "text"), Heading("status", "status")
 _PAGES, _SIZE, _URLS = Heading("pages", "number"), Heading("size", "size"), Heading("urls", "urls")
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The findings of an audit, the first `most` of each kind; `program` is how the command line is called."""
+    """The findings of an audit, the first `most` of each kind; `program` is the name of the command line."""
 
     table: WebTable
     site: Site
@@ -34,7 +34,7 @@ class Findings:
     program: str
 
     def sections(self, counts: SiteCounts) -> Iterator[Section]:
-        """Yield the sections: what the questions answer, then what was found in the pass over all pages."""
+        """Yield the sections: the answers to questions, then the findings of the pass over all pages."""
         yield self._section(
             "broken-links",
             "Broken links",
@@ -84,14 +84,14 @@ class Findings:
         yield self._section(
             "same-content",
             "Same content",
-            "Groups of pages whose bodies are the same, byte for byte, those of the most pages first.",
+            "Groups of pages whose bodies are the same, byte for byte, the group with the most pages first.",
             [_PAGES, _SIZE, _URLS],
             f"duplicate-groups {self._quoted}",
         ).asked(self._same_content, self.most, self.program)
         yield self._section(
             "same-title",
             "Same title",
-            "Groups of pages with one title, those of the most pages first.",
+            "Groups of pages with one title, the group with the most pages first.",
             [_PAGES, _TITLE, _URLS],
             f"duplicate-groups {self._quoted} --by title",
         ).asked(self._same_title, self.most, self.program)

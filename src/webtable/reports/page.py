@@ -1,4 +1,4 @@
-"""A report as one HTML page: facts, links to its sections, and their lists. What was crawled is text in it."""
+"""A report as one HTML page: facts, links to its sections, and their lists. Crawled text is escaped."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def report_page(
 
 
 def moment_text(moment: datetime) -> str:
-    """Return a moment as pages have it, in UTC."""
+    """Return *moment* as reports show it, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def chart(title: str, name: str, counts: Sequence[tuple[str, int, int | None]]) -> Markup:
-    """Return *counts* below a *title* as a table with bars: what each is called, its pages, its bytes where known."""
+    """Return *counts* below a *title* as a table with bars: the name of each, its pages, and its bytes if known."""
     total = sum(pages for _, pages, _ in counts) or 1
     heads = [tag("th", name, class_="text"), tag("th", "pages")]
     rows = [[tag("td", one, class_="text"), tag("td", f"{pages:,}", bar(pages / total))] for one, pages, _ in counts]
@@ -102,5 +102,5 @@ def _shown(kind: Kind, value: object) -> object:
             return moment_text(value)
         case "number", int():
             return f"{value:,}"
-    # Titles are in any direction, and keep theirs to themselves.
+    # Titles may be written from right to left, which must not affect the text around them.
     return tag("bdi", shortened(str(value)))

@@ -1,4 +1,4 @@
-"""What reports are made of: sections, each with the first of what was found, the number of all, and what lists them."""
+"""The sections of reports, each with its first findings, the number of all, and the command that lists them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
-"""What the values of a column are. Each may be a `Pair` as well: what it was and what it is."""
+"""The kinds of values in a column. Each value may also be a `Pair`: before and after."""
 
 
 class Heading(NamedTuple):
-    """A column of a section: its name, and what its values are."""
+    """A column of a section: its name, and the kind of its values."""
 
     name: str
     kind: Kind
 
 
 class Pair(NamedTuple):
-    """A value as it was before, and as it is after."""
+    """A value before and after."""
 
     before: object
     after: object
@@ -35,8 +35,7 @@ class Pair(NamedTuple):
 class Section:
     """The first `rows` of `count` findings of one kind; `command` lists all of them.
 
-    `name` stays the same in all versions. Where the question could not be asked, `left_out` says why, and what would
-    help.
+    `name` is stable across versions. If the question could not be asked, `left_out` says why, and what would help.
     """
 
     name: str
@@ -53,9 +52,9 @@ class Section:
         return replace(self, rows=tuple(found.rows), count=found.count)
 
     def asked(self, ask: Callable[[], Iterable[tuple[object, ...]]], most: int, program: str) -> Section:
-        """Return the section with the first *most* rows that *ask* gives, or left out where the table lacks an index.
+        """Return the section with the first *most* rows of *ask*, or left out if the table lacks an index.
 
-        *program* is how the command line is called.
+        *program* is the name of the command line.
         """
         found = Found(most)
         try:
@@ -66,7 +65,7 @@ class Section:
         return self.filled(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON has, but for moments."""
+        """Return the section as JSON values, except for moments."""
         names = [heading.name for heading in self.headings]
         return {
             "name": self.name,
@@ -84,21 +83,21 @@ def _pair_as_dict(value: object) -> object:
 
 @dataclass(slots=True)
 class Found:
-    """Findings as they come: the first `most` of them as rows, and how many there were."""
+    """Findings as they are added: the first `most` as rows, and the number of all."""
 
     most: int
     rows: list[tuple[object, ...]] = field(default_factory=list)
     count: int = 0
 
     def add(self, *row: object) -> None:
-        """Take a finding."""
+        """Add a finding."""
         self.count += 1
         if len(self.rows) < self.most:
             self.rows.append(row)
 
 
 def check_most(most: int) -> None:
-    """Raise `InvalidArgument` for what is no number of findings."""
+    """Raise `InvalidArgument` unless *most* is an integer above 0."""
     if type(most) is not int or most < 1:
         raise InvalidArgument(f"most={most!r} must be at least 1")
 
@@ -113,12 +112,12 @@ class Report(ShowsItself):
 
     @property
     def subject(self) -> str:
-        """The pages of the site in words, to begin a sentence."""
+        """The pages of the site in words, with a capital letter."""
         words = str(Scope.of(named_site(self.site)))
         return words[0].upper() + words[1:]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON has, but for moments."""
+        """Return the report as JSON values, except for moments."""
         names = (one.name for one in fields(self) if one.name != "listing")  # type: ignore[arg-type]
         return {name: _as_dicts(getattr(self, name)) for name in names}
 
@@ -127,7 +126,7 @@ class Report(ShowsItself):
         return f"<{type(self).__name__} of {self.site}: {counts}>"
 
     def _shown(self) -> Shown:
-        """Return how many there are of each finding."""
+        """Return the number of findings of each section."""
         rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
         note = ".html() is the page, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)

@@ -1,4 +1,4 @@
-"""What one pass over the metadata of a site finds: counts, the largest pages, and what pages do not say."""
+"""The results of one pass over the metadata of a site: counts, the largest pages, and findings about heads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_GROUPS: Final = 1_000
 
 
 class NamedGroup(NamedTuple):
-    """How many pages are of one status or type, and how many bytes they have."""
+    """The pages of one status or type: their number and their bytes."""
 
     name: str
     pages: int
@@ -38,7 +38,7 @@ class SizeCount(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the class is called."""
+        """The name of the class."""
         return class_name(size_class(self.low))
 
 
@@ -58,7 +58,7 @@ class SiteCounts(PageCounts):
         self._host = ""
 
     def take(self, page: Page) -> None:
-        """Count *page*, and note what it says or does not say."""
+        """Count *page*, and add its findings."""
         self.add_dated(b"", page)
         host = split_url(page.url).host
         self.hosts, self._host = self.hosts + (host != self._host), host
@@ -74,17 +74,17 @@ class SiteCounts(PageCounts):
 
     @property
     def statuses(self) -> tuple[NamedGroup, ...]:
-        """The statuses, those of the most pages first."""
+        """The statuses, the one with the most pages first."""
         return _by_pages(self.groups["status"])
 
     @property
     def types(self) -> tuple[NamedGroup, ...]:
-        """The media types, those of the most pages first."""
+        """The media types, the one with the most pages first."""
         return _by_pages(self.groups["type"])
 
     @property
     def sizes(self) -> tuple[SizeCount, ...]:
-        """The classes of sizes, from the first one that has pages to the last."""
+        """The size classes, from the first with pages to the last."""
         pages = {number: pages for number, pages, _ in self.groups["size"].counted() if number}
         numbers = range(min(pages), max(pages) + 1) if pages else ()
         return tuple(SizeCount(*class_bounds(number), pages.get(number, 0)) for number in numbers)
@@ -99,7 +99,7 @@ class SiteCounts(PageCounts):
         return found
 
     def _look_at(self, page: Page) -> None:
-        """Note what *page*, which is no error and no redirect, says or does not say of itself."""
+        """Add the findings about the head of *page*, which is neither an error nor a redirect."""
         if page.has_body and is_html_page(page):
             if not page.description:
                 self.undescribed.add(page.url, page.title)

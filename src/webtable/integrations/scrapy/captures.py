@@ -143,8 +143,8 @@ class WebTableMiddleware:
 class WebTablePipeline:
     """Stores the items that are pages: a `Page`, a response, or an item (a dict, a dataclass …) with `url` and `body`.
 
-    Of other items than pages those fields are stored that a page has. Items that are not pages are passed on. A page is
-    passed on after the writer has accepted it; one that cannot be stored raises, which Scrapy logs.
+    Of an item only the fields that a page has are stored. Items that are not pages are passed on. A page is passed on
+    after the writer has accepted it; one that cannot be stored raises, which Scrapy logs.
     """
 
     def __init__(self, table: CrawlTable) -> None:

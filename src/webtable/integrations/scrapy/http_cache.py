@@ -71,7 +71,7 @@ class ConditionalMiddleware:
     ) -> Request | Response:
         """Return the stored page if the server says that it is not modified.
 
-        If its body cannot be read any more, the page is requested again without validators.
+        If its body can no longer be read, the page is requested again without validators.
         """
         if response.status != 304 or request.meta.get(_ASKED) != request.url:
             return response
