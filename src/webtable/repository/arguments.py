@@ -1,4 +1,4 @@
-"""What callers give: what it is called, what it is by default, checks of it, and moments as people give them."""
+"""Arguments of callers: their names, defaults and checks, and moments in the forms that people write."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from webtable._clock import clock
 from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
-"""Is told how many pages were looked at so far."""
+"""Called with the number of pages examined so far."""
 Grouping = Literal["host", "status", "type", "age", "region", "size", "day"]
-"""What pages are counted by."""
+"""What pages can be grouped by."""
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
-"""What they are counted by where nothing else is said; the others have many groups, and are there to be drawn."""
+"""The default groupings; the others have many groups, and are meant for plots."""
 GAP = timedelta(hours=6)
-"""A crawl ends with a longer pause: a night's outage is part of it, and daily crawls are several."""
+"""A longer pause ends a crawl: a night's outage does not, and daily crawls are separate."""
 MAX_TITLE = 60
-"""How many characters of a title search engines show, about."""
+"""About how many characters of a title search engines show."""
 MOST_NEIGHBOURS = 20
-"""How many pages come of each side unless it is told."""
+"""How many neighbours are returned for each direction, by default."""
 IN_FLIGHT = 2
-"""How many batches are on their way at once by default: one is compressed while the one before it is sent."""
+"""How many batches are in flight by default: one is compressed while the one before it is sent."""
 SETTLE_SECONDS = 1.0
-"""How long a difference must stay to be one: a writer that has stored a page removes its old entries next."""
+"""How long a difference must last to count: a writer removes old entries only after storing the page."""
 
 
 def check_numbers(**numbers: int | None) -> None:
-    """Raise `InvalidArgument` for what is no whole number from 0 on."""
+    """Raise `InvalidArgument` for a value that is neither None nor a whole number, 0 or more."""
     for name, number in numbers.items():
         if number is not None and (type(number) is not int or number < 0):
-            raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")
+            raise InvalidArgument(f"{name}={number!r} must be a whole number, 0 or more")
 
 
 def check_positive(**numbers: float | None) -> None:
-    """Raise `InvalidArgument` for what is not above 0; None is what was not given."""
+    """Raise `InvalidArgument` for a value that is neither None nor a number above 0."""
     for name, number in numbers.items():
         if number is not None and (not isinstance(number, int | float) or number <= 0):
             raise InvalidArgument(f"{name}={number!r} must be above 0")
 
 
 Moment = datetime | date | timedelta | str
-"""A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a text.
+"""A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a string.
 
-A text is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
+A string is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
 """
 FORMS = "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), or ago: 7d, 12h, 30m"
 
@@ -57,7 +57,7 @@ _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
 
 
 def parse_time(name: str, text: str) -> datetime:
-    """Return the moment that *text* tells, in UTC where it has no offset; raises `InvalidArgument`.
+    """Return the moment that *text* names, in UTC if it has no offset; raises `InvalidArgument`.
 
     >>> parse_time("since", "2026-11-20"), parse_time("since", "2026-11-20T10:00+01:00").isoformat()
     (datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc), '2026-11-20T10:00:00+01:00')
@@ -68,12 +68,12 @@ def parse_time(name: str, text: str) -> datetime:
             return clock.now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
         moment = datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError) as exc:
-        raise InvalidArgument(f"{name}={text!r} is no time: write {FORMS}") from exc
+        raise InvalidArgument(f"{name}={text!r} is not a time: write {FORMS}") from exc
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def duration_of(name: str, given: timedelta | str) -> timedelta:
-    """Return how long *given* is, the argument *name*: a `timedelta`, or a text; raises `InvalidArgument`.
+    """Return *given*, a `timedelta` or a text, as a `timedelta`; raises `InvalidArgument`, which quotes *name*.
 
     >>> duration_of("gap", "6h"), duration_of("gap", "2d")
     (datetime.timedelta(seconds=21600), datetime.timedelta(days=2))
@@ -88,7 +88,7 @@ def duration_of(name: str, given: timedelta | str) -> timedelta:
 
 
 def is_ago(text: str) -> bool:
-    """Whether *text* tells another moment whenever it is read."""
+    """Whether *text* is relative to now."""
     return _AGO.fullmatch(text.strip().lower()) is not None
 
 
@@ -118,7 +118,7 @@ def given_moment(name: str, given: Moment | None) -> datetime | None:
 def moments(**given: Moment | None) -> dict[str, datetime | None]:
     """Return the moments that were *given*, by the names of the arguments.
 
-    Raises `InvalidArgument` for what is none, for an `until` before `since` and a `new` before `old`.
+    Raises `InvalidArgument` for an invalid moment, for an `until` before `since` and a `new` before `old`.
     """
     times = {name: given_moment(name, moment) for name, moment in given.items()}
     for first, last in (("since", "until"), ("old", "new")):

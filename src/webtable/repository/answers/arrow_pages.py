@@ -88,7 +88,7 @@ def checked_columns(names: Iterable[str]) -> dict[str, str]:
             fields[name] = field
         elif field not in _MADE and not name.startswith(_INDEX):
             close = meant(name, GIVEN) or "; leave it out."
-            raise UnknownColumn(f"columns={name!r} is no field of a page{close} There are {', '.join(GIVEN)}")
+            raise UnknownColumn(f"columns={name!r} is not a field of a page{close} There are {', '.join(GIVEN)}")
     if "url" not in fields.values():
         raise UnknownColumn("there is no column 'url'")
     return fields

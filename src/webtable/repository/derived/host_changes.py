@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 MOST_BYTES: Final = 32 * 2**20
-"""About how much memory changes may take before they are joined; sorting them takes twice as much more."""
+"""About how much memory changes may take before they are joined; sorting them takes twice as much again."""
 _A_ROW: Final = 75
 """About how many bytes a row, or an end of a span, takes there besides its key."""
 _A_SPAN: Final = 70

@@ -47,5 +47,5 @@ __all__ = [
     "versions",
 ]
 
-if not TYPE_CHECKING:  # a checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would assume that every name exists
     __getattr__, __dir__ = late(__name__, {}, __all__)

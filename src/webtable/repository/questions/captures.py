@@ -1,4 +1,4 @@
-"""The question for every capture that is kept: of each page its versions with their bodies, and its newest capture."""
+"""The question for all stored captures: the versions of each page with their bodies, and its newest capture."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None) -> Iterator[Page]:
-    """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
+    """Yield the stored captures of the pages of *scope*: the pages by URL, the captures of each oldest first.
 
-    They are those after the URL *after*. Each has its body and its links, as far as there are any. A
-    newest capture that repeats what was stored comes after the versions, and without a body where the version at its
-    `content_at` has that. Where that is not there any more, it comes with its own
-    date as `content_at`. So does a version that has no body, or what an older version has; no other one has a
-    `content_at`.
-    Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
-    says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+    They begin after the URL *after*. Each has its body and its links, if any. A newest capture that repeats stored
+    content comes after the versions, and without a body if the version at its `content_at` has it. If that version is
+    no longer stored, the capture has its own date as `content_at`. So does a version without a body, or with the
+    content of an older version; no other version has a `content_at`.
+
+    Bodies are read 8 MiB at a time, or one by one if a page has more. Captures that cannot be read, or do not match
+    their digest, are added to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
     ranges = narrowed(frame, scope, scope.ranges(frame))
     spec = ScanSpec(frame.table, ranges, Wanted(frame.codec.select(())), keep=scope.keeps)
@@ -82,7 +82,7 @@ def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Pa
 
 
 def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
-    """Yield the versions in *row*, the oldest first, or why one cannot be read."""
+    """Yield the versions in *row*, the oldest first, with an error in place of one that cannot be read."""
     names = frame.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
@@ -101,7 +101,7 @@ def _with_newest(
 ) -> Iterator[Page | DamagedRow]:
     """Yield *versions* and, if it is not one of them, the newest capture of their *page*.
 
-    Where content of the page in *columns* is lost, that error takes the place of its version.
+    If content of the page in *columns* is lost, an error takes the place of its version.
     """
     row, own, lost, before = frame.key.encode(page.url), None, False, set()
     for version in versions:
@@ -116,7 +116,7 @@ def _with_newest(
                 yield error
                 continue
             own = version
-        # In whatever order they are put, one whose like is not there becomes a version by itself.
+        # In whatever order captures are put, one with content of its own becomes a version.
         is_new = version.body is not None and brought(version) not in before
         yield replace(version, _content_at=None) if is_new else version
         before.add(brought(version))
@@ -127,7 +127,7 @@ def _with_newest(
     if page.stored.content_at is None or (own is not None and brought(page) == brought(own)):
         yield page
     elif own is None:
-        # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
+        # Its content has expired, or cannot be read: it must not be taken for a repeat of another capture.
         yield replace(page, _content_at=page.fetched_at, has_body=False)
     else:
         yield replace(page, body=own.body, outlinks=own.outlinks)

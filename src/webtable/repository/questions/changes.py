@@ -1,6 +1,6 @@
-"""The question what became of pages between two moments: which are new, gone or changed, and which are as they were.
+"""The question for the changes of pages between two moments: which are new, gone, changed or unchanged.
 
-The newest metadata of a page answers where its content is older than a moment, or its first capture later. Of the other
+The newest metadata of a page is enough if its content is older than a moment, or its first capture later. For other
 pages the list of versions is read, without bodies, many at once.
 """
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from webtable.repository.scanning.scope import Scope
 
 ChangeKind = Literal["new", "gone", "changed", "unchanged"]
-"""What became of a page between two moments."""
+"""How a page has changed between two moments."""
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
-"""The kinds that are a change."""
+"""The kinds that are changes."""
 
 
 PAGES_AT_ONCE = 256
 VERSIONS_AT_ONCE = 16
-"""How many versions of each page are read first, and all where these are too new to answer."""
-"""How many versions, each without its body, are read at once at most."""
+"""How many versions of each page are read first; if they are too new to answer, all are read."""
+"""The most versions, without bodies, that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of the page `url` between two moments: its `kind`, and the page as it was `before` and `after`.
+    """The change of the page `url` between two moments: its `kind`, and the page `before` and `after`.
 
-    Both are without body and links. Where a page has now the content that it had at a moment, its newest capture stands
-    for it, which may be a later one. None is a page that was not there, or one whose version is not kept any more.
+    Both are without body and links. If a page still has the content that it had at a moment, its newest capture, which
+    may be later, represents it. None means that the page was not stored, or that its version is no longer kept.
     """
 
     kind: ChangeKind
@@ -58,7 +58,7 @@ class Change:
 
 
 def _sides(name: str, form: Form, field: str, **more: str) -> list[Column]:
-    """Return the columns of what the page of a change was before, and what it is after; *more* are their headings."""
+    """Return the columns of a *field* of the page before and after a change; *more* are their headings."""
 
     def value(side: str) -> Callable[[Change], Any]:
         return lambda change: getattr(getattr(change, side), field, None)
@@ -79,18 +79,18 @@ PAGE_CHANGES = declared(
     *_sides("fetched", "time", "fetched_at"),
     listed=("url", "kind", "status_before", "status_after", "title_after"),
 )
-"""The page as it was before, and as it is after."""
+"""The page before and after."""
 
 
 class Period(NamedTuple):
-    """The time between two moments in epoch milliseconds; it lasts until now where it has no end."""
+    """The time between two moments in epoch milliseconds; without an end it lasts until now."""
 
     since: int
     until: int | None
 
 
 class _Absent(NamedTuple):
-    """In place of a page at a moment: it was `stored` then, and that version is not kept any more, or was not."""
+    """Stands for a page at a moment: its version was `stored` and is no longer kept, or the page was not stored."""
 
     was_stored: bool
 
@@ -123,7 +123,7 @@ LISTING = Listing(
     ),
     help="""List the pages of a host, and of all hosts below it, that are new, gone or changed since a moment.
 
-    A page is gone where it has a status of 400 or above now, and had one below.
+    A page is gone if its status is 400 or above now, and was below that before.
     """,
 )
 
@@ -140,14 +140,14 @@ def changes(
     LISTING.check(part)
     rows, kinds = ScopeRows(frame, scope), _kinds(kind)
     period, said_times = period_of(since, until)
-    question = f"{', '.join(kinds)} among {rows.said}, {said_times}"
+    question = f"{rows.said} that are {' or '.join(kinds)}, {said_times}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Change]:
         pages = rows.pages(rows.spec(expected=at_most), part.order, after, damage)
         found = damage.sift(changes_of(frame, pages, period, at_most))
         return (one for one in found if one.kind in kinds)
 
-    note = f"of pages with other content since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
+    note = f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
     return rows.answer(question, part, rows.spec, run, PAGE_CHANGES, notes=lambda _: [note])
 
 
@@ -160,7 +160,7 @@ def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKin
 
 
 def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
-    """Return the period, and how a question says it."""
+    """Return the period, and the words for it in a question."""
     first, last = moments(since=since, until=until).values()
     if first is None:
         raise InvalidArgument("since= must be given: the moment to compare with")
@@ -174,7 +174,7 @@ def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
 def changes_of(
     frame: Frame, pages: Iterator[Page], period: Period, expected: int | None
 ) -> Iterator[Change | DamagedRow]:
-    """Yield what became of each of *pages*, in their order; nothing of those that were stored later."""
+    """Yield the change of each of *pages*, in their order; nothing for pages that were first stored later."""
     size = min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE)
     while some := list(islice(pages, size)):
         asked = [frame.key.encode(page.url) for page in some if _needs_versions(page, period)]
@@ -190,7 +190,7 @@ def _versions(frame: Frame, rows: Sequence[bytes], since: int) -> Mapping[str, S
     """Return the versions of the pages of *rows* down to the moment *since*, newest first, by their URLs."""
     if not rows:
         return {}
-    # All of them, and not a time range: in one HBase may find versions that are to be removed.
+    # All of them, not a time range, in which HBase may also find versions that it is about to remove.
     column, most = frame.codec.columns.capture, frame.layouts.recent().versions
     found = frame.store.read(frame.table, rows, Wanted([column], versions=min(most, VERSIONS_AT_ONCE)))
     for place, row in enumerate(found):
@@ -207,7 +207,7 @@ def _needs_versions(page: Page, period: Period) -> bool:
 
 
 def _newest_at(page: Page, moment: int | None) -> _At | None:
-    """Return what the newest capture of a page says about it at a *moment*, None if it says nothing."""
+    """Return the page at a *moment* as far as its newest capture shows; None if it does not."""
     if moment is None or milliseconds(page.fetched_at) <= moment:
         return page
     if page.first_seen is not None and milliseconds(page.first_seen) > moment:
@@ -218,7 +218,7 @@ def _newest_at(page: Page, moment: int | None) -> _At | None:
 
 
 def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:
-    """Return what a page was at a *moment*, by its newest capture or else by its *versions*."""
+    """Return the page at a *moment*, by its newest capture or else by its *versions*."""
     known = _newest_at(page, moment)
     if known is not None or moment is None:
         return page if known is None else known

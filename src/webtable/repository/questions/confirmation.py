@@ -1,7 +1,7 @@
-"""Whether pages link to URLs, of many URLs at once: an inlink counts where the page that it names has that link now.
+"""A check whether pages link to URLs, many URLs at once: an inlink counts if the page that it names still has the link.
 
-Of each URL the first few inlinks are read, by their keys. A linking page is read once for all URLs of a batch, those
-first that are said to link to most of them: one page that does is enough.
+The first few inlinks of each URL are read, keys only. A linking page is read once for all URLs of a batch, and those
+that the most URLs name are read first: one page that links to a URL is enough.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 URLS_AT_ONCE = 256
 FIRST_SOURCES = 4
-"""How many inlinks of a URL are read together with those of others; the rest is read by itself."""
+"""How many inlinks of a URL are read together with those of others; the rest are read separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Which of the pages that link to a URL count: all, or only `others` than itself, or those of its own `host`."""
+    """Which linking pages count for a URL: all, or only `others` than itself, or only those of its own `host`."""
 
     others: bool = False
     host: bool = False
 
     def have(self, url: str, source: bytes) -> bool:
-        """Whether the page *source*, a URL as an inlink has it, counts for *url*."""
+        """Whether the page *source*, a URL as stored in an inlink, counts for *url*."""
         if self.others and source == url.encode():
             return False
         return not self.host or _host(source) == _host(url.encode())
 
     def ranges(self, url: str) -> list[KeyRange]:
-        """Return where in its row the inlinks of *url* are that may count."""
+        """Return the ranges of the inlinks of *url* that may count, in its row."""
         if not self.host:
             return [CURRENT_SOURCES]
-        # After the host there is a `/` or, before a port, a `:`, which is the last before the `;`; and digits.
+        # After the host comes a `/`, or a `:` before a port: in between are only digits, and `;` comes next.
         hosts = [scheme + _host(url.encode()) for scheme in (b"http://", b"https://")]
         return [KeyRange(host + b"/", host + b";") for host in hosts]
 
@@ -63,7 +63,7 @@ class Confirmation:
         self._inlinks = InlinkReader(frame, damage)
 
     def linked(self, urls: Mapping[bytes, str]) -> set[bytes]:
-        """Return those of *urls*, which are by their rows, to which one of the wanted pages links."""
+        """Return the rows of those of *urls*, which are given by row, to which a wanted page links."""
         sources, rest = self._first_sources(urls)
         linked: set[bytes] = set()
         while waiting := {row: some for row, some in sources.items() if some and row not in linked}:
@@ -80,7 +80,7 @@ class Confirmation:
         return sources, more
 
     def _confirmed(self, named: Mapping[bytes, Sequence[bytes]], urls: Mapping[bytes, str]) -> set[bytes]:
-        """Return the rows to which the pages link that are *named*: pages, by their URLs, with rows of *urls*."""
+        """Return the rows to which *named* pages really link; *named* has rows of *urls* by the URL of a page."""
         pages: dict[bytes, Sequence[bytes]] = {}
         for source, rows in named.items():
             for row, _ in self._damage.sift([self._inlinks.source(rows[0], source)]):
@@ -100,7 +100,7 @@ class Confirmation:
 
 
 def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
-    """Take of each list the source that is in most of them, and return the rows of the lists by their sources."""
+    """Take from each list its source that is in the most lists, and return the rows of the lists by source."""
     in_lists = Counter(source for some in waiting.values() for source in some)
     named: dict[bytes, list[bytes]] = defaultdict(list)
     for row, some in waiting.items():
@@ -114,11 +114,11 @@ def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
     """Return the rows of the *wanted* canonical URLs to which *links* lead."""
     urls = {link.url for link in links}
     left = wanted.keys() - urls
-    # Most links are stored as they are canonical, and to make a URL so takes as long as to read a link.
+    # Most links are stored in canonical form, and canonicalizing a URL takes as long as reading a link.
     return {wanted[url] for url in wanted.keys() & (urls.union(map(canonical_or_none, urls)) if left else urls)}
 
 
 def _host(url: bytes) -> bytes:
-    """Return the host of a canonical URL, without its port; nothing for what is not a URL."""
+    """Return the host of a canonical URL, without its port; empty if it is not a URL."""
     parts = url.split(b"/", 3)
     return without_port(parts[2]) if len(parts) > 2 else b""

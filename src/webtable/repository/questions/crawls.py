@@ -1,4 +1,4 @@
-"""The question when was crawled: bursts of fetching with pauses in between, found from the dates of the captures."""
+"""The question for crawls: bursts of fetching with pauses in between, found from the dates of the captures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 HOSTS_BYTES = 4 * 2**20
-"""How much memory the names of different hosts take."""
+"""How many bytes of host names are in memory at most."""
 
 _TABLE = "CREATE TABLE captures (at INTEGER, host BLOB, size INTEGER)"
 _HOSTS = "CREATE TABLE hosts (host BLOB PRIMARY KEY) WITHOUT ROWID"
@@ -42,14 +42,14 @@ _SORTED = {
 _NAME_BYTES = 100
 
 Capture = tuple[int, bytes, int]
-"""When a page was fetched, in epoch milliseconds, of which host it is, and how many bytes its body has."""
+"""The time of a fetch in epoch milliseconds, the host of the page, and the bytes of its body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
     """A burst of fetching, from its first capture (`begin`) to its last one (`end`).
 
-    `captures` are those of it that are stored, `bytes` the sizes of their bodies, `hosts` how many hosts they are of.
+    `captures` is the number of its stored captures, `bytes` the size of their bodies, `hosts` how many hosts they have.
     """
 
     begin: datetime
@@ -62,7 +62,7 @@ class Crawl:
 CRAWLS = declared(
     Crawl,
     "crawl",
-    # Whole, as `compare` takes them: to the minute they would leave captures out.
+    # In full, because `compare` takes them: rounded to the minute they would leave captures out.
     column("begin", "moment"),
     column("end", "moment"),
     column("captures", "count", width=12),
@@ -80,10 +80,10 @@ LISTING = Listing(
         ListingOption("gap", f"A longer pause ends a crawl: {DURATIONS}.", default="6h", metavar="TIME"),
     ),
     examples=("webtable crawls all", "webtable crawls example.com --gap 2d --order oldest"),
-    help="""List when was crawled, the newest crawl first: its begin and end, and how many captures, bytes and hosts.
+    help="""List the crawls, the newest first: begin and end, and how many captures, bytes and hosts.
 
-    The captures are those that are stored: of each page the newest, and each that brought other content. `webtable
-    compare HOST --since END --until END` compares the site as two crawls have left it, by their ends as listed here.
+    Only stored captures count: the newest of each page, and each that brought new content. `webtable
+    compare HOST --since END --until END` compares the site as two crawls left it, by their ends as listed here.
     """,
 )
 
@@ -107,11 +107,11 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
     def place(crawl: Crawl) -> bytes:
         return b"%d" % milliseconds(crawl.begin if part.order == "newest" else crawl.end)
 
-    return read.sorted_answer(LISTING, question, part, run, place, "of each page the list of its versions is read too")
+    return read.sorted_answer(LISTING, question, part, run, place, "the list of versions of each page is read too")
 
 
 def _captures(frame: Frame, read: Pass, damage: Damage) -> Iterator[Capture]:
-    """Yield the stored captures: the newest of each page, which may repeat its content, and all versions of that."""
+    """Yield the stored captures: the newest of each page, which may repeat its content, and all its versions."""
     names, versions = frame.codec.columns, frame.layouts.recent().versions
     for row in read.stored(Wanted([names.page, names.capture], versions=versions)):
         page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
@@ -131,7 +131,7 @@ def _captures(frame: Frame, read: Pass, damage: Damage) -> Iterator[Capture]:
 
 
 def _bursts(captures: Iterator[Capture], gap: int, hosts: _Hosts, *, backwards: bool) -> Iterator[Crawl]:
-    """Yield the bursts of *captures*, which come in the order of their dates, or *backwards*."""
+    """Yield the bursts of *captures*, which come in the order of their dates, or in reverse if *backwards*."""
     first = last = count = total = 0
 
     def crawl() -> Crawl:
@@ -152,7 +152,7 @@ def _bursts(captures: Iterator[Capture], gap: int, hosts: _Hosts, *, backwards: 
 
 
 class _Hosts:
-    """Counts different hosts: up to HOSTS_BYTES of their names in memory, the others in *scratch*."""
+    """Counts distinct hosts: up to HOSTS_BYTES of their names in memory, the others in *scratch*."""
 
     def __init__(self, scratch: TemporaryTables) -> None:
         self._scratch = scratch
@@ -161,7 +161,7 @@ class _Hosts:
         self._is_spilled = False
 
     def add(self, host: bytes) -> None:
-        """Take a host, which may have been taken before."""
+        """Add a host, which may have been added before."""
         if host in self._names:
             return
         self._names.add(host)
@@ -170,7 +170,7 @@ class _Hosts:
             self._spill()
 
     def counted(self) -> int:
-        """Return how many different hosts were taken, and forget them."""
+        """Return how many distinct hosts were added, and reset the count."""
         count = len(self._names)
         if self._is_spilled:
             self._spill()

@@ -1,4 +1,4 @@
-"""The questions which pages are the same: groups of those with one content or one title, and the others of one page."""
+"""The questions for duplicates: groups of pages with the same content or title, and the duplicates of one page."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _BEFORE_ALL = -(2**63), b""
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Pages with one `value`: the digest of their content, or their title.
+    """Pages with the same `value`: the digest of their content, or their title.
 
-    `pages` is how many there are, `bytes` what their bodies have in all, `urls` the first ten of them.
+    `pages` is their number, `bytes` the size of all their bodies, `urls` the first ten of them.
     """
 
     by: Sameness
@@ -94,7 +94,7 @@ LISTING = Listing(
         "webtable duplicate-groups example.com --by title --format csv > titles.csv",
         "webtable duplicate-groups all --order bytes",
     ),
-    help="""List the groups of pages that have the same content, or the same title: those of the most pages first.
+    help="""List the groups of pages that have the same content, or the same title: the group with the most pages first.
 
     Each has the digest or the title, how many pages, how many bytes in all, and the first ten URLs.
     """,
@@ -124,10 +124,10 @@ def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> R
 
 
 def value_of(page: Page, by: Sameness) -> bytes | None:
-    """Return what *page* has in common with others, None where that is nothing."""
+    """Return the value that *page* may share with others; None if it has none."""
     if by == "content":
         return page.digest.encode() if page.digest else None
-    # Text is kept as bytes: SQLite's own ends at a zero.
+    # Stored as bytes: SQLite ends a text at a zero.
     return page.title.encode("utf-8", "surrogatepass") if page.title and not page.title.isspace() else None
 
 

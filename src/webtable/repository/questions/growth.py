@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _TABLE = "CREATE TABLE found (rank INTEGER, place BLOB, before INTEGER, after INTEGER)"
 _SORTED = "SELECT place, before, after FROM found WHERE (rank, place) > (?, ?) ORDER BY rank, place"
 _RANKS: dict[str, Callable[[int], int]] = {"most": lambda growth: -abs(growth), "grown": neg, "shrunk": pos}
-"""What the pages of each order are sorted by, made of their growth; where it is 0 or above, they are none of it."""
+"""The sort key of each order, computed from the growth; pages with a key of 0 or above are left out."""
 _BEFORE_ALL: tuple[int, bytes] = -(2**63), b""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """By how many bytes the body of the page `url` has grown between two moments; it has shrunk where that is below 0.
+    """The `growth` in bytes of the body of the page `url` between two moments; it is negative if the body has shrunk.
 
-    `size_before` and `size_after` are the sizes that it had at them, in bytes.
+    `size_before` and `size_after` are its sizes at these moments, in bytes.
     """
 
     url: str
@@ -61,10 +61,10 @@ LISTING = Listing(
         "webtable largest-growth example.com --since 7d --limit 20",
         "webtable largest-growth all --since 2026-11-01 --until 2026-11-08 --order shrunk",
     ),
-    help="""List the pages whose size has changed most between two moments: by how many bytes, and what it was and is.
+    help="""List the pages whose size has changed most between two moments, with the change and both sizes in bytes.
 
-    Pages that were not there at both moments are left out. With --order grown those that have become larger are listed,
-    with --order shrunk those that have become smaller.
+    Pages that were not stored at both moments are left out. With --order grown only pages that have become larger are
+    listed, with --order shrunk only those that have become smaller.
     """,
 )
 
@@ -77,7 +77,7 @@ def largest_growth(
     rank = _RANKS[part.order]
     pages = Pass(frame, scope)
     period, said_times = period_of(since, until)
-    question = f"{pages.said}, by what their size has changed {said_times}"
+    question = f"{pages.said}, by change of size {said_times}"
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Growth]:
         changes = damage.sift(changes_of(frame, pages.all(damage), period, None))
@@ -92,7 +92,7 @@ def largest_growth(
         return b"%d %s" % (rank(found.growth), pages.by_url(found.url))
 
     return pages.sorted_answer(
-        LISTING, question, part, run, place, "of pages with other content since, the list of versions is read"
+        LISTING, question, part, run, place, "for pages whose content has changed since, the list of versions is read"
     )
 
 

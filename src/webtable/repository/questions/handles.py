@@ -28,9 +28,9 @@ _HANDLE = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where a URL leads: the `page` at the end of its redirects, None where that is not stored.
+    """Where a URL leads: the `page` at the end of its redirects, None if that is not stored.
 
-    `hops` are the URLs from the one that was asked for to the last one. `problem` is why there is no end: "loop", "not
+    `hops` are the URLs from the first to the last. `problem` is why there is no end: "loop", "not
     stored" or "too many".
     """
 
@@ -86,7 +86,7 @@ def resolve(frame: Frame, url: str) -> Resolution:
 
 
 def stored_page(frame: Frame, url: str) -> Page | None:
-    """Return the page *url* without its body, None where that is not stored or no URL; raises `DamagedRow`."""
+    """Return the page *url* without its body, None if it is not stored or not a URL; raises `DamagedRow`."""
     try:
         row = frame.key.encode(url)
     except InvalidURL:
@@ -107,5 +107,5 @@ def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bo
 
 
 def target_of(page: Page) -> str | None:
-    """Return where *page* redirects to, as a canonical URL."""
+    """Return the canonical URL that *page* redirects to, if any."""
     return None if page.redirect_to is None else canonical_or_none(page.redirect_to)

@@ -1,4 +1,4 @@
-"""How much a table holds: by the counts of its hosts and a sample, in a moment; or counted, by reading all of it."""
+"""How much a table holds: estimated in seconds from the counts of its hosts and a sample, or counted in full."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 SAMPLE: Final = 400
-"""Of so many pages sizes and versions are looked at."""
+"""The number of pages in the sample for sizes and versions."""
 _SECONDS: Final = 2.0
-"""How long pages are counted for an estimate."""
+"""How many seconds pages are counted for an estimate."""
 _LEAST_PAGES: Final = 2_000
 _LEAST_SALTS: Final = 4
-"""So many pages and salts are counted at least: that is off by some percent where salts are of URLs."""
+"""The fewest pages and salts counted: an estimate is then off by some percent if salts are made from URLs."""
 _AT_ONCE: Final = 16
 _MOST_HOSTS: Final = 200_000
-"""Of so many hosts the counts are added up; of more, pages are estimated."""
+"""The most hosts whose counts are added up; if there are more, pages are estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The contents of a table: its pages, their captures that are kept, and the bytes of bodies.
+    """The contents of a table: its pages, their stored captures, and the bytes of bodies.
 
     `unpacked` are the bytes of the newest body of each page as it was crawled, as `stats` and `hosts` count them;
     `stored` those of the bodies of all captures as they are stored. `oldest` and `newest` are the dates of the newest
@@ -60,35 +60,35 @@ class Holdings:
     newest: datetime | None
     basis: str = ""
     as_of: datetime | None = None
-    """When pages, hosts and `unpacked` were counted last, None where they are as of now or an estimate."""
+    """When pages, hosts and `unpacked` were counted last; None if they are current or estimated."""
     pending: Pending | None = None
-    """What has changed since, and waits to be counted; None where `as_of` is."""
+    """The changes since then that wait to be counted; None if `as_of` is."""
     damaged: int = 0
-    """How many rows were read and left out because they cannot be read."""
+    """How many rows were skipped because they cannot be read."""
 
     @property
     def waiting(self) -> int | None:
-        """How many rows wait to be counted by the next refresh, at least; None where nothing was counted before."""
+        """How many rows wait at least for the next refresh; None if nothing was counted before."""
         return None if self.pending is None else self.pending.rows
 
     @property
     def is_estimate(self) -> bool:
-        """Whether some of it was not counted."""
+        """Whether some of the numbers were not counted."""
         return bool(self.basis)
 
 
 def counted(table: WebTable, on_progress: Progress | None = None) -> Holdings:
-    """Return what *table* holds, for which all of it is read; *on_progress* is called with the number of pages read."""
+    """Return what *table* holds, by reading all of it; *on_progress* is called with the number of pages read."""
     frame = _frame(table)
     return _sums(frame, frame.store.scan(frame.table, [KeyRange()], _wanted(frame)), on_progress)
 
 
 def estimated(table: WebTable) -> Holdings:
-    """Return about how much *table* holds, in some seconds however large it is.
+    """Return an estimate of what *table* holds, within seconds however large it is.
 
-    Pages, hosts and `unpacked` are exactly those that the hosts were counted with (`TableLinks.refresh`) where
-    they were; else pages are counted of some salts, and without salts for two seconds: then there are at least that
-    many. All else is what a sample of the pages has, for as many.
+    Pages, hosts and `unpacked` are the exact counts of the hosts if these were counted (`TableLinks.refresh`).
+    Otherwise the pages of some salts are counted, or without salts those that can be in two seconds, as a lower bound.
+    Everything else is extrapolated from a sample of the pages.
     """
     frame = _frame(table)
     found = _sums(frame, _sampled(table, frame))
@@ -99,14 +99,14 @@ def estimated(table: WebTable) -> Holdings:
             return exact
     oldest, newest = _dates(table, found)
     found = replace(found, oldest=oldest, newest=newest)
-    # The queue first: what is counted in between is named as waiting, rather than not at all.
+    # The queue first: what is counted in between is then reported as waiting, not missed.
     pending = RecountQueue(frame.store, frame.table).pending() if HOST.name in frame.indexes.read() else None
     totals = known_totals(frame, _MOST_HOSTS)
     return _by_sample(frame, found) if totals is None else _by_hosts(found, totals, pending)
 
 
 def _by_hosts(found: Holdings, totals: HostTotals, pending: Pending | None) -> Holdings:
-    """Return what the hosts were counted with, and for the rest what the sample *found* has for as many pages."""
+    """Return the counts of the hosts, and the rest extrapolated from the sample *found* to as many pages."""
     factor = totals.pages / (found.pages or 1)
     exact = f"pages, hosts and unpacked are as of {totals.as_of:%Y-%m-%d %H:%M:%S} UTC, the last refresh of links"
     return replace(
@@ -183,7 +183,7 @@ def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None
 
 
 def _pages(frame: Frame) -> tuple[int, str]:
-    """Return how many pages there are about, and what that goes by."""
+    """Return about how many pages there are, and the basis of that number in words."""
     digits = frame.layout.digits
     if not digits:
         pages, is_whole = _counted(frame, KeyRange(), clock.monotonic() + _SECONDS)
@@ -192,7 +192,7 @@ def _pages(frame: Frame) -> tuple[int, str]:
 
 
 def _by_salts(frame: Frame, digits: int) -> tuple[int, str]:
-    """Return the pages of some salts, for as many as there are: salts are hashes, so they have about equally many."""
+    """Return the pages of all salts, extrapolated from some: salts are hashes, so they have about equally many."""
     salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
     random.shuffle(salts)
     last, pages, looked_at = clock.monotonic() + _SECONDS, 0, 0
@@ -202,11 +202,11 @@ def _by_salts(frame: Frame, digits: int) -> tuple[int, str]:
             break
         pages, looked_at = pages + found, looked_at + 1
         if not is_whole:
-            return pages, "at least as many pages as a part of a salt has"
+            return pages, "at least as many pages as in a part of one salt"
         if looked_at >= _LEAST_SALTS and pages >= _LEAST_PAGES:
             break
     what = "all" if looked_at == len(salts) else f"{looked_at} of {len(salts)}"
-    return pages * len(salts) // looked_at, f"pages by those of {what} salts"
+    return pages * len(salts) // looked_at, f"pages by a count of {what} salts"
 
 
 def _counted(frame: Frame, keys: KeyRange, last: float) -> tuple[int, bool]:
@@ -220,7 +220,7 @@ def _counted(frame: Frame, keys: KeyRange, last: float) -> tuple[int, bool]:
 
 
 def _dates(table: WebTable, found: Holdings) -> tuple[datetime | None, datetime | None]:
-    """Return when the oldest and the newest page were fetched, by the index of times; by the sample without it."""
+    """Return when the oldest and the newest page were fetched, by the index of times, or without it by the sample."""
     try:
         ends = [list(table.fetched(order=order, limit=1)) for order in ("oldest", "newest")]
     except IndexNeeded:

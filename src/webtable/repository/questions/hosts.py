@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 MOST_HOSTS = 256
 """The most hosts of a domain whose salts are worth looking up before its pages are read."""
 HOSTS_AT_ONCE = 64
-"""How many hosts are checked at once, where each is one range."""
+"""How many hosts are checked at once, if each is one range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that has pages: how many, and how many bytes their bodies have, as of `counted_at`.
+    """A host that has pages: their number and the bytes of their bodies, as of `counted_at`.
 
-    The counts are None where nobody has counted yet (`TableLinks.refresh` does).
+    The counts are None until `TableLinks.refresh` has counted.
     """
 
     name: str
@@ -64,10 +64,10 @@ HOSTS = declared(
 
 @dataclass(frozen=True, slots=True)
 class Hosts(Results[Host]):
-    """The hosts that have pages, as `Results`; and as a picture."""
+    """The hosts that have pages, as `Results` that can be plotted."""
 
     def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
-        """Draw the hosts as areas in those of their registered domains, by their pages or bytes; return the axes.
+        """Draw a treemap of the hosts within their registered domains, by pages or bytes, and return the axes.
 
         The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. *ax* are
         axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without matplotlib and
@@ -119,7 +119,7 @@ def hosts(frame: Frame, scope: Scope, part: Slice) -> Hosts:
 
 
 class HostTotals(NamedTuple):
-    """What the hosts of a table had when links and hosts were refreshed last, which was at `as_of`."""
+    """The totals of a table's hosts at the last refresh of links and hosts, which was at `as_of`."""
 
     hosts: int
     pages: int
@@ -128,11 +128,11 @@ class HostTotals(NamedTuple):
 
 
 def known_totals(frame: Frame, most: int) -> HostTotals | None:
-    """Return the sums of the counts that hosts have, which are exact but for what waits in the queue.
+    """Return the totals of the counts of hosts, which are exact except for what waits in the queue.
 
-    None where there is no host index, where no host was counted, where the counts of one cannot be read, and where
-    there are more than *most* hosts. A host without counts waits for them; where nothing waits and it has pages, the
-    sums would lack these, and there are none.
+    None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than *most*
+    hosts. A host without counts waits for them; if nothing waits and it has pages, the totals would lack these, so
+    the result is None too.
     """
     try:
         entries = _Entries(frame, None, "").all(most + 1)
@@ -142,7 +142,7 @@ def known_totals(frame: Frame, most: int) -> HostTotals | None:
     uncounted: list[Row] = []
     count = hosts = pages = size = 0
     newest: datetime | None = None
-    # Of its own, for to be shown a table neither raises nor counts what is damaged.
+    # A separate one: to display a table must neither raise nor count damage.
     damage = Damage(Tally(), [])
     for row in entries:
         if (count := count + 1) > most:
@@ -163,7 +163,7 @@ def known_totals(frame: Frame, most: int) -> HostTotals | None:
 
 
 class CountedHost(NamedTuple):
-    """A host that was counted: the key of its entry, its name, what was counted, and the timestamp of that."""
+    """A counted host: the key of its entry, its name, its counts, and their timestamp."""
 
     entry: bytes
     name: str
@@ -180,7 +180,7 @@ def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iter
 
 
 def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
-    """Return *totals* as a table is shown with them; `stats` counts where they are not known."""
+    """Return the rows that show *totals* for a table, or refer to `stats` if they are not known."""
     if totals is None:
         return [("pages", "stats() counts them")]
     hosts, pages, size, as_of = totals
@@ -188,7 +188,7 @@ def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
-    """Return those of *ranges*, the rows of *scope*, one a salt, whose salt a host of it has."""
+    """Return those of *ranges*, the rows of *scope*, one per salt, whose salt a host of the scope has."""
     if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
         return ranges
     entries = _Entries(frame, scope.place, "")
@@ -219,7 +219,7 @@ class _Entries:
             return HOST.ranges(KeyRange())
         host = self._place.host
         places = (PLAIN_KEY.subtree_ranges if self._place.is_subtree else PLAIN_KEY.host_ranges)(host)[0]
-        # An address is no domain, and what is below a single label is in all shards.
+        # An IP address is not a domain, and hosts below a single label are in all shards.
         is_one = host.count(".") > 0
         return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
 
@@ -235,7 +235,7 @@ class _Entries:
 
 
 def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
-    """Yield the entries of those hosts, of *domain* and below, that have no page; none where there is no host index."""
+    """Yield the entries of the hosts of *domain* and below that have no page; none without a host index."""
     try:
         entries = _Entries(frame, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
     except IndexNeeded:
@@ -256,7 +256,7 @@ def _with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterato
 
 
 def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
-    """Yield those of *entries* that name a host, each with whether that has a page."""
+    """Yield those of *entries* that name a host, each with whether that host has a page."""
     size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
     is_page = Wanted([frame.codec.columns.page], keys_only=True)
     while batch := list(islice(entries, size)):
@@ -267,7 +267,7 @@ def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[t
 
 
 def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
-    """Return the ranges of the pages of the host that *entry* names, none where it names none."""
+    """Return the ranges of the pages of the host that *entry* names; none if it names none."""
     try:
         return frame.key.host_ranges(_host_of(entry))
     except ValueError as exc:

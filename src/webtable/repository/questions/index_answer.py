@@ -1,4 +1,4 @@
-"""The pages that an index has in some places, as a lazy answer: by what all questions to an index are answered."""
+"""The pages at some places of an index, as a lazy answer: the basis of all questions to an index."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from webtable.repository.scanning.site import Site
 
 PLACES_REMEMBERED = 1_000
-"""Of how many pages that an answer gave last it is known where they were found."""
+"""For how many pages that it returned last an answer remembers where it found them."""
 
 
 class PageOptions(TypedDict, total=False):
     """The options of every question that an index answers with pages.
 
-    `columns` may add `body`, `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come,
-    in the `order`, after the place of the page token `after`.
+    `columns` may add `body`, `outlinks` and `link_counts`; the other columns are always there. At most `limit` pages
+    are returned, in this `order`, after the place of the page token `after`.
     """
 
     columns: Sequence[str] | None
@@ -43,18 +43,18 @@ class PageOptions(TypedDict, total=False):
 
 
 class SitePageOptions(PageOptions, total=False):
-    """The same, and the `site` whose pages are asked for."""
+    """The same options, and the `site` whose pages are wanted."""
 
     site: Site | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuestion:
-    """A question to an index: for the pages that it has in `places`, a function that is called when the answer is read.
+    """A question to an index for the pages in some `places`, a function that is called when the answer is read.
 
-    `orders` are the orders that there are, the first by default, and whether each is backwards; "storage" always is
-    one. `shard_of` gives what the only shard is hashed from, where it is only one. Pages that are not `only` what is
-    wanted are left out.
+    `orders` are the possible orders, the default first, and whether each is backwards; "storage" is always possible.
+    If there is only one shard, `shard_of` returns what it is hashed from. Pages that fail the test `only` are left
+    out.
     """
 
     said: str
@@ -66,13 +66,13 @@ class IndexQuestion:
     notes: Callable[[], Sequence[str]] | None = None
     columns: Columns = PAGES
     is_counted: bool = False
-    """Whether the pages come with their counts of links, whoever asks for these."""
+    """Whether the pages always have their counts of links, asked for or not."""
     is_by_url: bool = False
-    """Whether the pages in the only one of the places are in the order of their URLs."""
+    """Whether there is a single place, whose pages are in the order of their URLs."""
 
 
 class IndexAnswer:
-    """How a question to an index is answered: what is read for it, where it goes on, and how it is explained."""
+    """The answer to a question to an index: what is read, where it continues, and how it is explained."""
 
     def __init__(self, frame: Frame, asked: IndexQuestion, options: SitePageOptions) -> None:
         self._frame = frame
@@ -85,7 +85,7 @@ class IndexAnswer:
         frame.codec.select(self._columns)
         self._scope = Scope.of(options.get("site"))
         self._question = asked.said if self._scope.place is None else f"{asked.said} among the {self._scope}"
-        # One that changes meanwhile has another place by now.
+        # A page that has changed since it was returned has another place now.
         self._given: dict[str, bytes] = {}
 
     def pages(self) -> Pages:
@@ -127,10 +127,10 @@ class IndexAnswer:
         return found
 
     def _place_in(self, lookup: Lookup, page: Page) -> bytes | None:
-        """Return where *page*, which an answer gave, stands in the entries of *lookup*."""
+        """Return the place of *page*, which an answer returned, among the entries of *lookup*."""
         row = self._frame.key.encode(page.url)
         if lookup.index.columns:
-            # It was given with a count that is stored nowhere, if nobody links to it.
+            # If nobody links to it, it was returned with a count that is not stored.
             page = self._frame.pages.read([row], lookup.index.columns)[0] or page
         return lookup.place(page, self._frame.key.unsalted(row), storage=self._is_storage)
 

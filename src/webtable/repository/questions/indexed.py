@@ -51,7 +51,7 @@ def _listing(
     indexes: tuple[Index, ...] = (),
     listed: tuple[str, ...] = PAGES.listed,
 ) -> Listing:
-    """Return the declaration of a question for pages by an index, of which those of a domain may be wanted."""
+    """Return the declaration of a question for pages by an index, all of them or those of a site."""
     columns = PAGES.listing(*listed)
     return Listing(name, columns, orders, (*options, SITE), examples, text, indexes, is_of_pages=True)
 
@@ -68,7 +68,7 @@ FETCHED = _listing(
         "webtable fetched example.com --since 2026-11-20 --until 2026-11-21 --order oldest",
     ),
     indexes=(TIME,),
-    text="List the pages that were fetched in a time, the newest first.",
+    text="List the pages that were fetched in a period, the newest first.",
 )
 MODIFIED = _listing(
     "modified",
@@ -80,7 +80,7 @@ MODIFIED = _listing(
         "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
     ),
     indexes=(TIME,),
-    text="""List the pages that were modified in a time, the newest first.
+    text="""List the pages that were modified in a period, the newest first.
 
     A page was modified when its server says so, else when a capture first brought its content.
     """,
@@ -90,7 +90,7 @@ OUTDATED = _listing(
     orders=("oldest", "newest", "storage"),
     options=(
         ListingOption("not_fetched_since", f"{FORMS}.", "time", metavar="TIME"),
-        ListingOption("not_modified_since", "The same of the pages' changes.", "time", metavar="TIME"),
+        ListingOption("not_modified_since", "The same for the last modification.", "time", metavar="TIME"),
     ),
     examples=(
         "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
@@ -175,10 +175,10 @@ def by_time(
     options: SitePageOptions,
     listing: Listing,
 ) -> Pages:
-    """Return the pages that were fetched or modified from *since* on and before *until*, as *listing* has them."""
+    """Return the pages that were fetched or modified from *since* on and before *until*, as *listing* declares."""
     bounds = moments(since=since, until=until).values()
     prefix = f"{kind}_".encode()
-    # Places are whole milliseconds: both bounds are the first of them that is not before the moment.
+    # Places are whole milliseconds: each bound is the first one that is not before its moment.
     first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in bounds)
     begin, end = (prefix + moment.encode() if moment else None for moment in (first, last))
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
@@ -268,7 +268,7 @@ def redirects(frame: Frame, to: str | None, options: SitePageOptions) -> Pages:
 def _by_status(
     frame: Frame, said: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
 ) -> Pages:
-    """Return the pages whose status is from the first to the second of one of *statuses*, which are in order."""
+    """Return the pages whose status is in one of the ranges *statuses*, which are in order and include both ends."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
     asked = IndexQuestion(
         said=said, index=STATUS, places=lambda: places, orders={"status": False}, columns=listing.columns

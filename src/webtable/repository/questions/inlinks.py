@@ -1,4 +1,4 @@
-"""Who links to a page, and who did once: the inlinks in its row, each checked against the page that it names."""
+"""The pages that link to a page, or once did: the inlinks in its row, each checked against the page that it names."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ T = TypeVar("T")
 SOURCES_AT_ONCE = 64
 """How many linking pages are checked at once."""
 PAGES_AT_ONCE = 256
-"""Of how many pages the first inlinks are read at once."""
+"""For how many pages the first inlinks are read at once."""
 FIRST_INLINKS = 16
-"""How many inlinks of each of them are read at once; of a page that has more, the others are read by themselves."""
+"""How many inlinks of each of them are read at once; if a page has more, these are read separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Inlink:
     """A link from the page `source`: its anchor text and `rel` as the page has them now (or had them last).
 
     `at` is the capture that brought it (or that no longer had it); `page` is the linking page without its body, None
-    where that is not stored any more.
+    if that is no longer stored.
     """
 
     source: str
@@ -89,7 +89,7 @@ LISTING = Listing(
     indexes=(LINK,),
     help="""List the links that lead to a URL, with their anchors, by the pages that have them.
 
-    The option leaves out the links on pages of other domains.
+    With SITE, links on pages elsewhere are left out.
     """,
 )
 
@@ -133,8 +133,8 @@ class InlinkReader:
         sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
-        """Yield the inlinks of *target* after the page *after*; only from pages whose key without salt is *inside*,
-        or named in *sources*.
+        """Yield the inlinks of *target* after the page *after*; only from pages whose unsalted key is *inside*,
+        or whose name is in *sources*.
         """
         prefix = PAST if past else b""
         rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
@@ -155,7 +155,7 @@ class InlinkReader:
     ) -> Iterator[tuple[Page, Inlink]]:
         """Yield the inlinks of each of *targets*, each with its target; only from pages *inside*.
 
-        With a target comes the page after which its inlinks are wanted (None: all of them). The inlinks of several
+        Each target has the page after which its inlinks are wanted (None: all of them). The inlinks of several
         targets are read at once, and the pages that link to them are checked together.
         """
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
@@ -165,14 +165,14 @@ class InlinkReader:
                 yield some[place][0], inlink
 
     def first(self, rows: Sequence[bytes], limit: int) -> list[list[bytes]]:
-        """Return, for each of *rows*, the URLs of the first *limit* pages that are said to link to it."""
+        """Return, for each of *rows*, the URLs of the first *limit* pages that have an inlink there."""
         found = self._frame.store.read_cells(
             self._frame.table, rows, self._family, CURRENT_SOURCES, limit=limit, keys_only=True
         )
         return [[self._name(column) for column, _ in cells] for cells in found]
 
     def source(self, target: bytes, source: bytes) -> tuple[bytes, str] | DamagedRow:
-        """Return the row and the URL of the page that an inlink of *target* names, or the error where it names none."""
+        """Return the row and the URL of the page that an inlink of *target* names, or the error if it names none."""
         try:
             url = source.decode()
             return self._frame.key.encode(url), url
@@ -180,7 +180,7 @@ class InlinkReader:
             return self._frame.codec.damaged(target, self._family, f"no page links here: {exc}")
 
     def _cells(self, row: bytes, names: KeyRange, size: int) -> Iterator[tuple[bytes, Cell]]:
-        """Yield the inlinks of *row* that have *names* in this range, each with its name: *size* are read at first."""
+        """Yield the inlinks of *row* whose names are in the range *names*, with these names; *size* are read first."""
         while True:
             (cells,) = self._frame.store.read_cells(self._frame.table, [row], self._family, names, limit=size)
             yield from ((self._name(column), cell) for column, cell in cells)
@@ -230,7 +230,7 @@ class InlinkReader:
             yield one.place, Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
 
     def _named(self, place: int, one: _Found) -> _Named | DamagedRow:
-        """Return what *one*, which was found in this place, names, or the error where it names nothing."""
+        """Return what *one*, found in this *place*, names, or the error if it names nothing."""
         target = self._frame.key.encode(one.target)
         source = self.source(target, one.source)
         if isinstance(source, DamagedRow):
@@ -242,7 +242,7 @@ class InlinkReader:
 
 
 def _batches(found: Iterator[T], size: int, most: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:
-    """Yield what is *found* in lists: *size* in the first, *most* in the others."""
+    """Yield *found* in lists: *size* in the first, *most* in the others."""
     while some := list(islice(found, size)):
         yield some
         size = most

@@ -1,4 +1,4 @@
-"""Questions about links: what is linked most, what leads nowhere or to an error, and the links of a page."""
+"""Questions about links: most-linked pages, dead ends, broken links, and the links of a page."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ BROKEN = Listing(
     indexes=(LINK, STATUS),
     help="""List the links that lead to an error page, by its status and URL.
 
-    The option leaves out the links on pages of other domains.
+    With SITE, links on pages elsewhere are left out.
     """,
 )
 
 
 class Freshness(NamedTuple):
-    """How many batches of pages wait to have their links counted, and since when the oldest of them does."""
+    """How many batches of pages wait to have their links counted, and since when the oldest has waited."""
 
     waiting: int
     since: datetime | None
@@ -214,7 +214,7 @@ def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished
     """Do what `TableLinks.refresh` does."""
     queue, began = RecountQueue(frame.store, frame.table), now_in_milliseconds()
     waiting = queue.waiting(also_unfinished=also_unfinished)
-    # After that: the batch of an index that is being added must not be removed by somebody who does not know it.
+    # Read afterwards: the batch of an index that is being added must not be removed by a run that does not know it.
     indexes = frame.indexes.read()
     done = Refresh(frame, indexes.values(), frame.damage(), on_progress).run(waiting, queue)
     if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":

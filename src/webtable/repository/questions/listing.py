@@ -1,4 +1,4 @@
-"""How a question that lists records is declared, beside its function: as data for the command line."""
+"""The declaration of a question that lists records, next to its function, as data for the command line."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListingOption:
-    """An argument of a question, as the command line takes it; `name` is that of the method's own."""
+    """An argument of a question, as the command line takes it; `name` is that of the method's argument."""
 
     name: str
     help: str
     kind: Literal["text", "number", "flag", "time", "size"] = "text"
     default: Any = None
     flag: str | None = None
-    """What it is called on the command line, where that is not its name."""
+    """What it is called on the command line, if not by its name."""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     is_argument: bool = False
-    """Whether it stands on the command line without a name."""
+    """Whether it is given on the command line without a name."""
     is_needed: bool = False
     is_many: bool = False
     """Whether it may be given more than once."""
     is_index: bool = False
     """Whether it names an index, which a shell completes."""
     read: Callable[[Any], Any] | None = None
-    """What makes of a value of the command line that of the method."""
+    """The function that converts a value of the command line to that of the method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A question whose answer is a list: what its method takes and gives, as far as others need to know that.
+    """A question whose answer is a list: what its method takes and returns, as far as others need to know that.
 
-    `name` is that of its command, with `_` for `-`. `help` is the text of its command, `examples` are lines of it. The
+    `name` is that of its command, with `_` for `-`. `help` is that of its command, `examples` are command lines. The
     first of `orders` is the default. `indexes` are those that the table must have.
     """
 
@@ -53,11 +53,11 @@ class Listing:
     help: str
     indexes: tuple[Index, ...] = ()
     is_of_pages: bool = False
-    """Whether it gives pages, or what has a page, and takes the names of what is read of them."""
+    """Whether its results are pages, or have one, and it takes the page columns to be read."""
     has_counts: bool = False
-    """Whether its answer has counts that `links.refresh` makes."""
+    """Whether its answer has counts made by `links.refresh`."""
     of_links: str | None = None
-    """The name of its method, where that is one of `WebTable.links`."""
+    """The name of its method, if that is one of `WebTable.links`."""
 
     def check(self, part: Slice) -> None:
         """Raise `InvalidArgument` for an order that the question does not have, or a limit below 0."""
@@ -84,6 +84,6 @@ SITE = ListingOption(
     metavar="SITE",
     read=named_site,
 )
-MIN_SIZE = ListingOption("min_size", "At least so many bytes, as in 5MB.", "size", metavar="SIZE")
-MAX_SIZE = ListingOption("max_size", "At most so many bytes.", "size", metavar="SIZE")
+MIN_SIZE = ListingOption("min_size", "At least this many bytes, as in 5MB.", "size", metavar="SIZE")
+MAX_SIZE = ListingOption("max_size", "At most this many bytes.", "size", metavar="SIZE")
 URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True)

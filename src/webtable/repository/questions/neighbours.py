@@ -1,4 +1,4 @@
-"""The question for what is around a page: who links to it, and where it links to."""
+"""The question for the neighbours of a page: who links to it, and where it links to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Neighbour(NamedTuple):
     """A page that links to another (`direction` "from"), or that one links to ("to"), and the link.
 
-    `status` is that of its last capture, None where it is not stored.
+    `status` is that of its last capture, None if it is not stored.
     """
 
     direction: Literal["from", "to"]
@@ -53,8 +53,8 @@ NEIGHBOURS = declared(
 class Neighbours(Tabular[Neighbour]):
     """The pages around `url`, which need not be stored itself: those that link to it, and those that it links to.
 
-    As a table it has a row for each. `more_linking` is whether there are others that link here, `more_linked` to how
-    many others it links.
+    As a table it has a row for each. `more_linking` is whether more pages link here, `more_linked` how many
+    more it links to.
     """
 
     url: str
@@ -89,7 +89,7 @@ def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
     """Return what `TableLinks.neighbours` does."""
     check_numbers(limit=limit)
     centre = canonical_url(url)
-    # One is the page itself, and one shows whether there are more.
+    # One more for the page itself, and one to see whether there are more.
     asked = linking_to(frame, centre, past=False, scope=Scope(), part=Slice("source", limit + 2))
     inlinks = [one for one in asked if one.source != centre]
     linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]
@@ -99,9 +99,9 @@ def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
 
 
 def _links(frame: Frame, url: str) -> Sequence[Link]:
-    """Return the links of *url*, the first to each page; none where it is not stored.
+    """Return the links of *url*, the first to each page; none if it is not stored.
 
-    A link that leads to no page, as one that was erased (`about:blank`), is left out.
+    A link that leads to no page, such as an erased one (`about:blank`), is left out.
     """
     (page,) = frame.counted.read([frame.key.encode(url)], ("outlinks",))
     links: dict[str, Link] = {}

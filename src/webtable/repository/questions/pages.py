@@ -53,7 +53,7 @@ LISTING = Listing(
 
     They come by URL, or in the order in which they are stored, which is faster over many hosts.
 
-    With --limit, and where there are more, the token for the next ones is written to standard error.
+    With --limit, if there are more, the token for the next ones is written to standard error.
     """,
 )
 
@@ -97,10 +97,10 @@ class Condition(NamedTuple):
         return keep, said
 
     def in_store(self, frame: Frame) -> Containing | None:
-        """Return what the store can leave rows out by, None where that would spare little: one status but 200.
+        """Return a filter for the store, for one status other than 200; None if a filter would save little.
 
-        Statuses have their own column. A row whose metadata cannot be read may be among those left out, and is not
-        reported; a table that is strict leaves out none.
+        Statuses have their own column. The filter may leave out a row whose metadata cannot be read, which is then not
+        reported; a strict table has no filter.
         """
         if not isinstance(self.status, int) or self.status == 200 or frame.strict:
             return None
@@ -108,7 +108,7 @@ class Condition(NamedTuple):
         return Containing(column, (str(self.status),)) if "status" in frame.layout.plain_columns else None
 
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
-        """Return the columns *wanted*, and those that the condition asks for."""
+        """Return the columns *wanted*, and those that the condition needs."""
         asked = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
         return tuple(dict.fromkeys([*wanted, *asked]))
 
@@ -139,7 +139,7 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
     keep, chosen = condition.filter()
     likely = condition.in_store(frame)
     selected = frame.codec.select(columns)
-    # A row that is no page may have counts of links, so the store's limit would count it.
+    # A row that is not a page may have counts of links, and then counts for the store's limit.
     is_limited = keep is None and frame.codec.columns.links not in selected
 
     def spec(at_most: int | None = None) -> ScanSpec:

@@ -1,7 +1,7 @@
-"""The question where the redirects of a site lead: all chains of them, with their lengths, their ends, and the loops.
+"""The question where the redirects of a site lead: all chains, with their lengths and ends, and the loops.
 
-A redirect leads to one URL, so a chain is known by the URL where it begins: at a redirect to which no other one of the
-scope leads. What no such chain comes to are loops without an entry, and each of them begins at its first URL.
+A redirect leads to one URL, so a chain is identified by the URL where it begins: a redirect to which no other redirect
+of the scope leads. Redirects that no such chain reaches form loops without an entry; each begins at its first URL.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webtable.repository.scanning.scope import Scope
 
 CHAINS_AT_ONCE = 256
-"""Of how many chains the next pages are read by one call."""
+"""For how many chains one call reads the next pages."""
 
 _TABLES = (
     "CREATE TABLE hops (place BLOB, target BLOB)",
@@ -53,10 +53,10 @@ _NOT_REACHED = """
 
 @dataclass(frozen=True, slots=True)
 class RedirectChain:
-    """The `urls` of a chain of redirects, from the first to the last one; `length` is how many redirects it has.
+    """The `urls` of a chain of redirects, from the first to the last; `length` is the number of redirects.
 
-    In a loop the last URL stands in the chain before as well. `end` is the status code of the last page, None where
-    that is not stored: a redirect's, and no loop, where the chain is longer than 20 redirects and was left there.
+    In a loop the last URL also occurs earlier. `end` is the status code of the last page, None if that is not stored;
+    it is that of a redirect, without a loop, if the chain is longer than 20 redirects and was not followed further.
     """
 
     urls: tuple[str, ...]
@@ -115,14 +115,14 @@ def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[Redirect
 
 
 def _place(pages: Pass, url: str) -> bytes | None:
-    """Return where *url* stands; None where it is too long to be stored."""
+    """Return the place of *url*; None if it is too long to be stored."""
     with suppress(InvalidURL):
         return pages.by_url(url)
     return None
 
 
 def _find_begins(scratch: TemporaryTables) -> None:
-    """Find where chains begin, among the hops that were found, looking at each hop once."""
+    """Find where chains begin, among the hops that were found, visiting each hop once."""
     for statement in (*_INDEXES, _WITH_ENTRY, _REACH.format(begins="SELECT place FROM begins")):
         scratch.run(statement)
     place = b""
@@ -133,7 +133,7 @@ def _find_begins(scratch: TemporaryTables) -> None:
 
 
 def _chains(frame: Frame, begins: Iterator[str], expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
-    """Yield the chains that begin at the URLs *begins*, some of which are followed at once."""
+    """Yield the chains that begin at the URLs *begins*, following several at once."""
     size = min(expected or CHAINS_AT_ONCE, CHAINS_AT_ONCE)
     while walks := [_Walk([url]) for url in islice(begins, size)]:
         going: Sequence[_Walk] = walks
@@ -154,7 +154,7 @@ class _Walk:
     is_loop: bool = False
 
     def goes_on(self, pages: Mapping[str, Page]) -> bool:
-        """Go on by the page of the last URL, which is among *pages* if it is stored, and return whether it is open."""
+        """Follow the page of the last URL, which is among *pages* if it is stored; return whether the chain goes on."""
         page = pages.get(self.urls[-1])
         self.statuses.append(None if page is None else page.status)
         target = None if page is None or len(self.urls) > MAX_HOPS else target_of(page)
@@ -171,7 +171,7 @@ class _Walk:
 
 
 def _pages(frame: Frame, urls: set[str], damage: Damage) -> dict[str, Page]:
-    """Return those of the pages *urls* that are stored and can be read, by one call."""
+    """Return those of the pages *urls* that are stored and can be read, in one call."""
     rows = {}
     for url in urls:
         with suppress(InvalidURL):

@@ -1,4 +1,4 @@
-"""How questions read the rows of pages: in the order of URLs or of the store, those of a scope, or in one pass."""
+"""The rows of pages as questions read them: in the order of URLs or of the store, for a scope, or in one pass."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PageRows:
         self._frame = frame
 
     def pages(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
-        """Yield the pages of *spec*; where it has a limit, so many of them that can be read."""
+        """Yield the pages of *spec*; if it has a limit, that many readable ones."""
         page_of = self._page_of(spec)
         if spec.limit is None:
             with closing(read_ahead(self.likely(spec, order, after), page_of, damage)) as pages:
@@ -49,11 +49,11 @@ class PageRows:
             rows = _Counted(self.rows(replace(spec, limit=left), order, after))
             given = 0
             with closing(read_ahead(iter(rows), page_of, damage)) as pages:
-                for given, page in enumerate(pages, 1):  # noqa: B007 - it is what is left of the loop
+                for given, page in enumerate(pages, 1):  # noqa: B007 - used after the loop
                     yield page
             if rows.count < left:
                 return
-            # Rows that cannot be read, and those that are no pages, count for the store.
+            # The store also counts rows that cannot be read, and those that are not pages.
             left -= given
             after = self.place(rows.last.key, order)
 
@@ -66,10 +66,10 @@ class PageRows:
         return in_key_order(self._frame.store, spec, self._frame.key.unsalted, [codec.columns.page], after)
 
     def likely(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
-        """Yield the rows of *spec*, which has no limit, that the store does not leave out for what they contain.
+        """Yield the rows of *spec*, which has no limit, that pass the filter of the store.
 
-        Where a few are `expected`, the store is asked for no more of them, or it would go on to look for the next ones
-        that match before it gave the first; and for more each time, as it may let too many through.
+        If few are `expected`, the store is asked for no more than these: otherwise it would look for further matches
+        before it returned the first. Each further call asks for more, because the filter may pass too many.
         """
         if spec.wanted.containing is None or spec.expected is None:
             return self.rows(spec, order, after)
@@ -95,11 +95,11 @@ class PageRows:
         return (row.key for row in rows)
 
     def place(self, row: bytes, order: str) -> bytes:
-        """Return where *row* stands in an answer in this order."""
+        """Return the place of *row* in an answer in this order."""
         return row if order == "storage" else self._frame.key.unsalted(row)
 
     def place_of(self, url: str, order: str) -> bytes:
-        """Return where the page *url* stands in an answer in this order."""
+        """Return the place of the page *url* in an answer in this order."""
         return self.place(self._frame.key.encode(url), order)
 
     def explained(self, question: str, order: str, spec: ScanSpec, *notes: str) -> Explanation:
@@ -113,7 +113,7 @@ class PageRows:
         return Explanation(question, order, names, tuple(spec.ranges), tuple(calls), notes=notes)
 
     def _page_of(self, spec: ScanSpec) -> Callable[[Row], Page | None]:
-        """Return what makes the page of a row of *spec*, with its counts of links where they are among the columns."""
+        """Return a function from a row of *spec* to its page, with counts of links if they are among the columns."""
         frame, columns = self._frame, spec.wanted.columns or ()
         content = frame.codec.contents(columns)
         if frame.codec.columns.links not in columns:
@@ -127,7 +127,7 @@ class PageRows:
 
 
 class _Counted:
-    """Rows as they are taken: how many they were, and the last one."""
+    """An iterator of rows that knows how many it has yielded, and the last one."""
 
     def __init__(self, rows: Iterator[Row]) -> None:
         self._rows = rows
@@ -135,12 +135,12 @@ class _Counted:
         self.last: Row
 
     def __iter__(self) -> Iterator[Row]:
-        for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
+        for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - both are read between two rows
             yield self.last
 
 
 class ScopeRows(PageRows):
-    """The rows of the pages of a scope; `said` is what these are.
+    """The rows of the pages of a scope; `said` names the pages in words.
 
     Raises `FullScanNeeded`.
     """
@@ -152,14 +152,14 @@ class ScopeRows(PageRows):
         self.said: Final = said
 
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
-        """Return what is to be read of the store: what is *wanted* of each row, None the metadata."""
+        """Return the scan of these rows, with what is *wanted* of each (None: the metadata)."""
         frame = self._frame
         some = narrowed(frame, self._scope, self._ranges)
         wanted = wanted or Wanted(frame.codec.select(None))
         return ScanSpec(frame.table, some, wanted, limit, expected=expected, keep=self._scope.keeps)
 
     def unnarrowed(self, wanted: Wanted) -> ScanSpec:
-        """Return what is to be read of the rows that the scope names, whichever hosts have pages."""
+        """Return the scan of all rows in the ranges of the scope, whichever hosts have pages."""
         return ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
 
     def answer(
@@ -174,7 +174,7 @@ class ScopeRows(PageRows):
         notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
         cells: Cells | None = None,
     ) -> Results[T]:
-        """Return the answer to *question* whose results have a URL each; the others are as in `Slice.of`."""
+        """Return the answer to *question* whose results have a URL each; the other arguments are as in `Slice.of`."""
 
         def place(result: T) -> bytes:
             return self.place_of(url_of(result), part.order)
@@ -198,7 +198,7 @@ class Pass(ScopeRows):
         return in_storage_order(self._frame.store, replace(self._whole(), wanted=wanted), None)
 
     def by_url(self, url: str) -> bytes:
-        """Return where *url* stands in the order of URLs; `url_at` makes the URL of it again."""
+        """Return the place of *url* in the order of URLs; `url_at` is the inverse."""
         return self.place_of(url, "url")
 
     def sorted_answer(
@@ -210,7 +210,7 @@ class Pass(ScopeRows):
         place: Callable[[T], bytes],
         *notes: str,
     ) -> Results[T]:
-        """Return the answer to *question*, which *listing* declares; the others are as in `Slice.of`."""
+        """Return the answer to *question*, which *listing* declares; the other arguments are as in `Slice.of`."""
 
         def explain() -> Explanation:
             note = "all pages are read for any part of the answer, and what is found is sorted on disk"
@@ -224,5 +224,5 @@ class Pass(ScopeRows):
 
 
 def url_at(place: bytes) -> str:
-    """Return the URL that stands at *place* in the order of URLs."""
+    """Return the URL at *place* in the order of URLs."""
     return PLAIN_KEY.url_of(place)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 HITS_AT_ONCE = 64
-"""How many pages are completed at once at most, where a title matched and more than the metadata was asked for."""
+"""The most pages with a matching title that are completed at once, if more than the metadata is wanted."""
 _WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "all": "title or body"}
 
 
@@ -44,8 +44,8 @@ LISTING = Listing(
     options=(
         ListingOption(
             "text",
-            "Words that all must occur, in any case, as one argument; a phrase in double quotes is one word, "
-            "and prefix* is every word that begins so.",
+            "Words that must all occur, upper or lower case, as one argument; a phrase in double quotes is one word, "
+            "and prefix* is every word that begins with it.",
             is_argument=True,
             is_needed=True,
         ),
@@ -62,7 +62,7 @@ LISTING = Listing(
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
 
-    The bodies of the domain are read for it, one after another; titles alone are filtered where they are stored.
+    The bodies of the domain are read for it, one after another; titles alone are filtered in the store.
     """,
 )
 
@@ -106,7 +106,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A search that is under way: which rows, in which order and from where on, and how many hits are wanted."""
+    """A search in progress: its rows, their order and start, and how many hits are wanted."""
 
     frame: Frame
     spec: ScanSpec
@@ -156,7 +156,7 @@ class _Search:
             rows = [frame.key.encode(hit.page.url) for hit in some]
             found = frame.counted.read_each(rows, self.names, weights=[hit.page.size or 0 for hit in some])
             for page in self.damage.sift(found):
-                # It may have become another page meanwhile.
+                # The page may have changed meanwhile.
                 if page is not None and (hit := self.matcher.hit(page)) is not None:
                     left -= self.at_most is not None
                     yield hit
@@ -177,7 +177,7 @@ def _title_filter(frame: Frame, matcher: Matcher) -> Containing | None:
 
 
 def _notes(in_store: Containing | None, names: Sequence[str], *, in_titles: bool) -> list[str]:
-    """Return what there is to know of how rows are matched."""
+    """Return notes on how rows are matched."""
     if in_store is not None:
         words = ", ".join(map(repr, in_store.words))
         notes = [f"filter in the store: {in_store.column.decode()} contains {words}; titles are matched here again"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
 
 SHOWN_GROUPS = 8
-"""How many groups of a grouping notebooks and terminals are shown."""
+"""How many groups of a grouping notebooks and terminals show."""
 PROGRESS_PAGES = 1_000
 """After how many pages progress is reported."""
 
@@ -40,7 +40,7 @@ _IN_THE_KEY = frozenset({"host", "region"})
 
 
 class GroupRow(NamedTuple):
-    """A group as a row of the statistics as a table: the grouping, the group's name, and what it has."""
+    """A group as a row of the statistics as a table: the grouping, the group's name, and its counts."""
 
     by: str
     group: str
@@ -60,7 +60,7 @@ GROUPS = declared(
 
 @dataclass(frozen=True, slots=True)
 class Stats(Tabular[GroupRow]):
-    """All pages, the bytes of their bodies (None where those were not counted), and the groups that have pages.
+    """All pages, the bytes of their bodies (None if those were not counted), and the groups that have pages.
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
     ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
@@ -76,7 +76,7 @@ class Stats(Tabular[GroupRow]):
     examples: tuple[DamagedRow, ...] = ()
     """The first 100 of them."""
     regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """All regions of the table, where it was counted by them: those without pages have no group."""
+    """All regions of the table, if it was counted by them; those without pages have no group."""
 
     @property
     def _columns(self) -> Columns:
@@ -97,7 +97,7 @@ class Stats(Tabular[GroupRow]):
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
 
     def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw the groups of the grouping *by*, the first that was counted unless it is named, and return the axes.
+        """Draw the groups of the grouping *by*, by default the first that was counted, and return the axes.
 
         Statuses, types, ages and hosts are bars, sizes a histogram, days a calendar; of regions the hot ones are
         marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for what
@@ -135,7 +135,7 @@ class StatsQuestion(NamedTuple):
 
 
 class _CountedSoFar(Walked, kw_only=True):
-    """What was counted, as of `now`, in regions from `starts` on."""
+    """The counts so far, as of `now`, with regions that begin at `starts`."""
 
     now: datetime
     starts: list[bytes]
@@ -143,7 +143,7 @@ class _CountedSoFar(Walked, kw_only=True):
     groups: dict[Grouping, list[tuple[str | int, int, int]]] = {}
 
     def counts(self, frame: Frame, names: Sequence[Grouping]) -> PageCounts:
-        """Return the counts of all pages and of the groupings *names*, to go on with."""
+        """Return the counts of all pages and of the groupings *names*, to be continued."""
         counts = PageCounts({name: grouping(name, key=frame.key, now=self.now, starts=self.starts) for name in names})
         counts.pages, counts.bytes = self.pages, self.size
         for name, groups in self.groups.items():
@@ -213,9 +213,9 @@ def _count(
 
 
 def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
-    """Return *by* as it is meant, or raise `InvalidArgument`."""
+    """Return *by* as a tuple; raises `InvalidArgument` for an unknown grouping."""
     names = (by,) if isinstance(by, str) else tuple(by)
     unknown = [name for name in names if name not in get_args(Grouping)]
     if unknown:
-        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(get_args(Grouping))}")
+        raise InvalidArgument(f"by={unknown[0]!r} is not a grouping; there are {', '.join(get_args(Grouping))}")
     return names

@@ -1,4 +1,4 @@
-"""The question what is wrong with the titles of a site: missing, those of other pages, too long to be shown."""
+"""The question for problems with the titles of a site: missing, shared with other pages, or too long to be shown."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ LISTING = Listing(
     orders=("problem",),
     options=(
         SITE,
-        ListingOption("max_length", "How many characters are not too long.", "number", MAX_TITLE),
+        ListingOption("max_length", "The most characters that a title may have.", "number", MAX_TITLE),
     ),
     examples=(
         "webtable titles example.com",
@@ -98,12 +98,12 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
 
 
 def _is_shown(page: Page) -> bool:
-    """Whether *page* is one that people read: HTML that was there."""
+    """Whether *page* is one that people read: HTML with status 200."""
     return page.status == 200 and is_html_page(page)
 
 
 def _title(page: Page) -> tuple[bytes | None, int]:
-    """Return the title of *page*, None where it is missing, and how many characters it has."""
+    """Return the title of *page* (None if it is missing) and its number of characters."""
     title = value_of(page, "title")
     return title, 0 if title is None else len(page.title or "")
 

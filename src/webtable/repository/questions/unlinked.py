@@ -1,4 +1,4 @@
-"""Which pages no other page links to, and which URLs pages link to that are no pages yet: what to crawl next."""
+"""The pages that no other page links to, and the linked URLs that are not pages yet: what to crawl next."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
 def _unlinked(
     frame: Frame, pages: Iterator[Page], expected: int | None, confirmation: Confirmation
 ) -> Iterator[list[tuple[bytes, Page]]]:
-    """Yield, with their rows and some at once, those of *pages* to which nobody links."""
+    """Yield those of *pages* that nobody links to, with their rows, in batches."""
     size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
     while batch := [(frame.key.encode(page.url), page) for page in islice(pages, size)]:
         linked = confirmation.linked({row: page.url for row, page in batch})
@@ -82,7 +82,7 @@ def _unlinked(
 def _with_columns(
     frame: Frame, found: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
 ) -> Iterator[Page]:
-    """Yield the pages *found*, with their bodies, links and counts where *names* has them."""
+    """Yield the pages *found*, with their bodies, links and counts if *names* has them."""
     is_bare = not set(names) & set(EXTRA_COLUMNS)
     for some in found:
         if is_bare:
@@ -103,7 +103,7 @@ DISCOVERED = Listing(
     options=(SITE,),
     examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered all"),
     indexes=(LINK,),
-    help="List the URLs that pages link to and that are no pages yet: what to crawl next.",
+    help="List the URLs that pages link to and that are not pages yet: what to crawl next.",
 )
 
 
@@ -124,7 +124,7 @@ def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
 
 
 def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
-    """Yield the keys of the rows of *spec* that are no pages."""
+    """Yield the keys of the rows of *spec* that are not pages."""
     rows = PageRows(frame)
 
     def place(row: bytes) -> tuple[bytes, bytes]:
@@ -140,7 +140,7 @@ def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iter
 
 
 def _linked(frame: Frame, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
-    """Yield the URLs of those of *rows*, which are no pages, that a page links to."""
+    """Yield the URLs of those of *rows*, which are not pages, that a page links to."""
     confirmation = Confirmation(frame, damage)
     size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
     while batch := list(islice(rows, size)):
@@ -151,7 +151,7 @@ def _linked(frame: Frame, rows: Iterator[bytes], expected: int | None, damage: D
 
 
 def _named(frame: Frame, row: bytes) -> tuple[bytes, str] | DamagedRow:
-    """Return *row* with its URL, or the error where it is not a row key."""
+    """Return *row* with its URL, or the error if it is not a row key."""
     try:
         return row, frame.key.decode(row)
     except KeyFormatError as exc:

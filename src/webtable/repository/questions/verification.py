@@ -1,4 +1,4 @@
-"""Whether what is stored is what was stored: bodies are compared with digests, pages of hosts counted."""
+"""Verification of stored data: bodies are compared with their digests, and the pages of hosts are counted."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from webtable.repository.scanning.scope import Scope
 
 HOSTS_AT_ONCE: Final = 100_000
-"""Of how many hosts pages are counted at once, for each of which the keys of all rows are read."""
+"""For how many hosts pages are counted in one pass over the keys of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPages:
-    """A host that has fewer pages than it should: so many were counted at `counted_at`, and so many are there now."""
+    """A host that has fewer pages than it should: `expected` were counted at `counted_at`, `found` are there now."""
 
     host: str
     expected: int
@@ -59,7 +59,7 @@ def missing_pages(
 ) -> Iterator[MissingPages] | None:
     """Yield the hosts of *scope*, whose rows are *ranges*, that have fewer pages than were counted.
 
-    None where no host was counted (`links.refresh`), there is no index of hosts, or the scope is a part of a host.
+    None if no host was counted (`links.refresh`), there is no index of hosts, or the scope is a part of a host.
     Hosts whose pages have changed since then are left out.
     """
     if scope.place is not None and not scope.place.is_whole_host:
@@ -84,7 +84,7 @@ def _missing(
 
 
 def _pages_of(frame: Frame, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
-    """Return how many pages each of *hosts* has, those that cannot be read too."""
+    """Return how many pages each of *hosts* has, including those that cannot be read."""
     found, host, span = Counter[str](), "", None
     is_page = Wanted([frame.codec.columns.page], keys_only=True)
     for row in frame.store.scan(frame.table, ranges, is_page):
@@ -92,8 +92,8 @@ def _pages_of(frame: Frame, hosts: Collection[str], ranges: Sequence[KeyRange]) 
             try:
                 host = host_and_rest(frame.key.url_of(row.key))[0]
             except (KeyFormatError, InvalidURL):
-                continue  # it is damaged, and the page that it was is missing
-            if frame.layout.salt != "url":  # then the rows of a host stand beside each other
+                continue  # the key is damaged, so its page is missing
+            if frame.layout.salt != "url":  # then the rows of a host are neighbours
                 span = next((keys for keys in frame.key.host_ranges(host) if row.key in keys), None)
         if host in hosts:
             found[host] += 1
@@ -101,10 +101,10 @@ def _pages_of(frame: Frame, hosts: Collection[str], ranges: Sequence[KeyRange]) 
 
 
 def _settled(frame: Frame, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
-    """Return those of *hosts* of which nothing has changed since they were counted.
+    """Return those of *hosts* that have not changed since they were counted.
 
-    What changes a count is entered into the queue before it is done, and removed from it when the new count is stored:
-    the queue is read first.
+    A change is entered into the queue before it is made, and removed when the new count is stored, so the queue is read
+    first.
     """
     waiting = _waiting(frame, {host.name for host in hosts}, damage)
     if waiting is None:
@@ -115,7 +115,7 @@ def _settled(frame: Frame, hosts: Sequence[CountedHost], damage: Damage) -> list
 
 
 def _waiting(frame: Frame, hosts: Collection[str], damage: Damage) -> set[str] | None:
-    """Return those of *hosts* of which something waits to be counted; None where some of the queue cannot be read."""
+    """Return those of *hosts* with changes that wait to be counted; None if some of the queue cannot be read."""
     queue, waiting = RecountQueue(frame.store, frame.table), set[str]()
     for batch in queue.waiting(also_unfinished=True):
         if batch.is_damaged:
@@ -132,12 +132,12 @@ def _waiting(frame: Frame, hosts: Collection[str], damage: Damage) -> set[str] |
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was read (pages, the bodies of all their versions, and the bytes of these), and what of it is damaged.
+    """How much was read (pages, the bodies of all their versions, and the bytes of these), and the damage.
 
-    `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body or links are not there
-    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both. `inconsistent` pages
-    are those whose newest capture disagrees with their history, since two writers stored captures of them at once:
-    `repair_index` mends them.
+    `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body or links are gone,
+    which neither a limit nor a delete explains. `examples` are the first 100 of both. `inconsistent` pages are those
+    whose newest capture disagrees with their history because two writers stored captures of them at once;
+    `repair_index` repairs them.
     """
 
     pages: int
@@ -147,7 +147,7 @@ class Verification:
     lost: int
     examples: tuple[DamagedRow, ...] = ()
     missing: int | None = None
-    """How many pages hosts have less than were counted; None where none were counted (`TableLinks.refresh`)."""
+    """How many of the counted pages of hosts are missing; None if none were counted (`TableLinks.refresh`)."""
     short_hosts: tuple[MissingPages, ...] = ()
     """The first 100 of these hosts."""
     inconsistent: int = 0
@@ -159,7 +159,7 @@ class Verification:
 
 
 class _VerifiedSoFar(Walked):
-    """What was found, and the bodies and what is lost among it."""
+    """The findings so far, with the numbers of bodies and of lost pages."""
 
     bodies: int = 0
     size: int = 0
@@ -191,7 +191,7 @@ def verify(
 
 
 def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found: _VerifiedSoFar) -> Verification:
-    """Return what was *found*, with the pages that hosts lack of those that were counted."""
+    """Return what was *found*, with the counted pages that hosts now lack."""
     examples, first, missing = found.damaged_rows(), list[MissingPages](), None
     damage = Damage(frame.counts, examples)
     with suppress(TableNotFound):  # the index of hosts was dropped meanwhile
@@ -206,7 +206,7 @@ def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found:
 
 
 def wanted_to_verify(frame: Frame) -> Wanted:
-    """Return what is read of rows that are verified."""
+    """Return what must be read of rows to verify them."""
     names = frame.codec.columns
     columns = [names.page, names.links, names.urls, frame.codec.family]
     return Wanted(columns, versions=frame.layouts.recent().versions)
@@ -244,9 +244,9 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
 
 
 def _is_inconsistent(frame: Frame, row: Row) -> bool:
-    """Whether the newest capture of *row* disagrees with the history that it has."""
+    """Whether the newest capture of *row* disagrees with its history."""
     names = frame.codec.columns
-    # Without the body and links, which have been read once.
+    # Without the body and links, which were read already.
     bare = {column: row.cells[column] for column in (names.page, names.capture) if column in row.cells}
     return mended(frame.codec.stored(Row(row.key, bare))) is not None
 

@@ -1,4 +1,4 @@
-"""Questions about one page: what it is now, what it was, what changed, and how to ask its server whether it did."""
+"""Questions about one page: its current and former versions, their differences, and its validators."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class History(ResultList[Page]):
     """The stored versions of a page, newest first; equal to a list or a tuple of the same versions."""
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw how large the versions are over time, with their statuses, and return the axes.
+        """Draw the sizes of the versions over time, with their statuses, and return the axes.
 
         *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
         matplotlib.
@@ -100,7 +100,7 @@ def validators(frame: Frame, url: str) -> dict[str, str]:
     if page is None or not 200 <= page.status < 300 or not _has_body(frame, page):
         return {}
     headers = {} if page.etag is None else {"If-None-Match": page.etag}
-    # As the server wrote it, where it is known: RFC 9110, section 13.1.3.
+    # As the server wrote it, if that is known: RFC 9110, section 13.1.3.
     date = page.headers.get("last-modified")
     if date is None and page.last_modified is not None:
         with suppress(OverflowError):  # in the first or the last hours of the calendar
@@ -109,7 +109,7 @@ def validators(frame: Frame, url: str) -> dict[str, str]:
 
 
 def versions_in(frame: Frame, row: Row) -> Iterator[tuple[int, Page | DamagedRow]]:
-    """Yield the versions in *row*, each with its date in epoch milliseconds, or why it cannot be read."""
+    """Yield the versions in *row*, each with its date in epoch milliseconds, or the error if it cannot be read."""
     names = frame.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
@@ -122,7 +122,7 @@ def versions_in(frame: Frame, row: Row) -> Iterator[tuple[int, Page | DamagedRow
 
 
 def _as_of(frame: Frame, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
-    # By the list of versions, and not by a time range: in one HBase may find versions that are to be removed.
+    # By the list of versions, not a time range, in which HBase may also find versions that it is about to remove.
     last = milliseconds(as_of)
     at = next((at for at, _ in _versions(frame, url, (), None) if at <= last), None)
     if at is None:
@@ -173,9 +173,9 @@ def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
 
 
 def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
-    """Return the versions in *row*; where content of the page as it is now is lost, with the error in its place.
+    """Return the versions in *row*; if current content of the page is lost, with the error in its place.
 
-    Of older versions it is not known whether they had a body.
+    Whether older versions had a body is not known.
     """
     names, versions = frame.codec.columns, list(versions_in(frame, row))
     page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
@@ -201,7 +201,7 @@ def _has_body(frame: Frame, page: Page) -> bool:
 
 
 class _Many(Iterator["Page | None"]):
-    """The pages of many rows, read in batches: a generator would be at its end where it raises."""
+    """The pages of many rows, read in batches: a generator would end when it raises."""
 
     def __init__(
         self, rows: Iterator[bytes], read: Callable[[Sequence[bytes]], Iterator[Page | DamagedRow | None]]

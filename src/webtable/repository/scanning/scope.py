@@ -1,4 +1,4 @@
-"""The rows of the pages that a question is about: ranges of keys, one a salt, and the port where only one is wanted."""
+"""The rows of the pages that a question is about: key ranges, one per salt, and a test for a single port."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from webtable.store import Store
 
 PLAIN_KEY = WebKey(Salt.none())
-"""The row keys without a salt: what the pages of an index are ordered by."""
+"""Row keys without a salt, by which the pages of an index are ordered."""
 SMALL_BYTES = 256 * 2**20
-"""A store of at most this many bytes is read as a whole without permission: some 30,000 pages, in seconds."""
+"""A store of at most this many bytes is read in full without permission: some 30,000 pages, in seconds."""
 _PORT = re.compile(rb"#(https?)(?::(\d+))?\Z")
 _DEFAULT_PORTS = {b"http": 80, b"https": 443}
 
@@ -26,7 +26,7 @@ _DEFAULT_PORTS = {b"http": 80, b"https": 443}
 class Scope(NamedTuple):
     """The pages of a `place`, or of the whole table.
 
-    Where the whole table is not named on purpose (`is_permitted`), reading it takes a small store.
+    Unless the whole table is named explicitly (`is_permitted`), it is read only if its store is small.
     """
 
     place: SiteParts | None = None
@@ -34,7 +34,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def of(cls, site: Site | None, *, limit: int | None = None) -> Self:
-        """Return the scope of a *site*; one who wants at most *limit* results may read any table.
+        """Return the scope of a *site*; with a *limit* of results any table may be read.
 
         Raises `InvalidURL` and `InvalidArgument`.
         """
@@ -57,26 +57,26 @@ class Scope(NamedTuple):
 
     @property
     def keeps(self) -> Callable[[bytes], bool] | None:
-        """Whether a row of its ranges, by its key, belongs to it; None where all do: ports stand at the end of keys."""
+        """A test by key whether a row of its ranges belongs to it; None if all do. Ports are at the end of keys."""
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
     def ranges(self, frame: Frame) -> list[KeyRange]:
-        """Return the ranges of its rows, one a salt; raises `FullScanNeeded`."""
+        """Return the ranges of its rows, one per salt; raises `FullScanNeeded`."""
         return self._whole(frame) if self.place is None else _ranges(self.place, frame.key)
 
     def unsalted(self) -> KeyRange:
-        """Return where the pages are among keys without a salt."""
+        """Return the range of the pages among unsalted keys."""
         return KeyRange() if self.place is None else _ranges(self.place, PLAIN_KEY)[0]
 
     def contains(self) -> Callable[[bytes], bool] | None:
-        """Return whether a page, by its key without a salt, belongs to it; None where every page does."""
+        """Return a test by unsalted key whether a page belongs to it; None if all do."""
         if self.place is None:
             return None
         keys, keeps = self.unsalted(), self.keeps
         return keys.__contains__ if keeps is None else lambda key: key in keys and keeps(key)
 
     def _whole(self, frame: Frame) -> list[KeyRange]:
-        """Return the ranges of all rows, one a salt, so that they can be merged."""
+        """Return the ranges of all rows, one per salt, so that they can be merged."""
         if not self.is_permitted and not is_small(frame.store):
             raise FullScanNeeded(
                 f"{frame.name}: this reads every row of a large table: name a site, or ALL for every page"

@@ -40,17 +40,17 @@ FORMS: Final = "'example.com', 'https://example.com/docs/' or 'localhost:3000'"
 
 
 class SiteParts(NamedTuple):
-    """What a site names, taken apart: a canonical `host`, and a `directory` or a `port` of it where it names one."""
+    """The parts of a site: a canonical `host`, and a `directory` or a `port` of it if it names one."""
 
     host: str
     is_subtree: bool = False
-    """Whether the hosts below belong to it."""
+    """Whether the hosts below are included."""
     directory: str = "/"
     port: int | None = None
 
     @property
     def is_whole_host(self) -> bool:
-        """Whether it is all of a host, or of a domain, and not a directory or a port."""
+        """Whether it is a whole host or domain, not a directory or a port."""
         return self.directory == "/" and self.port is None
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class SiteParts(NamedTuple):
 
 
 def parts_of_site(site: str | HostOnly) -> SiteParts:
-    """Return what *site* names; raises `InvalidURL` and `InvalidArgument`.
+    """Return the parts of *site*; raises `InvalidURL` and `InvalidArgument`.
 
     >>> parts_of_site("docs.example.com"), str(parts_of_site("example.com/docs"))
     (SiteParts(host='docs.example.com', is_subtree=True, directory='/', port=None), 'https://example.com/docs/')
@@ -88,7 +88,7 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
 
 
 def _port_of(site: str, url: str) -> int | None:
-    """Return the port that *url* names, also its scheme's default one, which a canonical URL leaves out."""
+    """Return the port that *url* names, including its scheme's default one, which a canonical URL leaves out."""
     try:
         parts = urlsplit(url)
         # An IPv6 address may come without its brackets: its colons are no ports.
@@ -98,7 +98,7 @@ def _port_of(site: str, url: str) -> int | None:
 
 
 def named_site(text: str) -> Site:
-    """Return the site that *text* names where no value can stand, as on the command line: "all" is every page.
+    """Return the site that *text* names on the command line or in other texts: "all" is every page.
 
     A host of that name is `https://all/`.
     """

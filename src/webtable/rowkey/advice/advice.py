@@ -40,12 +40,12 @@ class Advice(Ranking, frozen=True):
     """Designs for a row key, the best first, as measured on `keys` keys.
 
     `measured` keys were examined, evenly over time; if these are a sample, every share in the end is accurate to within
-    `margin`, 95 times of 100. `window` is the number of keys written "at a moment", of which the sample has fewer: with
-    fewer keys chance alone makes a larger share, so shares at a moment are meaningful only beside their fair shares,
-    which are computed for the same number of keys. `skipped` keys could not be encoded; `first_skipped` says why for
-    the first. For URLs `scope` says from how many hosts they are, and `holds_for` says in words for which crawls the
-    verdict holds, and why the default of web tables is ranked differently, if it is. `not_asked` are derived questions
-    beyond the limit.
+    `margin`, 95 times out of 100. `window` is the number of keys written "at a moment", of which the sample has fewer:
+    with fewer keys chance alone makes a larger share, so shares at a moment are meaningful only beside their fair
+    shares, which are computed for the same number of keys. `skipped` keys could not be encoded; `first_skipped` says
+    why for the first. For URLs `scope` says from how many hosts they are, and `holds_for` says in words for which
+    crawls the verdict holds, and why the default of web tables is ranked differently, if it is. `not_asked` are derived
+    questions beyond the limit.
     """
 
     def to_json(self) -> bytes:

@@ -59,7 +59,7 @@ RANKING = (
     ColumnHelp("max/mean", "the rows of the fullest region in the end, over the mean of all regions; 1.0 is even"),
     ColumnHelp("key bytes", "the mean length of a row key, which is stored with every cell of the row"),
     ColumnHelp("p99", "the length in bytes that 99 of 100 keys do not exceed"),
-    ColumnHelp("of a cell", "the share of a stored cell that is its row key, beside a value of so many bytes"),
+    ColumnHelp("of a cell", "the share of a stored cell that is its row key, next to a value of the given size"),
     ColumnHelp("with names", "the same with the names of family and column; empty if no column is given"),
 )
 """The columns of the ranking, in order."""

@@ -178,8 +178,8 @@ def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
     if default.writes.is_hot and default.heat > best.heat:
         return f"take {best.name} where crawls are like this one"
     notes = {
-        "domain": "that it needs one version of the Public Suffix List for ever is why it is not the default",
-        "none": "that it is split by keys which a new table does not have is why it is not the default",
+        "domain": "it is not the default because it needs one version of the Public Suffix List for ever",
+        "none": "it is not the default because it is split by keys that a new table does not have",
     }
     note = f"; {notes[best.name]}" if best.name in notes else ""
     return f"take {best.name} where those questions are asked often, else {DEFAULT}{note}"

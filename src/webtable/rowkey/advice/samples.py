@@ -41,7 +41,7 @@ class ArrivalSample(NamedTuple, Generic[Item]):
 
     @property
     def margin(self) -> float:
-        """The largest error of a share of the sample, 95 times of 100; 0 if it is whole.
+        """The largest error of a share of the sample, 95 times out of 100; 0 if it is whole.
 
         It is that of a simple random sample of this size (the normal approximation, at a share of one half); this
         sample is drawn evenly over time and therefore rather better.
