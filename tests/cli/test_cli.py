@@ -700,7 +700,7 @@ def test_create_makes_a_table_and_is_idempotent(run: Run) -> None:
     assert (first.code, second.code) == (0, 0)
     assert "create table 'pages'" in first.out
     assert "4 regions" in first.out
-    assert second.out == "table 'pages' is there as it is wanted\n"
+    assert second.out == "table 'pages' already exists as requested\n"
 
 
 def test_a_dry_run_shows_the_plan_and_does_nothing(run: Run) -> None:
@@ -714,7 +714,7 @@ def test_a_dry_run_shows_the_plan_and_does_nothing(run: Run) -> None:
 
 
 def test_a_dry_run_on_a_table_that_is_there_has_nothing_to_do(run: Run, stored: str) -> None:
-    assert run("create", "--dry-run").out == "table 'pages' is there as it is wanted\n"
+    assert run("create", "--dry-run").out == "table 'pages' already exists as requested\n"
     assert run("create", "--dry-run", "--salt", "url").code == 3
 
 
@@ -732,7 +732,7 @@ def test_a_drift_is_shown_and_applied_when_asked(run: Run, stored: str) -> None:
     assert "versions 9 -> all" in drift.out
     assert "alter 'pages'" in drift.out
     assert applied.code == 0
-    assert run("create").out == "table 'pages' is there as it is wanted\n"
+    assert run("create").out == "table 'pages' already exists as requested\n"
 
 
 def test_alter_changes_layout_and_families(run: Run, stored: str) -> None:
@@ -743,7 +743,7 @@ def test_alter_changes_layout_and_families(run: Run, stored: str) -> None:
     lines = run("info", "--schema").lines
     assert {"layout.ttl\t345600000 (4000 days)", "layout.versions\t5", "family.content.bloom\tROWCOL"} <= set(lines)
     assert "family.inlinks.ttl\t691200000 (8000 days)" in lines
-    assert run("alter", "--versions", "5").out == "table 'pages' is there as it is wanted\n"
+    assert run("alter", "--versions", "5").out == "table 'pages' already exists as requested\n"
 
 
 def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(run: Run, stored: str) -> None:
@@ -912,7 +912,7 @@ def test_a_bug_is_one_line_too(run: Run, stored: str, monkeypatch: pytest.Monkey
     result = run("get", "https://example.com/")
 
     assert result.code == 1
-    assert result.errors == ["webtable: unexpectedly: ZeroDivisionError('division by zero') (--debug shows where)"]
+    assert result.errors == ["webtable: unexpected error: ZeroDivisionError('division by zero') (--debug shows where)"]
 
 
 def test_the_store_can_be_named_by_the_environment(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
 
     made_up = run("--format", "json", "--hosts", 50, store=store)
     assert made_up.errors[1].startswith(
-        "hosts are made up as large as in this sample, which can show large ones smaller"
+        "hosts are made up with the sizes of this sample, in which large ones can look smaller"
     )
     assert json.loads(made_up.out)["scope"]["hosts"] == 50
 
@@ -468,8 +468,8 @@ def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
     [
         ('{"id": 1}', ["--compare", "host"], "designs for URLs are not compared on rows of other values"),
         ('{"id": 1}', ["--hosts", "9"], "--hosts 9 can be made up for URLs only"),
-        ('{"id": 1}\n[2]', [], "rows.jsonl, line 2: it is no JSON object with values"),
-        ('{"id": 1}\n{"id', [], "rows.jsonl, line 2: it is no JSON object with values"),
+        ('{"id": 1}\n[2]', [], "rows.jsonl, line 2: it is not a JSON object with values"),
+        ('{"id": 1}\n{"id', [], "rows.jsonl, line 2: it is not a JSON object with values"),
         ('{"name": 1}', [], "must have values of id"),
         ('{"id": "x"}', [], "id='x' must be"),
         ("", [], "rows.jsonl: there is no row in it"),

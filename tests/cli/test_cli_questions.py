@@ -295,7 +295,7 @@ def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(
     result = run("hosts", "--columns", "url")
 
     assert (result.code, result.out) == (2, "")
-    assert "--columns 'url' is no column of a host; it has name, pages, bytes, counted_at" in result.err
+    assert "--columns 'url' is not a column of a host; it has name, pages, bytes, counted_at" in result.err
 
 
 def test_bodies_come_with_html(run: Run, site: None) -> None:
@@ -523,7 +523,7 @@ def test_links_refresh_counts_what_waits(run: Run, site: None) -> None:
 
     assert refreshed.out == "1 page and 1 host counted, for 1 batch that waited\n"
     assert run("most-linked", "--limit", "1", "--columns", "url,inlinks").cells == [[ABOUT, "3"]]
-    assert run("links", "refresh").out == "nothing waits to be counted\n"
+    assert run("links", "refresh").out == "nothing to count\n"
     assert run("links", "status").lines == ["waiting\t0"]
 
 

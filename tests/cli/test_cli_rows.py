@@ -129,7 +129,7 @@ def test_a_row_that_is_not_there_is_told(run: Run):
 
 
 WRONG = {
-    "no JSON": (["get", KEY, "device=7"], 2, "VALUES is no JSON object"),
+    "no JSON": (["get", KEY, "device=7"], 2, "VALUES is not a JSON object"),
     "a field that is none": (["scan", KEY, '{"colour": 1}'], 2, "colour"),
     "a condition that is none": (["scan", KEY, '{"device": {"from": 1}}'], 2, "must be since and until"),
     "a time that is none": (["scan", KEY, '{"device": 7, "time": "noon"}'], 2, "noon"),
@@ -155,9 +155,9 @@ def test_wrong_usage_is_one_line(run: Run, case):
     ("line", "told"),
     [
         ("{}", '"values" and "cells"'),
-        ('{"values": {"device": 1}, "cells": {"d:a": 1}}', "cells['d:a'] must be a text"),
+        ('{"values": {"device": 1}, "cells": {"d:a": 1}}', "cells['d:a'] must be a string"),
         ('{"values": {"device": 1}, "cells": {"d:a": {"base64": "?"}}}', "cells['d:a']"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
     ],
 )
 def test_a_line_that_is_no_row_is_named_and_those_in_front_are_stored(run: Run, line, told):

@@ -149,7 +149,7 @@ class Seen:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             done = CliRunner().invoke(app, words, prog_name="webtable", env=environment)
-        assert ("unexpectedly" in done.stderr) == is_unexpected, done.stderr
+        assert ("unexpected error" in done.stderr) == is_unexpected, done.stderr
         self.texts += [done.stdout, done.stderr, *(str(one.message) for one in warned)]
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             self.texts += traceback.format_exception(done.exception)

@@ -70,15 +70,15 @@ def test_the_indexes_of_a_profile_come_from_the_users_own_file_alone(run: Run):
 
     done = run("-s", "prod", "index", "list")
     assert done.code == 2
-    assert "webtable.toml: profiles.prod.indexes are imported only where" in done.err
+    assert "webtable.toml: profiles.prod.indexes are imported only if" in done.err
 
 
 WRONG = {
     "no TOML": ("store =", "webtable.toml: Invalid value"),
-    "an unknown setting": ('stores = "x"', "webtable.toml: stores is no setting; there are profiles, store"),
-    "a store that is none": ("store = 1", "webtable.toml: store is 1; it must be a text"),
+    "an unknown setting": ('stores = "x"', "webtable.toml: stores is not a setting; must be one of profiles, store"),
+    "a store that is none": ("store = 1", "webtable.toml: store is 1; it must be a string"),
     "a profile without a store": ("[profiles.a]", "profiles.a must have a store"),
-    "an unknown setting of a profile": ('[profiles.a]\nstore = "x"\nsalt = 1', "profiles.a.salt is no setting"),
+    "an unknown setting of a profile": ('[profiles.a]\nstore = "x"\nsalt = 1', "profiles.a.salt is not a setting"),
     "a name like a path": ('[profiles."a.db"]\nstore = "x"', "the profile 'a.db' must be named by letters"),
     "profiles that are none": ("profiles = 1", "profiles is 1; it must be tables"),
 }

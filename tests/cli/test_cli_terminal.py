@@ -89,7 +89,7 @@ def test_a_pager_gets_the_table_of_a_terminal_and_what_is_told_beside_it():
 
 @pytest.mark.usefixtures("two_pages")
 def test_a_pager_that_is_left_early_is_no_error():
-    assert "unexpectedly" not in in_a_terminal("--pager", "pages", "example.com", pager="true")
+    assert "unexpected error" not in in_a_terminal("--pager", "pages", "example.com", pager="true")
 
 
 @pytest.mark.usefixtures("two_pages")

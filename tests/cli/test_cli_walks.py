@@ -58,13 +58,13 @@ def test_what_was_found_is_kept_until_the_walk_is_at_its_end(run: Run, walk, int
     file = Path(f"webtable.db.{walk}")
     ended = run(*COMMANDS[walk], "--resume")
     assert ended.code == 130
-    assert f"what was found is kept in {file}: the same command goes on from there" in ended.err
+    assert f"the findings are kept in {file}: the same command continues from there" in ended.err
     interrupted.undo()
 
     done = run(*COMMANDS[walk], "--resume", "--format", "jsonl")
 
     assert done.code == 0
-    assert f"going on from what an earlier run has found ({file})" in done.err
+    assert f"continuing from the findings of an earlier run ({file})" in done.err
     assert not file.exists()
     assert done.out == run(*COMMANDS[walk], "--format", "jsonl").out
 

@@ -24,8 +24,8 @@ def store() -> None:
 
 
 WRONG = {
-    "a time": (["get", "https://example.com/", "--as-of", "then"], "--as-of 'then' is no time"),
-    "a time of two words": (["outdated", "--not-fetched-since", "x"], "--not-fetched-since 'x' is no time"),
+    "a time": (["get", "https://example.com/", "--as-of", "then"], "--as-of 'then' is not a time"),
+    "a time of two words": (["outdated", "--not-fetched-since", "x"], "--not-fetched-since 'x' is not a time"),
     "a size": (["pages", "example.com", "--min-size", "big"], "--min-size 'big' must be a number of bytes"),
     "an option of another name": (["alter", "--set", "content"], "--set 'content' must be FAMILY.OPTION=VALUE"),
     "two that exclude each other": (
@@ -65,7 +65,7 @@ def test_a_message_names_the_options_of_the_command(run: Run, command, told):
 def test_columns_keep_their_names_in_a_message(run: Run):
     done = run("pages", "example.com", "--columns", "type")
 
-    assert done.err.startswith("webtable: --columns 'type' is no column of a page; it has url, ")
+    assert done.err.startswith("webtable: --columns 'type' is not a column of a page; it has url, ")
     assert {"content_type", "fetched_at"} < set(done.err.replace(",", "").split())
 
 

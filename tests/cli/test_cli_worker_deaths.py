@@ -84,7 +84,7 @@ def test_a_worker_that_is_killed_loses_nothing(files: list[str]):
         out, err = process.communicate(timeout=60)
 
     assert process.returncode == 0
-    assert err == "a worker has died (it was ended by SIGKILL): what it had not stored was read again\n"
+    assert err == "a worker died (it was ended by SIGKILL): what it had not stored was read again\n"
     assert out.startswith(f"{PAGES:,} pages stored in ")
     assert count("webtable.db") == PAGES
 
@@ -103,7 +103,7 @@ def test_a_file_on_which_two_workers_die_is_named_and_the_others_are_stored(file
     assert process.returncode == 1
     assert len(killed) >= 2
     assert re.search(
-        rf"webtable: {files[0]}: not read after record [\d,]+: 2 workers have died there: it was ended by SIGKILL", err
+        rf"webtable: {files[0]}: not read after record [\d,]+: 2 workers died there: it was ended by SIGKILL", err
     )
 
 
@@ -162,7 +162,7 @@ def test_a_second_ctrl_c_gives_up_what_workers_do_not_come_to_the_end_of(files: 
         _, err = process.communicate(timeout=60)
 
     assert still_running
-    assert (process.returncode, err) == (130, "webtable: given up; what was not stored yet is lost\n")
+    assert (process.returncode, err) == (130, "webtable: aborted; what was not stored yet is lost\n")
     wait_for(lambda: not any(map(command_of, workers)))
 
 
@@ -221,7 +221,7 @@ def test_workers_that_store_themselves_leave_the_same_table_also_where_one_is_ki
         out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err.count("\n")) == (0, 1)
-    assert "a worker has died (it was ended by SIGKILL): what it had not stored was read again" in err
+    assert "a worker died (it was ended by SIGKILL): what it had not stored was read again" in err
     assert out.startswith(f"{PAGES:,} pages stored in ")
     assert pages_of(hbase_store) == pages_of("one.db")
     again = run("-s", hbase_store, "ingest", "--workers", "2", "--resume", *files)

@@ -1,4 +1,4 @@
-"""The app: the options of all commands, and which commands there are."""
+"""The app: the options that all commands share, and the commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def options(
         ),
     ] = None,
     pager: Annotated[
-        bool, typer.Option("--pager", help="Show the output in a terminal in less, or in the program that PAGER names.")
+        bool, typer.Option("--pager", help="Show terminal output in less, or in the program that PAGER names.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001
@@ -89,6 +89,6 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
-    # The interpreter's last search for cycles would look through everything that was imported: 25 ms of a `get`.
+    # At exit the garbage collector would search everything that was imported for cycles: 25 ms of a `get`.
     atexit.register(gc.freeze)
     app(prog_name="webtable", args=sys.argv[1:])

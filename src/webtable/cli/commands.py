@@ -1,4 +1,4 @@
-"""Which commands there are, in their groups: each is imported when it is run, so that all others cost it nothing."""
+"""The commands in their groups: each is imported only when it is run, so that it does not pay for the others."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class Listed(NamedTuple):
-    """A command in the list of all: in which module of `webtable.cli` it is, and what it does in a few words.
+    """An entry in the list of commands: its module in `webtable.cli`, and a short help text.
 
-    A group of commands is several Typer apps as one: `module:name` for each of them.
+    A group of commands combines several Typer apps: `module:name` for each of them.
     """
 
     home: str
     help: str
     question: str = ""
-    """The module of `webtable.repository.questions` that declares it, for a command that is made of that."""
+    """The module of `webtable.repository.questions` that declares it, for a command built from it."""
 
     def load(self, name: str) -> Any:
-        """Return the command that is called *name*."""
+        """Return the command called *name*."""
         from typer.main import get_group
 
         if self.question:
@@ -39,12 +39,12 @@ class Listed(NamedTuple):
 
 
 def _listing(question: str, text: str) -> Listed:
-    """Return the command of a listing that the module *question* declares."""
+    """Return the command for the listing that the module *question* declares."""
     return Listed("questions.listings:app_of", text, question)
 
 
 def _app(home: str, *declared: str) -> typer.Typer:
-    """Return the app `name` of the module that a *home* names, `commands` if it names none, or what makes it."""
+    """Return the app `name` of a *home*, by default `commands`, or what it returns for *declared*."""
     module, _, name = home.partition(":")
     found: Any = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
     app: typer.Typer = found(*declared) if declared else found
@@ -66,11 +66,11 @@ _METAVARS = {
     "text": "WORDS",
     "url": "URL",
 }
-"""What stands for a value in a usage, by the name of its argument, where the option or argument says nothing else."""
+"""The placeholder for a value in the usage, by the name of its argument, unless the option or argument has its own."""
 
 
 def _readable(command: Any) -> Any:
-    """Return *command* with names for its values in place of their types in Python."""
+    """Return *command* with placeholders for its values in place of their Python types."""
     for param in command.params:
         if param.metavar is None and not getattr(param, "is_flag", False):
             param.metavar = _METAVARS.get(param.name)
@@ -78,7 +78,7 @@ def _readable(command: Any) -> Any:
 
 
 def _alone(name: str, app: typer.Typer) -> typer.Typer:
-    """Return the command *name* of *app* without those beside it, which would be built as well."""
+    """Return the command *name* of *app* without the others, which would be built as well."""
     import typer
 
     alone = typer.Typer(rich_markup_mode=None)
@@ -110,20 +110,20 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "audit": Listed("questions.reports", "What is wrong on a site, as lines or as a page"),
         "compare": Listed("questions.reports", "What has changed on a site between two moments"),
         "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
-        "titles": _listing("titles", "Titles that are missing, of several pages, or too long"),
+        "titles": _listing("titles", "Titles that are missing, used by several pages, or too long"),
         "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
         "crawls": _listing("crawls", "When a site was crawled, and how much of it"),
         "largest-growth": _listing("growth", "The pages whose size has changed most between two moments"),
     },
     "Ask: pages by an index": {
-        "fetched": _listing("indexed", "The pages that were fetched in a time"),
-        "modified": _listing("indexed", "The pages that were modified in a time"),
+        "fetched": _listing("indexed", "The pages that were fetched in a period"),
+        "modified": _listing("indexed", "The pages that were modified in a period"),
         "outdated": _listing("indexed", "The pages to fetch again"),
         "largest": _listing("indexed", "The pages by the size of their bodies"),
         "with-status": _listing("indexed", "The pages whose last capture has a status"),
         "errors": _listing("indexed", "The pages whose last capture is an error"),
         "redirects": _listing("indexed", "The pages that redirect"),
-        "duplicates": _listing("duplicate_groups", "The pages with exactly the content of a page"),
+        "duplicates": _listing("duplicate_groups", "The other pages with exactly the content of a page"),
         "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
     },
     "Ask: links": {
@@ -139,7 +139,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("loading.imports", "Store what export has written"),
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
-        "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored of them"),
+        "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored about them"),
         "delete-pages": Listed("tables.deletion", "Delete the pages of a site, or those of a status or an age"),
         "demo": Listed("loading.imports", "A small made-up web, to try all this on"),
     },
@@ -152,18 +152,18 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Indexes": {
         "index": Listed("tables.indexes:group", "Add, drop, rebuild, verify and repair indexes"),
-        "links": Listed("tables.upkeep:links", "Count the links that lead to pages"),
+        "links": Listed("tables.maintenance:links", "Count the links that lead to pages"),
     },
     "Operate": {
         "create": Listed("tables.creation", "Create the table, if it does not exist"),
         "alter": Listed("tables.creation", "Change how long and in how many versions pages are kept"),
         "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
         "doctor": Listed("tables.health", "What is wrong with a store or its table, and the remedy"),
-        "metrics": Listed("tables.health", "How the store is and what it holds, as Prometheus reads it"),
-        "verify": Listed("tables.upkeep", "Compare all pages with their checksums"),
+        "metrics": Listed("tables.health", "The state of the store and what it holds, for Prometheus"),
+        "verify": Listed("tables.maintenance", "Compare all pages with their checksums"),
         "copy": Listed("copying.copy", "Copy a table into another layout or store"),
         "backup": Listed("copying.backups:group", "Back up a store, and check what was backed up"),
-        "compact": Listed("tables.upkeep", "Free the space of deleted and expired data"),
+        "compact": Listed("tables.maintenance", "Free the space of deleted and expired data"),
     },
 }
 """The commands by the headings of `webtable --help`."""

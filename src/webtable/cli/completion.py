@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def profiles(incomplete: str) -> list[str]:
-    """Return the profiles that begin with what is written of one; none where a config file cannot be read."""
+    """Return the profiles that begin with *incomplete*; none if a config file cannot be read."""
     with suppress(WebTableError):
         return sorted(name for name in read_settings().profiles if name.startswith(incomplete))
     return []
 
 
 def columns(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return what completes a list of columns: it gives the list with each of *names* that its last one may become."""
+    """Return a completer for lists of columns: it returns the list with each of *names* that completes its last one."""
 
     def completed(incomplete: str) -> list[str]:
         *given, last = incomplete.split(",")
@@ -32,9 +32,9 @@ def columns(names: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the indexes of the table in a file; webtable's own where there is no such table.
+    """Return the indexes of the table in a file; webtable's own if there is no such table.
 
-    HBase is not asked: a shell would stand still where it is not reached.
+    HBase is not asked: the shell would hang if it is unreachable.
     """
     from webtable.cli.session import CommandSession
     from webtable.repository.indexes.index import WEB_INDEXES

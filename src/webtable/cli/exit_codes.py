@@ -1,4 +1,4 @@
-"""What goes wrong: a line on stderr and an exit code, a traceback only with --debug; and damage, which is reported."""
+"""Errors as one line on stderr and an exit code, a traceback only with --debug; and reports of damaged rows."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128
-"""What shells add to the number of the signal that has ended a process."""
+"""Shells add this to the number of the signal that ended a process."""
 INTERRUPTED = SIGNALLED + signal.SIGINT
 MOST_NAMED = 5
-"""How many damaged rows are named."""
+"""At most this many damaged rows are named."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -68,8 +68,8 @@ def complain(message: str) -> None:
 
 
 def note(message: str) -> None:
-    """Write a remark that is no failure to stderr."""
-    from webtable.store.url import without_secrets  # most commands have nothing to say here
+    """Write a remark, not an error, to stderr."""
+    from webtable.store.url import without_secrets  # most commands write no remarks
 
     _flush()
     print(harmless(without_secrets(message)), file=sys.stderr, flush=True)
@@ -81,14 +81,14 @@ def one_line(message: str) -> str:
 
 
 def report_findings(found: Verification) -> None:
-    """Report what a verification has *found* that is damaged, lost or missing, with the first of each."""
+    """Report what a verification *found* damaged, lost or missing, and name the first of each."""
     report_damage(found.examples, found.damaged + found.lost, left_out=False)
     if found.missing:
         complain(f"{plural(found.missing, 'page')} missing")
     for host in found.short_hosts[:MOST_NAMED]:
         complain(f"{host.host}: {plural(host.expected, 'page')} expected, {host.found:,} found")
     if len(found.short_hosts) > MOST_NAMED:
-        complain("and of more hosts")
+        complain("and pages of more hosts")
 
 
 def report_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:
@@ -107,18 +107,18 @@ def report_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = Tr
 class CommandGroup(TyperGroup):
     """The commands, each loaded when it is run, with every error turned into one line and an exit code."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002, what the class above has
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002, as in the base class
         """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """Return the command of that name, None where there is none."""
+        """Return the command of that name, None if there is none."""
         if cmd_name not in self.commands and cmd_name in COMMANDS:
             self.commands[cmd_name] = COMMANDS[cmd_name].load(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the commands in their groups; none of them is loaded for that."""
+        """Write the commands in their groups, without loading any of them."""
         width = max(map(len, COMMANDS))
         for heading, group in GROUPS.items():
             with formatter.section(heading):
@@ -157,7 +157,7 @@ class CommandGroup(TyperGroup):
         except typer.Abort:  # Ctrl-C, or the end of the input, at a question
             complain("interrupted")
             code = INTERRUPTED
-        except Exception as exc:  # noqa: BLE001 - wrong options in front of the command
+        except Exception as exc:  # noqa: BLE001 - wrong options before the command
             code = _failed(exc)
         _flush()
         if standalone_mode:
@@ -173,11 +173,11 @@ def _failed(
 ) -> int:
     """Report *error* in one line and return the exit code.
 
-    A command that it names is for the *session*'s store, and arguments that it names are *options*.
+    Commands in the message get the *session*'s store, and names of arguments are replaced by those of *options*.
     """
     if isinstance(error, BrokenPipeError):
         return _reader_is_gone()
-    if hasattr(error, "format_message"):  # a usage error of typer's; which module has its class, versions differ in
+    if hasattr(error, "format_message"):  # a usage error of typer's, whose class moved between versions
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
@@ -193,7 +193,7 @@ def _failed(
         meant = instead(message, command, session)
         message += f"; {meant}" if meant else ""
     elif not isinstance(error, WebTableError | OSError):
-        message = f"unexpectedly: {error!r} (--debug shows where)"
+        message = f"unexpected error: {error!r} (--debug shows where)"
     complain(message)
     return exit_code(error)
 
@@ -212,8 +212,8 @@ def _flush() -> None:
 
 
 def _reader_is_gone() -> int:
-    """Return 0: a reader that has seen enough (`| head`) got what it asked for, also under `set -o pipefail`."""
-    # What is still in the buffer would raise once more as the interpreter exits.
+    """Return 0, even under `set -o pipefail`: a reader that has seen enough (`| head`) got what it asked for."""
+    # What is still in the buffer would raise again when the interpreter exits.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

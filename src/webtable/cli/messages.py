@@ -1,4 +1,4 @@
-"""The library's messages in the words of the command line, and what may have been meant by what was refused."""
+"""The library's messages in the terms of the command line, and suggestions for what was refused or not found."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError
     from webtable.repository.table.web_table import WebTable
 
-# An argument with its value (also as an option writes it, `max-size=5`), one of several words that stands for itself,
-# or a method.
+# An argument with its value (also spelled like an option, `max-size=5`), one of several words without a value, or a
+# method.
 _ARGUMENT = re.compile(
     r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
 )
 _COLUMNS = "; it has "
-"""The beginning of a list of columns in a message. Some columns have the names of arguments."""
+"""The beginning of a list of columns in a message. Some columns are named like arguments."""
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
@@ -47,9 +47,9 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
 
 def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
-    """Return why a page was not stored, with the option that cuts long bodies where the command has it among *options*.
+    """Return why a page was not stored, naming the option that cuts long bodies if it is among the *options*.
 
-    Only the end of the message is looked at: a URL may have `max_body=` in it, too.
+    Only the end of the message is checked: a URL may contain `max_body=`, too.
     """
     message = str(error)
     cuts = CellTooLarge.CUTS
@@ -60,13 +60,13 @@ def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
 
 _OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")
 _COMMAND = re.compile(rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', 'demo'})})\b)")
-"""Those that have a store by `-s`."""
+"""The commands that take their store from `-s`."""
 
 
 def in_commands(message: str, command: str) -> str:
-    """Return *message* with the commands that it names as they are typed: after *command*, which has the store.
+    """Return *message* with its commands as they are typed: each begins with *command*, which names the store.
 
-    The advice for programs is left out.
+    Advice for programs is left out.
 
     >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
     'create it with webtable -s x create'
@@ -75,9 +75,9 @@ def in_commands(message: str, command: str) -> str:
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
-    """Return the options of a command of Typer by the names of their arguments; those of what was *invoked* first.
+    """Return the options of a Typer command by the names of their arguments; those of the *invoked* command first.
 
-    Those of the *invoked* command are found by their own names as well. A command is found as the method of its name.
+    Those of the *invoked* command are listed by their own names as well, and each command by the method of its name.
     """
     commands = getattr(command, "commands", {})
     first = list(_options(commands[invoked])) if invoked in commands else []
@@ -93,7 +93,7 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
     for param in command.params:
         names = [name for name in param.opts if name.startswith("--")]
         if param.name:
-            # What stands in a command without an option is named as its usage names it.
+            # A positional argument has the name that the usage shows.
             yield param.name, names[0] if names else param.name.upper()
     for below in getattr(command, "commands", {}).values():
         yield from _options(below)
@@ -102,12 +102,12 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
 _WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
 _STATUSES = range(100, 600)
 _MOST_COMPARED: Final = 10_000
-"""How many hosts are compared at most; with so many it takes a second."""
+"""At most this many hosts are compared, which takes a second."""
 _ALIKE: Final = 0.75
 
 
 def instead(message: str, command: str, session: CommandSession) -> str:
-    """Return what to run in place of a *command* that was refused with *message*, "" where there is no telling.
+    """Return what to run in place of a *command* that was refused with *message*, "" if unknown.
 
     >>> from webtable.cli.session import CommandSession
     >>> instead("'a.org' is not a URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
@@ -123,7 +123,7 @@ def instead(message: str, command: str, session: CommandSession) -> str:
 
 
 def stored_likes(table: WebTable, url: str) -> str:
-    """Return what to say of the URLs that are stored and look like *url*, which is not: "" where there are none."""
+    """Return a note that names stored URLs similar to *url*, which is not stored; "" if there are none."""
     scheme, _, rest = url.partition("://")
     other = "http" if scheme.lower() == "https" else "https"
     slashed = rest.removesuffix("/") if rest.endswith("/") and rest.count("/") > 1 else f"{rest}/"
@@ -134,7 +134,7 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 
 def meant_instead(table: WebTable, site: str | None) -> str:
-    """Return a question for the stored host that was probably meant by that of *site*, "" where there is none."""
+    """Return a question that suggests the stored host probably meant by *site*, "" if there is none."""
     from difflib import get_close_matches
 
     if site is None or site.lower() == ALL.value:
@@ -151,7 +151,7 @@ def meant_instead(table: WebTable, site: str | None) -> str:
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:
-    """Return why no page can be what was *given*, "" where one can."""
+    """Return why no page can match what was *given*, "" if one can."""
     statuses = given.get("status") or ()
     impossible = [one for one in ([statuses] if isinstance(statuses, int) else statuses) if one not in _STATUSES]
     if impossible:

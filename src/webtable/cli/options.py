@@ -34,7 +34,7 @@ NeededSiteArgument = Annotated[str, typer.Argument(metavar=SITE.metavar, help=SI
 
 
 def site_of(text: str | None) -> Site | None:
-    """Return the site that *text* names on the command line, None where nothing was given."""
+    """Return the site that *text* names on the command line, None if nothing was given."""
     return None if text is None else named_site(text)
 
 
@@ -101,7 +101,7 @@ RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regi
 def layout_options(
     *, salt: SaltName | None = None, digits: int | None = None, **given: StrEnum | str | None
 ) -> LayoutOptions:
-    """Return those options that were given; raises `InvalidArgument` for a value that none can have."""
+    """Return the options that were given; raises `InvalidArgument` for an impossible value."""
     options = _read_options(given)
     if salt is not None or digits is not None:
         options["salt"] = make_salt(salt, digits)
@@ -109,7 +109,7 @@ def layout_options(
 
 
 def altered_options(*, families: Iterable[str], fixed: Mapping[str, str | None], **given: str | None) -> AlterOptions:
-    """Return those options that were given, also the *fixed* ones, which a table refuses; raises `InvalidArgument`."""
+    """Return the options that were given, including *fixed* ones, which a table refuses; raises `InvalidArgument`."""
     options = {name: value for name, value in fixed.items() if value is not None} | _read_options(given)
     for text in families:
         name, equals, value = text.partition("=")
@@ -136,7 +136,7 @@ def _option_value(text: str) -> int | bool | str:
 
 def _names_of_indexes(text: str) -> tuple[str, ...]:
     from webtable.repository.indexes.index import (
-        WEB_INDEXES,  # with the rows and keys that most commands have no use for
+        WEB_INDEXES,  # imports rows and keys, which most commands do not need
     )
 
     match text.strip():
@@ -158,7 +158,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "plain_columns": lambda text: () if text == "none" else tuple(parse_names(text)),
     "indexes": _names_of_indexes,
 }
-"""How the options of a layout are read, by their names."""
+"""The functions that parse the options of a layout, by their names."""
 
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
@@ -190,7 +190,7 @@ _NAMES = tuple(field.name for field in fields(ReadLimits))
 
 
 def parse_limits(texts: Sequence[str], defaults: ReadLimits = DEFAULT_LIMITS) -> ReadLimits:
-    """Return the limits of a reader with those of *texts* in place of the *defaults*; raises `InvalidArgument`.
+    """Return the limits of a reader, those of *texts* replacing the *defaults*; raises `InvalidArgument`.
 
     >>> parse_limits(["parsed=64MiB", "seconds=0.5"]).parsed
     67108864
@@ -213,7 +213,7 @@ def _seconds(text: str, value: str) -> float:
 
 
 def beside(store: str, ending: str) -> Path:
-    """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
+    """Return the path of a file beside a *store*, with this *ending*; for a server it is in the current directory."""
     from webtable.store.url import StoreURL
 
     url = StoreURL.parse(store)
@@ -222,13 +222,13 @@ def beside(store: str, ending: str) -> Path:
 
 @contextmanager
 def resuming(this: CommandSession, walk: str, *, resume: bool) -> Iterator[Path | None]:
-    """Give the journal of a *walk* over a store, None without *resume*; notes say that it is used."""
+    """Yield the path of the journal of a *walk* over a store, None without *resume*; notes report its use."""
     path = beside(this.store, walk) if resume else None
     if path is not None and path.exists():
-        note(f"going on from what an earlier run has found ({path})")
+        note(f"continuing from the findings of an earlier run ({path})")
     try:
         yield path
     except KeyboardInterrupt:
         if path is not None and path.exists():
-            note(f"what was found is kept in {path}: the same command goes on from there")
+            note(f"the findings are kept in {path}: the same command continues from there")
         raise

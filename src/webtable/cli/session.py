@@ -1,4 +1,4 @@
-"""Which store a command works on: by the options before it, and the config files.
+"""The store that a command works on, from the options before it and the config files.
 
 `webtable.toml` of the current directory is read first, then the user's own:
 
@@ -8,7 +8,7 @@
     store = "hbase://gateway:9090/crawl?thrift2=9091"
     indexes = ["crawl_indexes:language"]
 
-Only the user's own file may name `indexes`, which are imported and so run: a directory may be a stranger's.
+Only the user's own file may name `indexes`: importing them runs code, and a directory may be a stranger's.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 FILE = "webtable.toml"
 DEFAULT_STORE = "./webtable.db"
 STORE_VARIABLE = "WEBTABLE_STORE"
-"""The variable of the environment that names the store where no option does."""
+"""The environment variable that names the store if no option does."""
 
 _PROFILE = re.compile(r"[A-Za-z0-9_-]+")
-"""The form of the name of a profile: without dots and slashes, as paths have them."""
+"""The form of a profile's name: without the dots and slashes of a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A store, and the indexes of the user's own that its tables may have."""
+    """A store, and the user's own indexes that its tables may have."""
 
     store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
@@ -52,23 +52,23 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the config files say: the first of them that says something counts."""
+    """The settings of the config files: the first file that has a setting wins."""
 
     store: str | None = field(default=None, repr=False)
     profiles: dict[str, Profile] = field(default_factory=dict)
 
     @property
     def usual(self) -> str:
-        """The store where no option names one, or the profile of it."""
+        """The store, or its profile, if no option names one."""
         return os.environ.get(STORE_VARIABLE) or self.store or DEFAULT_STORE
 
     def target(self, name: str) -> Profile:
-        """Return the store that `-s` *name* means: that of the profile of this name, or what *name* says itself."""
+        """Return the store that `-s` *name* means: the profile of this name, or the store *name* itself."""
         return self.profiles.get(name) or Profile(name)
 
 
 def read_settings() -> Config:
-    """Return what the config files say; raises `InvalidArgument`, which names the file, for what it cannot say."""
+    """Return the settings of the config files; raises `InvalidArgument`, which names the file, for an invalid one."""
     here, own = Path(FILE), user_file()
     found = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
     store = next((one.store for one in found if one.store is not None), None)
@@ -77,7 +77,7 @@ def read_settings() -> Config:
 
 
 def user_file() -> Path:
-    """Return where the user's own config file is, if there is one: `~/.config/webtable/webtable.toml` on Linux."""
+    """Return the path of the user's own config file, if there is one: `~/.config/webtable/webtable.toml` on Linux."""
     from platformdirs import user_config_path
 
     return user_config_path("webtable") / FILE
@@ -108,9 +108,9 @@ def _target(path: Path, name: str, profile: Any, *, may_import: bool) -> Profile
     indexes = profile.get("indexes", [])
     if indexes and not may_import:
         own = shlex.quote(str(user_file()))
-        raise InvalidArgument(f"{path}: {where}.indexes are imported only where {own} names them, or --index does")
+        raise InvalidArgument(f"{path}: {where}.indexes are imported only if {own} or --index names them")
     if not isinstance(indexes, list):
-        raise InvalidArgument(f"{path}: {where}.indexes is {indexes!r}; it must be a list of texts")
+        raise InvalidArgument(f"{path}: {where}.indexes is {indexes!r}; it must be a list of strings")
     names = tuple(_text(path, f"{where}.indexes", one) for one in indexes)
     return Profile(_text(path, f"{where}.store", profile["store"]), names)
 
@@ -118,23 +118,23 @@ def _target(path: Path, name: str, profile: Any, *, may_import: bool) -> Profile
 def _check_names(path: Path, where: str, given: Iterable[str], known: set[str]) -> None:
     for name in given:
         if name not in known:
-            raise InvalidArgument(f"{path}: {where}{name} is no setting; there are {', '.join(sorted(known))}")
+            raise InvalidArgument(f"{path}: {where}{name} is not a setting; must be one of {', '.join(sorted(known))}")
 
 
 def _text(path: Path, name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise InvalidArgument(f"{path}: {name} is {value!r}; it must be a text")
+        raise InvalidArgument(f"{path}: {name} is {value!r}; it must be a string")
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSession:
-    """The store of a command, and the indexes of the user's own; nothing is opened before it is asked for."""
+    """The store of a command, and the user's own indexes; nothing is opened until it is needed."""
 
     store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
     said: str | None = field(default=None, repr=False)
-    """What a command line has after `-s` to mean this store, if it is not the store itself."""
+    """The value of `-s` that means this store, if not the store itself."""
 
     @classmethod
     def named(cls, name: str | None, indexes: Iterable[str] = ()) -> CommandSession:
@@ -145,27 +145,27 @@ class CommandSession:
         return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)
 
     def of(self, name: str | None) -> CommandSession:
-        """Return the session of the store that a command names itself, as `-s` would; this one where it names none."""
+        """Return the session of the store *name*, which a command gives in place of `-s`; this one if it is None."""
         return self if name is None else CommandSession.named(name, self.indexes)
 
     @property
     def name(self) -> str:
-        """What messages call the store."""
+        """The name of the store in messages."""
         from webtable.store.url import StoreURL
 
         return StoreURL.parse(self.store).text
 
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
-        """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
+        """Return the existing table; raises `LayoutMismatch` if its layout differs from *options*."""
         import_indexes(self.indexes)
         return webtable.open(self.store, **options)
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store, without user and password in its URL.
 
-        Where it has some, `auth=basic` takes them from netrc or the environment.
+        If the URL has them, `auth=basic` takes them from netrc or the environment.
         """
-        from webtable.store.url import StoreURL  # most commands never say another one
+        from webtable.store.url import StoreURL  # most commands never show a command line
 
         said = StoreURL.parse(self.store if self.said is None else self.said).typed
         store = f"-s {shlex.quote(said)} " if said else ""
@@ -174,9 +174,9 @@ class CommandSession:
 
 
 def import_indexes(names: Iterable[str]) -> None:
-    """Import those of *names*, which the user has given, that are importable; raises `InvalidArgument`.
+    """Import the user-given *names* that are importable; raises `InvalidArgument`.
 
-    They are looked for in the current directory too, after all other places; nothing else ever is.
+    The current directory is searched too, after all other places, but never for anything else.
     """
     own = [name for name in names if ":" in name]
     if not own:
@@ -190,7 +190,7 @@ def import_indexes(names: Iterable[str]) -> None:
 
 @contextmanager
 def importing_from_here() -> Iterator[None]:
-    """Look for modules in the current directory too, after all other places, while a given name is imported."""
+    """Search the current directory for modules too, after all other places, while a given name is imported."""
     here = str(Path.cwd())
     is_new = here not in sys.path
     if is_new:
@@ -206,5 +206,5 @@ def session(ctx: typer.Context) -> CommandSession:
     """Return the session of a command."""
     found = ctx.find_object(CommandSession)
     if found is None:
-        raise InvalidArgument("this command runs below `webtable` only")
+        raise InvalidArgument("this command runs only under `webtable`")
     return found

@@ -1,1 +1,1 @@
-"""The commands that bring captures elsewhere: `copy`, `export` and `backup`."""
+"""The commands that take captures elsewhere: `copy`, `export` and `backup`."""

@@ -68,7 +68,7 @@ def copy(
     ttl: TTLOption = None,
     versions: OtherVersionsOption = None,
     names: NamesOption = None,
-    compression: Annotated[Compression | None, typer.Option(help="Of bodies.")] = None,
+    compression: Annotated[Compression | None, typer.Option(help="Compression of bodies.")] = None,
     indexes: IndexesOption = None,
     regions: RegionsOption = 1,
     follow: Annotated[
@@ -88,16 +88,15 @@ def copy(
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
 
-    This changes what a table keeps for ever (salt, names, compression), moves a table from a file to HBase and back,
-    and backs it up. A DST that is not there is made as SRC is, but for the options from --salt on; one that is there
-    keeps its layout, and options that say otherwise are refused.
+    It changes what a table otherwise keeps forever (salt, names, compression), moves a table from a file to HBase and
+    back, and backs it up. A DST that does not exist is created like SRC, except for the options from --salt on; an
+    existing one keeps its layout, and options that differ from it are refused.
 
-    Copying again changes nothing and copies what has come since, so a run may be interrupted and repeated. Pages that
-    DST has other captures of get those of SRC beside them. Both tables may be in use; what is written to SRC while it
-    is compared at the end looks like a difference.
+    Copying again copies only what is new, so a run may be interrupted and repeated. Pages of which DST has other
+    captures get those of SRC beside them. Both tables may be in use; what is written to SRC while it is compared at the
+    end looks like a difference.
 
-    With --dry-run the pages of both are compared, and what would be copied is reported; a DST that is missing is not
-    made.
+    With --dry-run the pages of both are compared, and what would be copied is reported; a missing DST is not created.
 
     Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
     """
@@ -114,7 +113,7 @@ def copy(
     there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
     if dry_run and (follow or resume):
-        raise InvalidArgument("dry_run=True goes without follow=True and resume=True: it compares all pages once")
+        raise InvalidArgument("dry_run=True excludes follow=True and resume=True: it compares all pages once")
     with ExitStack() as stack:
         table = stack.enter_context(webtable.open(there.store))
         other = stack.enter_context(
@@ -132,7 +131,7 @@ def copy(
 
 
 def _preview_target(source: WebTable, store: str, given: LayoutOptions) -> WebTable:
-    """Return the table in *store*, or an empty one in memory, as it would be made there."""
+    """Return the table in *store*, or an empty one in memory, as it would be created there."""
     from webtable.repository.opening import copy_target
 
     try:

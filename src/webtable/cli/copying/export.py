@@ -27,7 +27,7 @@ commands: Final = typer.Typer()
 
 
 class ArchiveFormat(StrEnum):
-    """What captures are written as."""
+    """The formats that captures are written in."""
 
     warc = "warc"
     parquet = "parquet"
@@ -65,7 +65,7 @@ def export(
 
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
     table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
-    goes on after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
+    continues after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
 
     As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
     ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.

@@ -26,7 +26,7 @@ PAUSE = 1.0
 
 @dataclass
 class CopyRun:
-    """What was copied, in how many passes, and why it ended; with *follow* it makes passes until a signal comes."""
+    """A run of `copy`: its counts, its passes and why it ended; with *follow* it makes passes until a signal comes."""
 
     rate: float | None = None
     follow: bool = False
@@ -38,7 +38,7 @@ class CopyRun:
     """The result of the last pass."""
     check: CopyCheck | None = None
     ended_by: signal.Signals | None = None
-    """The signal that has interrupted it."""
+    """The signal that interrupted it."""
     now: str = ""
     """Its present state, for a progress bar."""
     started: float = field(default_factory=lambda: clock.monotonic())
@@ -81,7 +81,7 @@ class CopyRun:
     def _interrupt(self, number: signal.Signals) -> None:
         if self._asked and not self.follow:
             raise KeyboardInterrupt
-        # With --follow the first signal begins the last pass, and the second one ends it after the present pages.
+        # With --follow the first signal begins the last pass, and the second one ends it after the current pages.
         self.follow = self.follow and not self._asked
         self._asked = number
 

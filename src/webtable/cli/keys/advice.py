@@ -69,7 +69,7 @@ def advise(
     servers: Annotated[int, typer.Option(metavar="N", help="Servers that have them.")] = 4,
     window: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many keys are written at a moment. Default: a 64th of all, 100 at least."),
+        typer.Option(metavar="N", help="How many keys are written at a time. Default: a 64th of all, at least 100."),
     ] = None,
     ask: Annotated[
         list[str] | None,
@@ -81,7 +81,7 @@ def advise(
     ] = None,
     hosts: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Measure a crawl of so many made-up hosts, modelled on those of the URLs."),
+        typer.Option(metavar="N", help="Measure a crawl of this many made-up hosts, modelled on those of the URLs."),
     ] = None,
     column: Annotated[
         str | None,
@@ -107,13 +107,13 @@ def advise(
 
     All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
     each key is made for: its leading fields, one more at a time, these in a range of time, and the latest of them.
-    --ask says yours: fields with commas, with between after one that has a range, or latest of some fields; after a
-    colon how many times it counts; the next one after a semicolon.
+    --ask gives yours: fields separated by commas, with between after one that has a range, or latest of some fields;
+    after a colon the weight; after a semicolon the next question.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
-    The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
-    one is made up, whose hosts have the sizes, paths and domains of those that are there, and come in their order.
+    The verdict holds for crawls like the measured one, and says how many hosts that has. With --hosts a larger crawl is
+    made up, whose hosts have the sizes, paths and domains of the given ones, and come in their order.
 
     Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported. In a pipe the first
     line has it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
@@ -160,7 +160,7 @@ def _questions(ask: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _as_option() -> Iterator[None]:
-    """Let an error of the questions name the option that they come from."""
+    """Let an error in the questions name the option that they come from."""
     try:
         yield
     except InvalidArgument as exc:
@@ -210,17 +210,15 @@ def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], h
         urls = sample_urls(table, most=_MOST_OF_A_TABLE)
     if not urls:
         raise InvalidArgument(f"{name}: there is no page in it")
-    # How far this sample may be off is not known: regions count equally in it, however many pages they have.
+    # The error of this sample is unknown: regions count equally in it, however many pages they have.
     note(f"{name}: {plural(len(urls), 'page')} from all of its regions, in the order in which they were fetched")
     if hosts is not None:
-        note(
-            "hosts are made up as large as in this sample, which can show large ones smaller than they are in the table"
-        )
+        note("hosts are made up with the sizes of this sample, in which large ones can look smaller than in the table")
     return measured(urls)
 
 
 def _url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
-    """Return the designs of *keys* for URLs; raises `InvalidArgument` for a key that is made of other values."""
+    """Return the designs of *keys* for URLs; raises `InvalidArgument` for a key of other values."""
     from webtable.rowkey.advice import url_design
 
     try:

@@ -44,7 +44,7 @@ def write_advice(found: Advice, format: AdviceFormat | None) -> None:  # noqa: A
 
 
 def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
-    """Yield what was measured and for which crawls it holds, then a line for each design, question and reason."""
+    """Yield lines: what was measured, for which crawls it holds, then each design, question and reason."""
     yield (
         "measured",
         found.measured,
@@ -114,7 +114,7 @@ def _write_table(found: Advice) -> None:
 
 
 def _write_reason(target: Console, reason: Text) -> None:
-    """Write a reason below its design; what does not fit into the line is indented further than its beginning."""
+    """Write a reason below its design; continuation lines are indented further than the first."""
     from rich.text import Text
 
     for number, line in enumerate(reason.wrap(target, target.width - len(_HANGING))):
@@ -123,7 +123,7 @@ def _write_reason(target: Console, reason: Text) -> None:
 
 
 def _columns(found: Advice) -> Sequence[ColumnHelp]:
-    """Return the columns of the ranking; that of names is one where a column of the table is given."""
+    """Return the columns of the ranking, including that of names only if a column of the table is given."""
     from webtable.rowkey.advice.page import RANKING
 
     return RANKING if found.column else RANKING[:-1]
@@ -133,7 +133,7 @@ def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
     table = new_table(found.measure)
-    table.padding = (0, 1, 0, 0)  # closer than usual, so that all columns fit into a terminal of 80
+    table.padding = (0, 1, 0, 0)  # closer than usual, so that all columns fit into 80 characters
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=min(8, max(len(design.name) for design in found.designs)))
     for column in _columns(found):

@@ -110,7 +110,7 @@ def ranges(
 
 
 def web_key(ctx: typer.Context, salt: SaltName | None, digits: int | None) -> WebKey:
-    """Return the keys that the options name; without options those of the table, if there is one."""
+    """Return the form of keys that the options name; without options that of the table, if there is one."""
     this = session(ctx)
     is_there = this.store != DEFAULT_STORE or Path(DEFAULT_STORE).exists()
     if salt is None and digits is None and is_there:
@@ -181,7 +181,7 @@ def splits(
 ) -> None:
     """Write the split points of a new table: the first keys of all its regions but the first.
 
-    They part the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
+    They divide the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
 
     A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
     """
@@ -210,7 +210,7 @@ def splits(
 
 
 def _check_one_way(given: Mapping[str, bool], *, has_salt: bool) -> None:
-    """Raise `InvalidArgument` where several ways are *given*, or one with a salt that has no meaning there."""
+    """Raise `InvalidArgument` if several ways are *given*, or a salt with a way that has no use for it."""
     ways = [name for name, is_given in given.items() if is_given]
     if len(ways) > 1:
         raise InvalidArgument(f"{', '.join(ways)}: give one of them, and only one")
@@ -230,7 +230,7 @@ def _listed_keys(file: str) -> Iterator[bytes]:
     check_files([file])
     with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            # A byte that is no UTF-8 becomes half of a surrogate pair, which no key has as text.
+            # A byte that is not UTF-8 becomes a lone surrogate, which no key contains as text.
             text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
             if not text.strip():
                 continue

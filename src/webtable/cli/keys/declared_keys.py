@@ -1,4 +1,4 @@
-"""The keys that a user has declared, imported where they are named and nowhere else; and rows for them out of JSON."""
+"""Keys that a user has declared, imported only if they are named; and rows for them from JSON."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _ROWS = (".jsonl", ".ndjson")
 def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
     """Return the declared keys with these importable names, each by its name; raises `InvalidArgument`.
 
-    *said* is what a message calls such a name. Modules are looked for in the current directory too,
-    after all else.
+    *said* is what messages call such a name. The current directory is searched for modules too, after all other places.
     """
     keys: dict[str, RowKey] = {}
     with importing_from_here():
@@ -45,13 +44,13 @@ def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
 
 
 def fields_of(key: RowKey) -> dict[str, Any]:
-    """Return the fields of *key* by their names, without what is around them."""
+    """Return the fields of *key* by their names, without their wrappers."""
     inner: Any = key.key if isinstance(key, HashedKey) else key
     return {name: getattr(field, "field", field) for name, field in inner.fields.items()}
 
 
 def value_of(field: Any, value: Any) -> Any:
-    """Return a value of JSON as *field* takes it; what cannot be read is left, for the key to refuse."""
+    """Return a value from JSON as *field* takes it; one that cannot be parsed stays, for the key to refuse."""
     if not isinstance(value, str) or field is None:
         return value
     try:
@@ -67,7 +66,7 @@ def value_of(field: Any, value: Any) -> Any:
 
 
 def holds_rows(files: Sequence[str], keys: Mapping[str, RowKey]) -> bool:
-    """Whether *files* are JSON Lines, and one of *keys* is made of values that a URL does not give."""
+    """Whether *files* are JSON Lines and one of *keys* needs values that a URL does not give."""
     from webtable.rowkey.advice import no_url_values
 
     are_rows = all(_without_compression(file).endswith(_ROWS) for file in files)
@@ -82,9 +81,9 @@ def _without_compression(file: str) -> str:
 
 
 class RowFiles:
-    """The rows of files of JSON Lines, in their order, with values as *keys* take them; and how far the reading is.
+    """The rows in files of JSON Lines, in their order, with values as *keys* take them, and the progress of reading.
 
-    Times stand there as ISO 8601, bytes as text.
+    In the files times are ISO 8601, and bytes are text.
     """
 
     def __init__(self, files: Sequence[str], keys: Mapping[str, RowKey]) -> None:
@@ -94,7 +93,7 @@ class RowFiles:
         self._count = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows; raises `FormatError` for a damaged file, `InvalidArgument` where there is no row in any."""
+        """Yield the rows; raises `FormatError` for a damaged file, `InvalidArgument` if no file has a row."""
         for file in self.files:
             for row in self._rows(file):
                 self._count += 1
@@ -103,7 +102,7 @@ class RowFiles:
             raise InvalidArgument(f"{', '.join(self.files)}: there is no row in it")
 
     def progress(self) -> tuple[int, str]:
-        """Return how many bytes are read, and how many rows."""
+        """Return the number of bytes read, and the number of rows as text."""
         return self._read, plural(self._count, "row")
 
     def _rows(self, file: str) -> Iterator[dict[str, Any]]:
@@ -127,5 +126,5 @@ class RowFiles:
         try:
             values = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
-            raise FormatError(f"{place}: it is no JSON object with values: {exc}") from exc
+            raise FormatError(f"{place}: it is not a JSON object with values: {exc}") from exc
         return {name: value_of(self._fields.get(name), value) for name, value in values.items()}

@@ -40,13 +40,13 @@ ColumnsOption = Annotated[
 
 
 class RowJSON:
-    """Turns the rows of a table with this *key* into JSON, and back: times are ISO 8601, bytes text where they are."""
+    """Turns rows under this *key* into JSON, and back: times are ISO 8601, bytes are text if they are UTF-8."""
 
     def __init__(self, key: RowKey) -> None:
         self._fields = fields_of(key)
 
     def line(self, record: Record) -> dict[str, Any]:
-        """Return what is written of *record*."""
+        """Return *record* as an object of JSON."""
         return {
             "values": {name: _as_json(value) for name, value in record.values.items()},
             "cells": {_name(name): _as_json(value) for name, value in record.cells.items()},
@@ -55,7 +55,7 @@ class RowJSON:
         }
 
     def fields(self, text: str, said: str) -> dict[str, Any]:
-        """Return the values and conditions of the argument *said*; raises `InvalidArgument`."""
+        """Return the values and conditions in *text*, the argument called *said*; raises `InvalidArgument`."""
         given = _decoded(text, said)
         return {name: self._asked(name, value) for name, value in given.items()}
 
@@ -89,7 +89,7 @@ def _decoded(text: str | bytes, said: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
-        raise InvalidArgument(f"{said} is no JSON object: {exc}") from exc
+        raise InvalidArgument(f"{said} is not a JSON object: {exc}") from exc
 
 
 def _as_json(value: Any) -> Any:
@@ -110,11 +110,11 @@ def _as_bytes(name: str, value: Any) -> bytes:
                 return base64.b64decode(text, validate=True)
             except binascii.Error as exc:
                 raise InvalidArgument(f"cells[{name!r}]: {exc}") from exc
-    raise InvalidArgument(f'cells[{name!r}] must be a text, or {{"base64": "…"}}')
+    raise InvalidArgument(f'cells[{name!r}] must be a string, or {{"base64": "…"}}')
 
 
 def _name(column: str) -> str:
-    """Return the name of a cell without halves of surrogate pairs, which JSON cannot have."""
+    """Return the name of a cell without lone surrogates, which JSON cannot contain."""
     return column.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -131,7 +131,7 @@ def get(
 ) -> None:
     """Show the row of these values, as a line of JSON: its values, its cells, its key and its timestamp.
 
-    Times are ISO 8601. A cell that is no UTF-8 is {"base64": "…"}.
+    Times are ISO 8601. A cell that is not UTF-8 is {"base64": "…"}.
     """
     form, table = _opened(ctx, key)
     with table:
@@ -159,11 +159,11 @@ def scan(
     columns: ColumnsOption = None,
     limit: Annotated[int | None, typer.Option(help="The most rows to list.")] = None,
     after: Annotated[str | None, typer.Option(metavar="KEY", help="Continue after the row with this key.")] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Backwards.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="List in reverse order.")] = False,
 ) -> None:
     """List the rows that have these values of the leading fields, and meet a condition on the next, a JSON line each.
 
-    A condition is {"since": …, "until": …} (the second is not in it), {"starting_with": "…"} or {"below": "DOMAIN"}.
+    A condition is {"since": …, "until": …} (until is excluded), {"starting_with": "…"} or {"below": "DOMAIN"}.
     """
     form, table = _opened(ctx, key)
     everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
@@ -207,7 +207,7 @@ def put(
 ) -> None:
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.
 
-    An existing cell is replaced. It ends at a line that cannot be stored; all lines before that are stored.
+    An existing cell is replaced. It stops at a line that cannot be stored; all lines before that are stored.
     """
     form, table = _opened(ctx, key, create=create, families=parse_names(families))
     with table:

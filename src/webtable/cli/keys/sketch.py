@@ -1,4 +1,4 @@
-"""The command `keys show`: how the keys of a table are made, and the regions that they are in."""
+"""The command `keys show`: how a table's keys are made, and its regions."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def show(
 ) -> None:
     """Show how the keys of a table are made: some of them taken apart, and its regions.
 
-    The regions are compared with those of a new table with as many of them: wanted is a region that begins where it
-    would begin there, extra another one (HBase splits regions as they grow), missing one that is not there.
+    The regions are compared with those of a new table with the same number of them: a region is wanted if it begins
+    where one would there, extra if not (HBase splits regions as they grow), and missing if this table lacks it.
 
-    Of a table that is no web table the declaration of its key is shown, some keys as they are, and its regions.
+    For a table that is not a web table the declaration of its key, some raw keys and its regions are shown.
     """
     from webtable.errors import LayoutMismatch
 
@@ -106,7 +106,7 @@ def _web_sketch(chosen: CommandSession) -> _Sketch:
 
 
 def _keyed_sketch(chosen: CommandSession) -> _Sketch | None:
-    """Return what there is to show of a table of records, None for another kind."""
+    """Return the sketch of a table of records, None for another kind of table."""
     from webtable.repository.creation.tables import stored_layout
     from webtable.repository.regions import first_keys
     from webtable.schema import KeyLayout

@@ -1,4 +1,4 @@
-"""Chunks: some pages of a part of a file, with what became of its records, as they are read and stored."""
+"""Chunks of pages from a part of a file, with the counts of its records, as they are read and stored."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 CHUNK_PAGES = 100
 CHUNK_BYTES = 1 << 20
-"""A chunk is so many pages, or so many bytes of memory and one page more, at most."""
+"""A chunk has at most CHUNK_PAGES pages; the page that reaches CHUNK_BYTES of memory is its last one."""
 
 
 @dataclass
 class Chunk:
-    """Some pages of the part that was given as *number*, which is read up to *place* with them."""
+    """Some pages of the part with this *number*, which is read up to *place* after them."""
 
     number: int
     place: Place
     records: int
     pages: list[Page]
     repeats: list[Page]
-    """Pages that repeat what is stored, by then: a revisit may be read before what it repeats."""
+    """Pages to be stored last: a revisit may be read before the page that it repeats."""
     counts: LoadCounts
     is_last: bool = False
     damage: str | None = None
@@ -47,12 +47,12 @@ class Chunk:
 
     @property
     def ends_part(self) -> bool:
-        """Whether nothing more of the part comes."""
+        """Whether this is the last chunk of the part."""
         return self.is_last or self.damage is not None
 
 
 class Reading:
-    """The report of a part that is being read, of which is taken what is new in it; nothing of that of a *load*."""
+    """The report of a part that is being read, for taking what is new in it; the report of a *load* yields nothing."""
 
     def __init__(self, load: Load | None = None) -> None:
         self.report: Final = ReadReport() if load is None else load.report
@@ -66,7 +66,7 @@ class Reading:
         return self.report.records - self._before
 
     def taken(self) -> ReadReport:
-        """Return what was reported since this was called last."""
+        """Return what was reported since the last call."""
         report, before, new = self.report, self._taken, ReadReport()
         if not self._is_taken:
             return new
@@ -82,15 +82,15 @@ class Reading:
 
 
 def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chunk]:
-    """Yield what is read of a part, up to its end or to where it is damaged.
+    """Yield the chunks of a part, up to its end or to where it is damaged.
 
-    In the process of *load* all is read in its order and reported to that at once, and it may end after any page.
+    With *load*, in its process, pages are read in order and reported to it at once, and it may stop after any page.
     """
     reading = Reading(load)
     pages: list[Page] = []
     repeats: list[Page] = []
     size = 0
-    # Pages from a pipe are handed on at once, as the next may come much later.
+    # Pages from a pipe are passed on at once, as the next may come much later.
     most = CHUNK_PAGES if Path(given.part.file).is_file() else 1
 
     def chunk(*, is_last: bool = False, damage: str | None = None) -> Chunk:
@@ -114,7 +114,7 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
                     pages, repeats, size = [], [], 0
     except (FormatError, OSError) as exc:
         yield chunk(damage=str(exc))
-    except KeyboardInterrupt:  # while standard input was waited for
+    except KeyboardInterrupt:  # while waiting for standard input
         yield chunk()
     else:
         yield chunk(is_last=True)
@@ -122,7 +122,7 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
 
 @dataclass
 class _Unsettled:
-    """A chunk of which so many pages are not settled yet; one more until all are put."""
+    """A chunk and the number of its pages that are not settled yet, plus 1 until all are put."""
 
     chunk: Chunk
     left: int
@@ -131,8 +131,8 @@ class _Unsettled:
 class ChunkWriter:
     """Puts chunks into a writer of *table*; *on_stored* is called with each once it and all before it are stored.
 
-    It is called in the order of the chunks, by one thread at a time, which may be any. Pages that the table refuses for
-    what they are count as settled; those that fail because the store is gone do not, and `lost` says why.
+    It is called in the order of the chunks, from any thread, but by one at a time. Pages that the table refuses for
+    their content count as settled; those that fail because the store is gone do not, and `lost` says why.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ChunkWriter:
         self._writer = table.writer(buffer_pages=batch, max_body=max_body, on_outcome=self._note)
 
     def put(self, chunk: Chunk) -> None:
-        """Put the pages of *chunk*, as long as the store is there; they are taken out of it."""
+        """Put the pages of *chunk*, which are removed from it, until the store is gone."""
         pages, chunk.pages = chunk.pages, []
         entry = _Unsettled(chunk, len(pages) + 1)
         with self._lock:
@@ -166,7 +166,7 @@ class ChunkWriter:
         self._settle(entry)
 
     def close(self) -> LoadCounts:
-        """Store what was put, and return what became of the chunks that *on_stored* was not called with."""
+        """Store what was put, and return the counts of the chunks that *on_stored* was not called with."""
         self._writer.close()
         rest = LoadCounts()
         for entry in self._chunks:
@@ -190,7 +190,7 @@ class ChunkWriter:
                 self._settle(entry)
 
     def _taken(self, url: str, *, last: bool = False) -> _Unsettled:
-        """Return the chunk of the page *url*: the outcomes of one URL come in the order of its pages."""
+        """Return the chunk of the page *url*: the outcomes for one URL come in the order of its pages."""
         with self._lock:
             entries = self._of_url[url]
             entry = entries.pop() if last else entries.popleft()

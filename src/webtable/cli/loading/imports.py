@@ -61,7 +61,7 @@ def import_(
         ),
     ] = False,
 ) -> None:
-    """Store the captures of an export, after its files were compared with the digests in its manifest.
+    """Store the captures of an export, after comparing its files with the digests in its manifest.
 
     A new table gets the layout and the indexes of the table that was exported; an index of your own is made if --index
     names it. An existing table keeps its layout and its pages: each capture is stored beside the others. Storing a
@@ -70,13 +70,13 @@ def import_(
     Pages of any size are read. To bound memory for an export from a stranger give --limit record=24MB: larger records
     are skipped and counted.
 
-    Nothing is stored of an export that is incomplete, or has a file that is missing, truncated or changed. The exit
-    code is 1 then, and if a capture was not stored. With --dry-run the captures in the files are counted as well.
+    Nothing is stored if the export is incomplete, or if a file is missing, truncated or changed. The exit code is then
+    1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
     """
-    from webtable.cli.loading.conclusion import conclude
     from webtable.cli.loading.ingestion import journal_of
-    from webtable.cli.loading.intake import Intake
     from webtable.cli.loading.load import Job, Load
+    from webtable.cli.loading.loader import Loader
+    from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import load_progress
 
     limits = parse_limits(limit or (), EXPORT_LIMITS)
@@ -94,7 +94,7 @@ def import_(
         journal = journal_of(this, files, repr(("import", limit))) if resume else None
         with load.handling_interrupts(), load_progress(load), journal or nullcontext():
             load.journal = journal
-            Intake(load, lambda _: table).run()
+            Loader(load, lambda _: table).run()
             if refresh:
                 load.count_links(table)
         code = conclude(load, this, table)
@@ -102,7 +102,7 @@ def import_(
 
 
 def _checked(folder: Path) -> CheckedExport:
-    """Return the export in *folder*; exits where it is not as it was written."""
+    """Return the export in *folder*; exits if it is not as it was written."""
     from webtable.formats import verify_export
 
     checked = verify_export(folder, counts=False)
@@ -155,7 +155,7 @@ def _report_problems(checked: CheckedExport) -> None:
 
 
 def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
-    """Return the table of the session, made as *manifest* says where it is not there."""
+    """Return the table of the session, created as *manifest* says if it does not exist."""
     from webtable.formats.exports.manifest import layout_options
 
     try:
@@ -166,10 +166,10 @@ def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
         _report_differences(table, manifest)
         return table
     import_indexes(this.indexes)
-    # Named by the user alone: what a manifest names may be a stranger's, and to import it is to run it.
+    # Only the user names modules: those in a manifest may be a stranger's, and importing them runs them.
     own = [name for name in manifest.indexes if ":" in name and name not in this.indexes]
     if own:
-        note(f"made without the indexes {', '.join(own)}: to have them, name them with webtable --index")
+        note(f"created without the indexes {', '.join(own)}: to have them, name them with webtable --index")
     indexes = [name for name in manifest.indexes if name not in own]
     return webtable.open(this.store, create=True, indexes=indexes, **layout_options(manifest))
 
@@ -192,7 +192,7 @@ def _report_differences(table: WebTable, manifest: Manifest) -> None:
 def demo(
     ctx: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to make it; what is there already is asked again.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one is asked again.")
     ] = Path("webtable-demo"),
     until: Annotated[
         str | None, typer.Option("--until", metavar=TIME, help="The date of the newest crawl. Default: now.")
@@ -202,7 +202,7 @@ def demo(
 ) -> None:
     """Make a small web that does not exist, crawled three times, store it in one file and ask it five questions.
 
-    FOLDER has the crawls as WARC files afterwards, and the store, webtable.db. Nothing else is needed or changed.
+    Afterwards FOLDER has the crawls as WARC files, and the store, webtable.db. Nothing else is needed or changed.
     """
     sample = _made(folder, parse_times(until=until)["until"], seed)
     typer.echo(f"Three crawls of some 500 pages, as WARC files and in the store {sample.store}.")
@@ -211,7 +211,7 @@ def demo(
         typer.echo(f"\n{number}. {question}\n\n$ {asking.command(words)}")
         ctx.find_root().command.main(["-s", str(sample.store), *shlex.split(words)], "webtable", standalone_mode=False)
     typer.echo(
-        "\nWhere to go on:\n"
+        "\nNext steps:\n"
         f"  export WEBTABLE_STORE={shlex.quote(str(sample.store))}   # so that the commands ask this store\n"
         "  webtable --help                  # what else can be asked; `webtable COMMAND --help` has examples\n"
         "  webtable ingest FILE…            # a crawl of your own: WARC, JSON Lines or Parquet; with -s into a store"

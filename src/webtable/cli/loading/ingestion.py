@@ -1,4 +1,4 @@
-"""The command `ingest`, and the files that it is to read: those named, those of directories, those of patterns."""
+"""The command `ingest`, and the files that it reads: named ones, those in directories, those that match patterns."""
 
 from __future__ import annotations
 
@@ -98,33 +98,33 @@ def ingest(
 ) -> None:
     """Store the pages of WARC, JSON Lines and Parquet files.
 
-    Of a directory it takes the files that have such a name, in the order of their names, but not those of directories
-    in it; a pattern in quotes ('crawls/**/*.warc.gz') finds these.
+    From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
+    pattern in quotes ('crawls/**/*.warc.gz') finds these.
 
-    A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
+    A store that is a file is created if it does not exist, with the options from --salt on; for HBase see create.
 
-    At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
+    At the end the links to the pages are counted, as by `links refresh`, unless the run was interrupted.
 
     Storing a capture again changes nothing, so a run may be interrupted and repeated: Ctrl-C and SIGTERM store what was
     read. With --resume it is not read again either: a journal (STORE.ingest; for HBase it is in the current directory)
-    says which file is stored up to which record, however the run has ended.
+    says up to which record each file is stored, however the run ended.
 
-    With --workers files, and parts of large .warc.gz and .warc.zst files, are read in any order, side by side. A worker
-    that dies loses nothing: another one reads what it had not stored; where two die at one place, the file is named.
+    With --workers files, and parts of large .warc.gz and .warc.zst files, are read in parallel, in any order. A worker
+    that dies loses nothing: another one reads what it had not stored; if two die at the same place, the file is named.
 
-    With --dry-run the files are read by the same limits, and the report is that of a real run, but for what only the
-    table knows: which captures it has already, and which it would refuse.
+    With --dry-run the files are read with the same limits, and the report is that of a real run, except for what only
+    the table knows: which captures it already has, and which it would refuse.
 
-    A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
+    A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is then 1.
 
-    Limits keep memory and time bounded whatever the files hold. What is over record, head, fields or members is
-    skipped as damaged, what is over parsed, memory or seconds is stored without title and links, and of what is over
-    links or link_text the first links are kept; each is counted by name. A file is read until it becomes over inflation
-    times its size. Sizes may end with kB, MB or GB.
+    Limits keep memory and time bounded whatever the files hold. Records over record, head, fields or members are
+    skipped as damaged, pages over parsed, memory or seconds are stored without title and links, and pages over links or
+    link_text with the first links only; each is counted by name. A file is read until it inflates to more than
+    inflation times its size. Sizes may end with kB, MB or GB.
     """
-    from webtable.cli.loading.conclusion import conclude
-    from webtable.cli.loading.intake import Intake
     from webtable.cli.loading.load import Job, Load
+    from webtable.cli.loading.loader import Loader
+    from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import load_progress
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
@@ -148,16 +148,16 @@ def ingest(
         def opened(first: Page | None) -> WebTable:
             return stack.enter_context(_open(this, first, regions, options))
 
-        table = Intake(load, opened).run()
+        table = Loader(load, opened).run()
         if refresh and table is not None:
             load.count_links(table)
     raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
 
 
 def archive_files(given: Iterable[str]) -> list[str]:
-    """Return the files that *given* names: of a directory and of a pattern all archives, in the order of their names.
+    """Return the files that *given* names: all archives in a directory, or all matches of a pattern, sorted by name.
 
-    Raises `InvalidArgument` for what is no file here, or has no pages.
+    Raises `InvalidArgument` for what is not a file here, or has no pages.
     """
     return [file for one in given for file in _files_of(one)]
 
@@ -195,10 +195,10 @@ def _matched(pattern: str) -> Iterator[str]:
 
 
 def _with_pages(file: str) -> str:
-    """Return *file*; raises `InvalidArgument` where its name says that it has no pages."""
+    """Return *file*; raises `InvalidArgument` if its name says that it has no pages."""
     if derived := _DERIVED.search(file):
         raise InvalidArgument(
-            f"{file}: {_HOLDS[derived[1].lower()]} and none of their HTML; take the WARC file that it was made of"
+            f"{file}: {_HOLDS[derived[1].lower()]} and none of their HTML; take the WARC file that it was made from"
         )
     return file
 
@@ -230,7 +230,7 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
 
 
 def journal_of(this: CommandSession, files: Sequence[str], made_with: str) -> IngestJournal:
-    """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
+    """Return the journal of the store, emptied if the store has no pages (any more)."""
     from webtable.cli.loading.journal import IngestJournal
 
     if "-" in files:
@@ -269,7 +269,8 @@ def _open(this: CommandSession, first: Page | None, regions: int, options: Layou
     except TableNotFound:
         if not adapter_of(this.store).capabilities.is_created_on_ingest:
             raise
-    # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
+    # Otherwise the table would exist, empty and with the wrong time to live, when the user tries again with a better
+    # one.
     ttl = options.get("ttl", adapter_of(this.store).capabilities.default_ttl)
     if first is not None and ttl is not None and first.fetched_at <= clock.now() - timedelta(seconds=ttl):
         raise ExpiredCapture(

@@ -1,4 +1,4 @@
-"""What `ingest --resume` and `import --resume` keep beside a store: which file was stored up to which record."""
+"""The journal of `ingest --resume` and `import --resume`, beside a store: up to which record each file is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file, or a part of one from `begin` to `stop`, and the `place` in it that all `records` are stored up to.
+    """A file, or a part of one from `begin` to `stop`, whose first `records`, up to `place`, are stored.
 
     `made_with` names the options that decide what of a file is stored.
     """
@@ -47,7 +47,7 @@ class _Ingested(msgspec.Struct):
 class IngestJournal(Journal[_Ingested]):
     """The journal at *path* for a run that stores with the options *made_with*.
 
-    Raises `InvalidArgument` where another run uses it, `OSError` where it cannot be written.
+    Raises `InvalidArgument` if another run uses it, `OSError` if it cannot be written.
     """
 
     def __init__(self, path: Path, made_with: str) -> None:
@@ -75,9 +75,9 @@ class IngestJournal(Journal[_Ingested]):
         return not self._before
 
     def begin(self, part: FilePart) -> tuple[Place, int] | None:
-        """Return where *part* is to be read from, and how many records are before that; None where it is stored.
+        """Return where to start reading *part*, and how many records are before that; None if all of it is stored.
 
-        Of a file that is another one by now, or was stored with other options, all is read.
+        A file that has changed since, or was stored with other options, is read as a whole.
         """
         begun = self._begun[part] = self._stored(part)
         return None if begun.is_done else (begun.place, begun.records)
@@ -92,7 +92,7 @@ class IngestJournal(Journal[_Ingested]):
         return str(Path(file).resolve()) in self._in_parts
 
     def note(self, part: FilePart, place: Place, records: int, *, is_done: bool) -> None:
-        """Take note that of the begun *part* all is stored up to *place*: one thread at a time."""
+        """Record that the begun *part* is stored up to *place*: one thread at a time."""
         stored = replace(self._begun[part], place=place, records=records, is_done=is_done)
         self._now[stored.file, stored.begin] = stored
         self._is_kept = False
@@ -100,7 +100,7 @@ class IngestJournal(Journal[_Ingested]):
             self._keep()
 
     def close(self) -> None:
-        """Keep what is known, and let others use it."""
+        """Write what is not yet written, and let others use the journal."""
         if not self._is_kept:
             self._keep()
         super().close()
@@ -110,7 +110,7 @@ class IngestJournal(Journal[_Ingested]):
         self._is_kept = True
 
     def _stored(self, part: FilePart) -> _StoredPart:
-        """Return what an earlier run has stored of *part*, nothing of one that it does not know."""
+        """Return what an earlier run stored of *part*: nothing, if it does not know it."""
         path = Path(part.file).resolve()
         status = path.stat()
         new = _StoredPart(

@@ -1,4 +1,4 @@
-"""A run of `ingest` or `import`: what is to be read, what became of it, and why it ended."""
+"""A run of `ingest` or `import`: what it reads, the results, and why it ended."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 SHOWN_ERRORS = 10
-"""How many errors of one kind are shown."""
+"""At most this many errors of one kind are shown."""
 NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
 COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
 _NOTHING_READ = ReadReport()
 _TOLERANCE = 1.1
-"""So many times as long as it could the reading may take at most, before another file is read in parts."""
+"""Reading may take at most this many times as long as the ideal, before another file is read in parts."""
 
 
 @dataclass
 class Failures:
-    """Pages that were not stored: how many for each kind of error, and the first errors of each kind."""
+    """Pages that were not stored: their number by kind of error, and the first errors of each kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: defaultdict[str, list[WebTableError]] = field(default_factory=lambda: defaultdict(list))
@@ -68,20 +68,21 @@ class Failures:
 
 @dataclass
 class LoadCounts:
-    """What became of some records."""
+    """The results for some records."""
 
     report: ReadReport = field(default_factory=ReadReport)
     stored: int = 0
     unchanged: int = 0
-    """How many of those that are stored brought no new content."""
+    """How many of the stored pages brought no new content."""
     dropped: Dropped = field(default_factory=Dropped)
-    """What the limits of the table have dropped."""
+    """What the limits of the table dropped."""
     refused: Failures = field(default_factory=Failures)
     failed: Failures = field(default_factory=Failures)
 
     def add(self, counts: LoadCounts) -> None:
         """Count the records of *counts* as well."""
-        if counts.report != _NOTHING_READ:  # or two threads would write to the report of a load that reads itself
+        # If this process reads, its reader fills the report in another thread, and *counts* brings an empty one.
+        if counts.report != _NOTHING_READ:
             add_report(self.report, counts.report)
         self.stored += counts.stored
         self.unchanged += counts.unchanged
@@ -91,7 +92,7 @@ class LoadCounts:
 
 
 def add_report(report: ReadReport, other: ReadReport) -> None:
-    """Add to *report* what *other* has counted and listed."""
+    """Add the counts and the damaged records of *other* to *report*."""
     for name in NUMBERS:
         setattr(report, name, getattr(report, name) + getattr(other, name))
     for name in COUNTERS:
@@ -102,7 +103,7 @@ def add_report(report: ReadReport, other: ReadReport) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """How files are read and pages stored; by workers in the store *session*, where these store them themselves."""
+    """How files are read and pages are stored; *session* is the store, if the workers store pages themselves."""
 
     types: Collection[str] | None
     limits: ReadLimits = DEFAULT_LIMITS
@@ -113,7 +114,7 @@ class Job:
 
 
 class Given(NamedTuple):
-    """A part of a file to be read, after *records* records of it, which end at *place*."""
+    """A part of a file to read, from *place* on, after its first *records* records."""
 
     number: int
     part: FilePart
@@ -126,30 +127,30 @@ class Given(NamedTuple):
 
 @dataclass(kw_only=True)
 class Load(LoadCounts):
-    """A run of `ingest`: its *files* are read by so many *workers*, by one in this process; only read in a dry run."""
+    """A run of `ingest`: *files* are read by this many *workers*, if 1 in this process; a dry run stores nothing."""
 
     files: Sequence[str]
     job: Job
     workers: int = 1
     is_dry_run: bool = False
     journal: IngestJournal | None = None
-    """What of which file is stored, if a journal keeps that."""
+    """The journal of how far each file is stored, if one is kept."""
     skipped: int = 0
     """How many files were stored by an earlier run."""
     damaged_files: list[str] = field(default_factory=list)
     started: float = field(default_factory=lambda: clock.monotonic())
     signal: Signals | None = None
-    """What has interrupted it: Ctrl-C, or somebody who ends processes."""
+    """The signal that interrupted it: from Ctrl-C, or from another process."""
     unfinished: list[Given] = field(default_factory=list)
-    """The parts that were begun and not read to their end, from where that goes on."""
+    """The parts that were begun but not finished, each with the place to continue from."""
     deaths: list[str] = field(default_factory=list)
-    """How workers have died."""
+    """How each dead worker died."""
     lost: WebTableError | None = None
-    """The error that ended it, where the store is gone."""
+    """The error that ended it, if the store is gone."""
     recount: Recount | None = None
-    """What was counted in the end, if anything was."""
+    """The result of counting links at the end, if that was done."""
     counted: int | None = None
-    """How many pages are counted so far, None before that begins."""
+    """How many pages had their links counted so far, None before counting begins."""
     uncounted: WebTableError | None = None
     """Why the links were not counted."""
     is_ending: bool = False
@@ -158,17 +159,17 @@ class Load(LoadCounts):
 
     @property
     def where(self) -> str:
-        """The places in the files that the reading has come to."""
+        """The places in the files that reading has reached, as text."""
         none = "before the first file" if self.workers == 1 else "between two files"
         return " and ".join(map(str, self.unfinished)) or none
 
     @property
     def seconds(self) -> float:
-        """How long it runs already."""
+        """How many seconds it has run."""
         return max(clock.monotonic() - self.started, 1e-6)
 
     def parts(self) -> Iterator[Given]:
-        """Yield what is to be read; for workers the largest files first: what is read last should not take long."""
+        """Yield the parts to read; for workers the largest files first, so that the last parts do not take long."""
         numbers = count()
         for file in self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file]):
             if is_empty(file):
@@ -184,7 +185,7 @@ class Load(LoadCounts):
 
     @property
     def most_workers(self) -> int:
-        """How many workers may have something to read."""
+        """How many workers can be busy at most."""
         return min(self.workers, sum(len(_pieces(self._sizes[file], file in self._large)) for file in self._sizes))
 
     @cached_property
@@ -196,7 +197,7 @@ class Load(LoadCounts):
         return set() if self.workers == 1 else files_in_parts(self._sizes, self.workers)
 
     def _parts_of(self, file: str) -> Iterator[FilePart]:
-        """Yield the parts of *file*; what an earlier run has begun goes on as it was begun."""
+        """Return the parts of *file*; an earlier run that began it decides how it is split."""
         journal, in_parts = self.journal, file in self._large
         if journal is not None:
             in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
@@ -205,11 +206,11 @@ class Load(LoadCounts):
         return parts_of(file, limits=self.job.limits)
 
     def opened(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:
-        """Lend what `read_pages` reads *part* from in this process."""
+        """Return a context with the source that `read_pages` reads *part* from in this process."""
         return nullcontext(cast("BinaryIO", _StandardInput(self))) if part.file == "-" else part.opened()
 
     def count_links(self, table: WebTable) -> None:
-        """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
+        """Count the links to the pages that the run linked, unless it was interrupted or failed; Ctrl-C stops this."""
         if self.signal or self.lost or not {"link", "host"} & table.indexes.states().keys():
             return
 
@@ -227,16 +228,16 @@ class Load(LoadCounts):
             self.uncounted = exc
 
     def lose(self, error: WebTableError) -> None:
-        """End the reading, since the store is gone: each batch would wait for its deadline."""
+        """Stop reading, since the store is gone: each batch would wait for its deadline."""
         self.lost = self.lost or error
         self.is_ending = True
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
-        """Let Ctrl-C, SIGTERM and SIGHUP end the reading after the current page; the second one ends the process."""
+        """Let Ctrl-C, SIGTERM and SIGHUP stop the reading after the current page; a second one ends the process."""
         return handling_interrupts(self._interrupt)
 
     def read_input(self, size: int) -> bytes:
-        """Read standard input, which may take for ever: here alone Ctrl-C ends it at once."""
+        """Return bytes of standard input, which may block forever; only here Ctrl-C interrupts at once."""
         self._waiting = True
         try:
             if self.is_ending:
@@ -245,12 +246,12 @@ class Load(LoadCounts):
         finally:
             self._waiting = False
 
-    # An exception must not be raised anywhere: it would leave a put half done, and the HTML parser, which is Rust,
-    # panics of it.
+    # An exception must not be raised just anywhere: it would leave a put half done, and the HTML parser, written in
+    # Rust, would panic.
     def _interrupt(self, number: Signals) -> None:
         if self.signal:
             show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-            os.write(2, f"{show_cursor}webtable: given up; what was not stored yet is lost\n".encode())
+            os.write(2, f"{show_cursor}webtable: aborted; what was not stored yet is lost\n".encode())
             os._exit(SIGNALLED + number)
         self.signal, self.is_ending = number, True
         if self._waiting:
@@ -258,7 +259,7 @@ class Load(LoadCounts):
 
 
 class _StandardInput:
-    """As much of a binary file as a reader of pages needs."""
+    """Standard input, with the methods of a binary file that a reader of pages needs."""
 
     name = "standard input"
 
@@ -270,13 +271,13 @@ class _StandardInput:
 
 
 def is_empty(file: str) -> bool:
-    """Whether *file* is a file without a byte in it; of a pipe that is not known."""
+    """Whether *file* has 0 bytes; False for a pipe, where this is unknown."""
     path = Path(file)
     return file != "-" and path.is_file() and path.stat().st_size == 0
 
 
 def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
-    """Return which files are to be read in parts: as few as keep all *workers* busy, since finding parts takes time."""
+    """Return the files to read in parts: as few as keep all *workers* busy, since finding parts takes time."""
     large: set[str] = set()
     ideal = sum(sizes.values()) / workers
     for file in sorted(sizes, key=lambda file: -sizes[file]):
@@ -293,7 +294,7 @@ def _pieces(size: int, in_parts: bool) -> list[int]:
 
 
 def _longest(pieces: list[int], workers: int) -> int:
-    """Return how much the worker has read that ends last, where each takes the largest piece that is left."""
+    """Return how much the last worker to finish reads, if each takes the largest remaining piece."""
     read = [0] * workers
     for piece in sorted(pieces, reverse=True):
         heapq.heapreplace(read, read[0] + piece)

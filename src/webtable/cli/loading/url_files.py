@@ -1,4 +1,4 @@
-"""The URLs of files, one by one: of lists of them, of WARC and of JSON Lines."""
+"""The URLs in files, one by one: in lists of URLs, WARC and JSON Lines."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PAGES = (".warc", ".jsonl", ".ndjson")
 
 @dataclass
 class UrlFiles:
-    """The URLs of files, in their order, and how far the reading is.
+    """The URLs in files, in their order, and the progress of reading them.
 
-    A file is a list with a URL a line (blank lines and those that begin with # are skipped), or it holds pages: WARC or
-    JSON Lines. Each of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
+    A file is a list with one URL per line (blank lines and those that begin with # are skipped), or it holds pages:
+    WARC or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
     """
 
     files: Sequence[str]
@@ -36,7 +36,7 @@ class UrlFiles:
     _started: float = field(default_factory=lambda: clock.monotonic())
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the URLs as they are written, also those that are invalid; raises `FormatError` for a damaged file."""
+        """Yield the URLs as they are written, including invalid ones; raises `FormatError` for a damaged file."""
         for file in self.files:
             for url in self._urls(file):
                 self.count += 1
@@ -44,13 +44,13 @@ class UrlFiles:
         self.is_read = True
 
     def progress(self) -> tuple[int, str]:
-        """Return how many bytes are read, and what else to show."""
+        """Return the number of bytes read, and a text for the progress bar."""
         rate = self.count / max(clock.monotonic() - self._started, 1e-6)
         now = "measuring" if self.is_read else f"{rate:,.0f} keys/s"
         return self.report.bytes_read, f"{plural(self.count, 'key')}  {now}"
 
     def _urls(self, file: str) -> Iterator[str]:
-        # A pipe can be read only once, so there is no looking at how it begins.
+        # A pipe can be read only once, so its beginning is not checked.
         if file != "-" and Path(file).is_file() and _holds_pages(file):
             # Titles and links are of no use here, and take most of the time.
             yield from (page.url for page in read_pages(file, report=self.report, extract=False))
@@ -64,7 +64,7 @@ class UrlFiles:
                 if stream.peek(3) == _BYTE_ORDER_MARK:
                     stream.skip(3)
                 while line := stream.read_to(b"\n", _MAX_LINE):
-                    # A byte that is no UTF-8 becomes half of a surrogate pair, which no URL may have.
+                    # A byte that is not UTF-8 becomes a lone surrogate, which no URL may contain.
                     text = line.decode("utf-8", "surrogateescape").strip()
                     if text and not text.startswith("#"):
                         yield text

@@ -1,1 +1,1 @@
-"""The commands that ask: about pages, sites, links, words, and reports."""
+"""The commands that answer questions about pages, sites, links and words, and write reports."""

@@ -1,4 +1,4 @@
-"""The commands of the questions whose answer is a list: each is made of what the question declares (`Listing`)."""
+"""The commands that list the answers to a question, each built from what the question declares (`Listing`)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TYPES: dict[str, Any] = {"text": str, "number": int, "flag": bool, "time": str, "size": str}
-"""What typer reads of an option of each kind."""
+"""The type that typer parses for each kind of option."""
 
 
 def app_of(module: str, name: str) -> typer.Typer:
-    """Return an app with the command *name*, of the listing that a *module* of the questions declares."""
+    """Return an app with the command *name*, for the listing that a *module* of the questions declares."""
     declared = vars(import_module(f"webtable.repository.questions.{module}")).values()
     listing = next(one for one in declared if isinstance(one, Listing) and _dashed(one.name) == name)
     app = typer.Typer()
@@ -53,7 +53,7 @@ def app_of(module: str, name: str) -> typer.Typer:
 
 
 def _command(listing: Listing) -> Callable[..., None]:
-    """Return the function that asks the question of a *listing*, and lists what it gives."""
+    """Return the function that asks the question of a *listing* and lists the answers."""
 
     def command(ctx: typer.Context, **given: Any) -> None:
         listed, goes_on = _Listed.taken_from(given), _goes_on(listing, given)
@@ -82,12 +82,12 @@ def _command(listing: Listing) -> Callable[..., None]:
 
 
 def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
-    """Yield what typer makes its options of: those of a *listing*, and those that all have."""
+    """Yield the parameters that typer turns into options: those of a *listing*, and those that all listings have."""
     yield inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     options = {option.name: _option(option) for option in listing.options}
     limit = typer.Option("--limit", help="The most results to list.", show_default=False)
     after = typer.Option("--after", metavar="TOKEN", help="Continue where a listing with --limit ended.")
-    # typer takes choices as an enum only.
+    # typer accepts choices only as an enum.
     orders: Any = StrEnum("Order", list(listing.orders))  # type: ignore[misc]
     order = typer.Option("--order", help=f"Default: {listing.orders[0]}.", show_default=False)
     body = typer.Option("--body", help="Add the bodies.")
@@ -124,14 +124,14 @@ def _option(option: ListingOption) -> tuple[Any, Any]:
 
 
 def _asked(listing: Listing, given: dict[str, Any], listed: _Listed) -> dict[str, Any]:
-    """Return what is *given* on the command line as the question takes it."""
+    """Return what is *given* on the command line as arguments of the question."""
     asked = {option.name: _value(option, given[option.name]) for option in listing.options}
     if given["order"] is not None:
         asked["order"] = given["order"].value
     if listing.is_of_pages:
         asked["columns"] = read_for([*(listed.columns or ()), *(["body"] if listed.has_bodies else [])])
     limit = given["limit"]
-    # One more shows whether there is a next page, for which to show a token.
+    # One result more shows whether there is a next page, which needs a token.
     return asked | {"after": given["after"], "limit": limit + 1 if limit and limit > 0 else limit}
 
 
@@ -146,7 +146,7 @@ def _value(option: ListingOption, given: Any) -> Any:
 
 
 def _goes_on(listing: Listing, given: dict[str, Any]) -> str:
-    """Parse the times of *given*, and return the options with which a listing goes on that is to have the same ones."""
+    """Parse the times in *given* in place, and return the options that fix relative ones when a listing continues."""
     fixed = ""
     for name in (option.name for option in listing.options if option.kind == "time"):
         if (text := given[name]) is None:
@@ -158,7 +158,7 @@ def _goes_on(listing: Listing, given: dict[str, Any]) -> str:
 
 
 def _dashed(name: str) -> str:
-    """Return the name of an argument as commands and options have it."""
+    """Return the name of an argument as commands and options spell it."""
     return name.replace("_", "-")
 
 
@@ -172,13 +172,13 @@ class _Listed(NamedTuple):
 
     @classmethod
     def taken_from(cls, given: dict[str, Any]) -> Self:
-        """Return what the options say of it, and remove those from *given*."""
+        """Return it from the options in *given*, which are removed there."""
         text = given.pop("columns", None)
         names = None if text is None else parse_names(text)
         return cls(names, given.pop("body", False), chosen_format(given.pop("format")), given.pop("explain"))
 
     def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
-        """Write *records* that have the columns *known*, and return how many they were; raises `UnknownColumn`."""
+        """Write *records* that have the columns *known*, and return their number; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
         default = [one.name for one in known.in_json()] if self.format == "jsonl" else known.listed
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
@@ -206,7 +206,7 @@ class Limited(Generic[T]):
 
 
 def report_freshness(ctx: typer.Context, table: WebTable) -> None:
-    """Report how fresh the counts of links and hosts are, if any wait to be made again."""
+    """Report how many batches wait for links and hosts to be counted, and since when, if any do."""
     waiting, since = table.links.freshness()
     if waiting:
         moment = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
@@ -221,12 +221,12 @@ def _write_hits(
     *,
     asked_for: bool,  # noqa: ARG001
 ) -> int:
-    """Write what was found for a reader at a terminal: each URL, its title, and the excerpts below."""
+    """Write search results to a terminal, each URL with its title and excerpts below, and return their number."""
     from rich.padding import Padding
     from rich.text import Text
 
     target, count = console(), 0
-    for count, hit in enumerate(records, 1):  # noqa: B007 - it is what is returned
+    for count, hit in enumerate(records, 1):  # noqa: B007 - it is returned
         matches = Text(f"  {plural(hit.matches, 'match', 'es')}", style="dim")
         target.print(Text.assemble((harmless(hit.page.url), "bold"), matches), soft_wrap=True)
         for excerpt in (*([hit.title] if hit.title else []), *hit.excerpts):
@@ -235,4 +235,4 @@ def _write_hits(
 
 
 _WRITERS: dict[str, Callable[..., int]] = {"search": _write_hits}
-"""Who writes the answers of a question to a terminal, where that is no table."""
+"""The functions that write the answers to a question to a terminal, if not as a table."""

@@ -78,7 +78,7 @@ def get(
     columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Show the newest capture of a page, or what it was at a time."""
+    """Show the newest capture of a page, or the page as it was at a time."""
     shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
         page = table.get(url, as_of=moment, columns=_read(shown, body=body))
@@ -105,7 +105,7 @@ def by_handle(
     columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Show the page whose URL has a handle."""
+    """Show the page whose URL has this handle."""
     shown = parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
         page = table.by_handle(handle, columns=_read(shown, body=body))
@@ -216,7 +216,7 @@ def resolve(
 def validators(ctx: typer.Context, url: URLArgument) -> None:
     """Write the headers that ask a server whether a page is still what is stored, each on a line.
 
-    There are none where its answer "not modified" would be of no use: the page, or its body, is not stored, or it is an
+    There are none if its answer "not modified" would be of no use: the page, or its body, is not stored, or it is an
     error.
     """
     with session(ctx).open() as table:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 group: Final = typer.Typer()
 
 ENDINGS = (".png", ".svg", ".pdf")
-"""What the name of a picture ends with."""
+"""The endings that a picture's name may have."""
 
 DPI = 100
-"""How many dots a PNG has on an inch."""
+"""The resolution of a PNG, in dots per inch."""
 
 OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")]
 URLArgument = Annotated[str, typer.Argument(metavar="URL", help="A page.", show_default=False)]
@@ -44,7 +44,7 @@ def pictures(ctx: typer.Context) -> None:
 
 
 def _counted(name: str, by: Grouping, said: str) -> None:
-    """Make a command of the picture of what `stats` counts *by*."""
+    """Add a command that draws what `stats` counts *by*."""
 
     def command(
         ctx: typer.Context,
@@ -67,7 +67,7 @@ def _counted(name: str, by: Grouping, said: str) -> None:
 _counted("status", "status", "Draw the pages by status code.")
 _counted("types", "type", "Draw the pages by media type.")
 _counted("ages", "age", "Draw the pages by the age of their last capture.")
-_counted("sizes", "size", "Draw how many pages are how large: a histogram on a logarithmic axis.")
+_counted("sizes", "size", "Draw the pages by size: a histogram on a logarithmic axis.")
 _counted("captures", "day", "Draw on which days pages were captured last: a calendar of up to five years.")
 _counted("regions", "region", "Draw the share of pages and bytes that each region has, with the hot ones marked.")
 
@@ -117,7 +117,7 @@ def links(
 
 
 def check_out(out: Path) -> None:
-    """Raise `InvalidArgument` where no picture can be written to *out*, and `MissingExtra`: before anything is read."""
+    """Raise `InvalidArgument` if no picture can be written to *out*, or `MissingExtra`, before anything is read."""
     from webtable.repository.pictures.canvas import matplotlib
 
     matplotlib()
@@ -132,7 +132,7 @@ def write_picture(ax: Axes, out: Path) -> None:
     from webtable.repository.pictures.canvas import figure_of, matplotlib
 
     ending = out.suffix.lower().removeprefix(".")
-    # Without a date and with names that are no random ones: the same picture is the same file.
+    # Without a date and random names, so that the same picture is the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
     with atomic_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
         figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)

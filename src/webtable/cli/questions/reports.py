@@ -30,7 +30,7 @@ _STANDARD_OUTPUT = Path("-")
 
 
 class ReportFormat(StrEnum):
-    """How a report is written that is no page."""
+    """The formats of a report that is not written as a page."""
 
     text = "text"
     json = "json"
@@ -68,7 +68,7 @@ def audit(
 ) -> None:
     """Report what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
-    A finding whose index the table does not have is left out, and the command that adds it is shown.
+    A finding whose index the table lacks is left out, and the command that adds the index is shown.
     """
     from webtable.progress import progress_bar
     from webtable.reports import audit

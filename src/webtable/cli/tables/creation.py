@@ -1,4 +1,4 @@
-"""The commands that make a table what it is: `create`, `alter`."""
+"""The commands that create and alter a table: `create`, `alter`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ commands: Final = typer.Typer()
 
 
 def _kept(option: str) -> Any:
-    """Return an option that is not shown: it is refused with the reason why a table keeps its value."""
+    """Return a hidden option, which is refused with the reason why a table keeps its value."""
     return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
 
 
@@ -54,12 +54,13 @@ def create(
     ttl: TTLOption = None,
     versions: VersionsOption = None,
     names: NamesOption = None,
-    compression: Annotated[Compression | None, typer.Option(help="Of bodies. Default: zstd.")] = None,
+    compression: Annotated[Compression | None, typer.Option(help="Compression of bodies. Default: zstd.")] = None,
     plain_columns: Annotated[
         str | None,
         typer.Option(
             metavar="A,B|none",
-            help="Stored as plain text too, for filters and other programs. Default: title,status,last_modified.",
+            help="Columns stored as plain text too, for filters and other programs. "
+            "Default: title,status,last_modified.",
         ),
     ] = None,
     indexes: IndexesOption = None,
@@ -73,8 +74,8 @@ def create(
 
     Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
 
-    Families that differ from what is wanted are shown, and altered with --alter-families. If something is lost by
-    that, it asks first in a terminal; elsewhere it needs --yes.
+    Families that differ from what is wanted are shown, and altered with --alter-families. If that loses data, it asks
+    first in a terminal; elsewhere it needs --yes.
     """
     options = layout_options(
         salt=salt,
@@ -135,14 +136,14 @@ def alter(
 ) -> None:
     """Change how long and in how many versions the table keeps content, while it is in use.
 
-    Others that have the table open go by it two seconds later. If something is lost by it, it asks first in
-    a terminal; elsewhere it needs --yes.
+    Others that have the table open follow two seconds later. If the change loses data, it asks first in a terminal;
+    elsewhere it needs --yes.
 
     FAMILY is content, metadata, outlinks, inlinks, indexes (the entries of all of them) or queue. OPTION is
     min_versions, compression, bloom, block_encoding, block_size, in_memory, block_cache or replication_scope; a file
-    goes by min_versions and only records the others. All else, as the salt, stays as the table was created.
+    obeys min_versions and only records the others. All else, such as the salt, stays as the table was created.
 
-    Where it was interrupted, the same command completes it.
+    If it is interrupted, the same command completes it.
     """
     fixed = {
         "salt": salt,
@@ -182,4 +183,4 @@ def _show_plan(steps: Plan | LayoutPlan) -> None:
 
 def _as_wanted(steps: Plan | LayoutPlan) -> str:
     name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
-    return f"table {name!r} is there as it is wanted"
+    return f"table {name!r} already exists as requested"

@@ -1,4 +1,4 @@
-"""The command `delete`."""
+"""The commands `delete` and `delete-pages`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ commands: Final = typer.Typer()
 
 _PURPOSE = "delete pages"
 _SHOWN_EACH = 100
-"""Of so many pages one is shown as they are deleted."""
+"""The progress bar is updated once per this many pages."""
 
 
 @commands.command(
@@ -97,12 +97,12 @@ def delete_pages(
 ) -> None:
     """Delete the pages of a site: all of them, or those of a status or an age.
 
-    In a terminal it counts them and asks first; elsewhere it needs --yes, and --dry-run counts them. If it was cut
-    short, the same command deletes the rest. All pages of the table (all) need --older-than or --status.
+    In a terminal it counts them and asks first; elsewhere it needs --yes, and --dry-run counts them. If it was
+    interrupted, the same command deletes the rest. All pages of the table (all) need --older-than or --status.
 
-    With --and-links, which goes with a site alone, nothing of it is left: links of other pages to it lead to
-    about:blank then. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
-    and `webtable compact --forget-deletes`. What other pages say of it in their own bodies stays.
+    With --and-links, for a site without other conditions, nothing of it is left: links from other pages to it then lead
+    to about:blank. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
+    and `webtable compact --forget-deletes`. What other pages say about it in their own bodies stays.
 
     A receipt has a line for the request, one for each page before it is deleted ("what": "page", with its URL, date,
     status, bytes and number of versions), and the sums at the end ("what": "total"). The same command continues a
@@ -122,7 +122,7 @@ def delete_pages(
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
             request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
-                complain(f"going on with {receipt}: {_amount(written.before)} deleted before")
+                complain(f"continuing {receipt}: {_amount(written.before)} deleted before")
             done = run(
                 fetched_before=request["fetched_before"],
                 before_delete=written.pages,
@@ -138,7 +138,7 @@ def _question(count: int, table: WebTable) -> str:
 
 
 def _counted(run: Callable[..., Deletions]) -> Deletions:
-    """Report what would be deleted."""
+    """Report and return what would be deleted."""
     with progress_bar("counting", "page") as shown:
         would = run(dry_run=True, on_page=_counting(DeletionReceipt().gone, shown))
     typer.echo(f"{_amount(would)} would be deleted")
@@ -160,7 +160,7 @@ def _counting(take: Callable[[DeletedPage], None], shown: Callable[[int], None])
 
 
 def _amount(found: Deletions) -> str:
-    """Return how much *found* is."""
+    """Return the amounts of *found* as text."""
     said = f"{plural(found.pages, 'page')} of {plural(found.versions, 'version')}, {size_text(found.bytes)}"
     if found.links or found.inlinks:
         said += f", and on other pages {plural(found.links, 'link')} and {plural(found.inlinks, 'link')} from them,"

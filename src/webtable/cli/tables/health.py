@@ -1,4 +1,4 @@
-"""The commands that say how a store is: `doctor` to people, `metrics` to Prometheus."""
+"""The commands that report the state of a store: `doctor` to people, `metrics` to Prometheus."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Look at the store and the table: what is well, what will be trouble, what is broken, and what to do about it.
+    """Check the store and the table: what works, what will cause trouble, what is broken, and what to do about it.
 
-    It works where the table cannot be opened: then it says why. Nothing is changed. A check is "ok", a "warning" (it
-    works, and will be trouble) or "failed"; the exit code is 1 where one has failed, else 0.
+    If the table cannot be opened, it says why. Nothing is changed. A check is "ok", a "warning" (it works, but will
+    cause trouble) or "failed"; the exit code is 1 if one has failed, else 0.
 
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
-    dates, digests; that of a gateway with its address), "state", "found" and "remedy" (null where it is ok).
+    dates, digests; that of a gateway with its address), "state", "found" and "remedy" (null if it is ok).
     """
     this = session(ctx).of(store)
     import_indexes(this.indexes)
@@ -94,7 +94,7 @@ def doctor(
 
 
 class _Progress:
-    """A bar from when there is something to count, until the next line is written."""
+    """A progress bar from the first count until the next line is written."""
 
     def __init__(self) -> None:
         self._shown = ExitStack()
@@ -105,13 +105,13 @@ class _Progress:
         self._counted(pages)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._shown.close()
         self._counted = None
 
 
 class _CheckLine:
-    """A check as it is shown: on one line each, with commands that can be typed."""
+    """A check as it is shown: each text on one line, with commands that can be typed."""
 
     def __init__(self, check: Check, command: str) -> None:
         self.check, self.state = check.check, check.state
@@ -155,15 +155,17 @@ def metrics(
     ctx: typer.Context,
     textfile: Annotated[
         Path | None,
-        typer.Option("--textfile", metavar="FILE", help="Write FILE, as a whole, for the textfile of node_exporter."),
+        typer.Option(
+            "--textfile", metavar="FILE", help="Write FILE, as a whole, for node_exporter's textfile collector."
+        ),
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="How long the checks of the doctor may take.")
     ] = SECONDS,
 ) -> None:
-    """Write how the store is and what its table holds as Prometheus reads it: the checks of `doctor` and of `info`.
+    """Write the state of the store and what its table holds for Prometheus: checks of `doctor`, counts of `info`.
 
-    Where the store is away, webtable_up is 0 and the checks say why; the exit code is 1 then. To be run by cron, with
+    If the store is unreachable, webtable_up is 0 and the checks say why; the exit code is then 1. Run it by cron, with
     --textfile for node_exporter. A program exposes its own use of a table: see docs/operating.md.
     """
     this = session(ctx)
@@ -181,7 +183,7 @@ def metrics(
 
 
 class _Gauges:
-    """Looks at the store once, and gives what is found as metrics."""
+    """Checks the store once, and provides the findings as metrics."""
 
     def __init__(self, this: CommandSession, timeout: float) -> None:
         checks = diagnosed(this.store, timeout=timeout).checks
@@ -203,7 +205,7 @@ class _Gauges:
 
 
 def _name(url: str) -> str:
-    """Return the name of the table that *url* leads to, as an open table has it; it is the same while it is away."""
+    """Return the name of the table at *url*, as an open table has it, even if the store is unreachable."""
     table, (place, _, _) = table_of(url), StoreURL.parse(url).typed.partition("?")
     return f"{place.removeprefix('sqlite:').removesuffix(f'/{table}').rstrip('/')}/{table}"
 

@@ -52,7 +52,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are rea
 
 
 class IndexLine:
-    """An index as it is listed: its name, its phase, and where it is defined if it is no index of webtable's own."""
+    """An index as it is listed: its name, its phase, and where it is defined if it is not one of webtable's own."""
 
     def __init__(self, name: str, phase: str, of: str) -> None:
         self.name: Final = name
@@ -97,7 +97,7 @@ def add(
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
 
-    Where it was interrupted `index rebuild` goes on. The module of an index of yours is imported, from the current
+    If it is interrupted, `index rebuild` continues. The module of an index of yours is imported, from the current
     directory too; later commands that write, rebuild or verify need its name as well (`webtable --index`).
     """
     this = session(ctx)
@@ -132,7 +132,7 @@ def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False,
 
 @group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
 def rebuild(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False) -> None:
-    """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
+    """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
@@ -151,16 +151,16 @@ def verify(
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Compare an index with the pages, both ways, and change nothing; the exit code is 1 where they differ.
+    """Compare an index with the pages, both ways, and change nothing; the exit code is 1 if they differ.
 
-    Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
-    that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
-    nothing is known. With the link index also pages whose newest capture disagrees with their history (inconsistent),
-    since two writers stored captures of them at once. An index that cannot be compared, as one of your own that was not
-    named (`webtable --index`), does not stop --all: it is named at the end, and the exit code is 3. The table may be in
-    use.
+    It counts entries that pages lack (missing), those whose pages have changed since (stale), and those of captures
+    that are not stored, or not yet (pending), which are not differences; and rows that cannot be read (damaged), of
+    which nothing is known. With the link index it also counts pages whose newest capture disagrees with their history
+    (inconsistent), since two writers stored captures of them at once. An index that cannot be compared, such as one of
+    your own that was not named (`webtable --index`), does not stop --all: it is named at the end, and the exit code is
+    3. The table may be in use.
 
-    With --resume and --all it goes on within the index at which it was ended; those that were done are compared again.
+    With --resume and --all it continues within the index where it stopped; those that were done are compared again.
     """
     this = session(ctx)
     with this.open() as table:
@@ -179,9 +179,9 @@ def repair(
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Repair an index where it differs from the pages: write missing entries, remove stale ones, and mend pages.
+    """Repair an index where it differs from the pages: write missing entries, remove stale ones, and repair pages.
 
-    With --dry-run it is `index verify`. The exit code is 1 where differences stay, or rows cannot be read. The table
+    With --dry-run it is `index verify`. The exit code is 1 if differences remain or rows cannot be read. The table
     may be in use.
     """
     this = session(ctx)
@@ -203,7 +203,7 @@ def _report_damage(count: int) -> None:
 
 
 def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
-    """Return which indexes are to be looked at; raises `InvalidArgument` where nothing says so."""
+    """Return the names of the indexes to check; raises `InvalidArgument` unless one or all are named."""
     if (index is None) != all_:
         raise InvalidArgument("name an index, or give --all")
     if index is not None:
@@ -218,7 +218,7 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
 def _compared(
     this: CommandSession, table: WebTable, names: Sequence[str], *, dry_run: bool, resume: bool
 ) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
-    """Return what was compared, and why others of several could not be; raises that where there is only one."""
+    """Return the results, and the errors of indexes that could not be compared; raises the error of a single index."""
     drifts, errors = [], []
     for name in names:
         try:
@@ -240,7 +240,7 @@ def _conclude(
     format: Format | None,  # noqa: A002
     columns: Sequence[Column],
 ) -> None:
-    """Show what was compared; names all *errors*, and raises the one with the highest exit code."""
+    """Show the results, name all *errors*, and raise the one with the highest exit code."""
     write_records(drifts, columns, chosen_format(format))
     for drift in drifts:
         for example in drift.examples:

@@ -76,20 +76,20 @@ def info(
 ) -> None:
     """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
-    Pages, hosts and the bytes of the newest body of each page are exact as of the last `links refresh`, where the
-    table has the host index; it is said how many rows wait for the next one. Else they are an estimate, as are always
-    captures and the bytes of all bodies as they are stored: "basis" says what each goes by. With --count all is read
-    and counted. How much of a file is free is what `compact` gives back at least; HBase does not report its sizes.
+    Pages, hosts and the bytes of the newest body of each page are exact as of the last `links refresh`, if the table
+    has the host index; the number of rows that wait for the next one is reported. Otherwise they are estimates, as
+    captures and the bytes of all bodies as they are stored always are: "basis" says what each is based on. With --count
+    everything is read and counted. The free space of a file is what `compact` frees at least; HBase does not report its
+    sizes.
 
-    The field "what" of each line of JSON says which fields it has: "table" (name), "holdings" (pages, captures,
-    stored and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled,
-    hosts, oldest, newest, basis, which is null where all was counted, as_of, the refresh that pages, hosts and unpacked
-    are of, and waiting, how many rows have changed since; both are null where they are of no refresh), "space" (bytes,
+    The field "what" of each line of JSON says which fields it has: "table" (name), "holdings" (pages, captures, stored
+    and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled, hosts,
+    oldest, newest, basis, which is null if all was counted, as_of, the refresh that pages, hosts and unpacked date
+    from, and waiting, how many rows have changed since; both are null if they date from no refresh), "space" (bytes,
     free), "layout" (format, key, salt, digits, suffix_list, names, compression, digest, plain_columns, versions, ttl in
-    seconds, family_options), "index" (name, phase, of),
-    "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase shell shows
-    them). Of a table of rows under a declared key, "layout" has format and key, and there are no holdings and no
-    indexes.
+    seconds, family_options), "index" (name, phase, of), "family" (name and its options; ttl in seconds) and "region"
+    (start, stop, server; keys as the HBase shell shows them). For a table of rows under a declared key, "layout" has
+    format and key, and there are no holdings and no indexes.
     """
     this = session(ctx)
     facts, holdings = _facts_of(this, count=count, schema=schema)
@@ -158,7 +158,7 @@ def _counted(table: WebTable) -> Holdings:
 
 
 def _tell_what_is_missing(holdings: Holdings | None, this: CommandSession) -> None:
-    """Say what waits to be counted, and how many rows were left out."""
+    """Report what waits to be counted, and how many rows were left out."""
     if holdings is None:
         return
     if holdings.pending:

@@ -1,11 +1,11 @@
-"""The receipt of `delete-pages`: lines of JSON, one for each page, on the disk before the page is deleted.
+"""The receipt of `delete-pages`: lines of JSON, one for each page, on disk before the page is deleted.
 
     {"what":"request","table":"webtable","site":"example.com", …}      what was asked for
     {"what":"page","url":"https://example.com/", …}                    is deleted next
     {"what":"kept","url":"https://example.com/", …}                    is not: it was fetched again in between
     {"what":"total", …}                                                all is done; the sums of all runs
 
-A run that was killed leaves no total. The same command goes on then, in the same file.
+A run that was killed leaves no total. The same command then continues in the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MOST_UNSURE = 100
-"""Of a run that was killed so many pages are listed at most and not deleted: `delete_pages` takes a hundred at once."""
+"""A run that was killed has listed at most this many pages that it did not delete: `delete_pages` takes 100 at once."""
 
 _BEGIN = b'{"what":"'
 _SIGN = {"page": 1, "kept": -1}
@@ -35,7 +35,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class DeletionReceipt:
-    """Writes to *file* a line for each page before it is deleted, and the sums; without one nothing."""
+    """Writes a line to *file* for each page before it is deleted, and the sums; without a file nothing."""
 
     def __init__(self, file: BinaryIO | None = None) -> None:
         self._file = file
@@ -46,9 +46,9 @@ class DeletionReceipt:
         """What earlier runs of the same command have deleted."""
 
     def begin(self, **request: Any) -> dict[str, Any]:
-        """Write what is asked for, and return it: with the moments of the first run, where this is a later one.
+        """Write the request and return it; a later run gets that of the first one, with its moments.
 
-        Raises `InvalidArgument` where the file is the receipt of another request, of one that is done, or none.
+        Raises `InvalidArgument` if the file is the receipt of another request, of a completed one, or no receipt.
         """
         if self._file is None:
             return request
@@ -72,16 +72,16 @@ class DeletionReceipt:
         self._write(list(lines))
 
     def gone(self, page: DeletedPage) -> None:
-        """Take it that *page* was deleted."""
+        """Record that *page* was deleted."""
         self._going.discard(page)
 
     def settle(self) -> None:
-        """Write which of the pages that were to be deleted last are still there."""
+        """Write which pages of the last call of `pages` were not deleted."""
         self._write([_line("kept", page._asdict()) for page in self._going])
         self._going = set()
 
     def total(self, done: Deletions) -> Deletions:
-        """Write what this and all earlier runs have deleted, and return it; links are those that this one erased."""
+        """Write and return the sums of this and all earlier runs; links are those that this run erased."""
         self.settle()
         before = self.before
         sums = {name: getattr(done, name) + getattr(before, name) for name in ("pages", "versions", "bytes")}
@@ -106,7 +106,7 @@ class DeletionReceipt:
                 self._count(_SIGN.get(what, 0), line)
                 self._unsure.append(text)
         except (msgspec.MsgspecError, KeyError) as exc:
-            raise self._refused("it is there already, and is no receipt") from exc
+            raise self._refused("it exists already, and is not a receipt") from exc
         file.seek(end)
         file.truncate()
         return first
@@ -135,7 +135,7 @@ def _line(what: str, fields: dict[str, Any]) -> bytes:
 
 @contextmanager
 def receipt_in(name: str | None) -> Iterator[DeletionReceipt]:
-    """Give the receipt in the file *name*, which goes on where it is there; without a name one that writes nothing."""
+    """Yield the receipt in the file *name*, continued if it exists; without a name one that writes nothing."""
     if name is None:
         yield DeletionReceipt()
         return

@@ -1,4 +1,4 @@
-"""Records as a table: how wide its columns are, and how a value looks in it."""
+"""Records as a table: the widths of its columns, and how values are shown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column, Form
 
 CHUNK = 200
-"""How many rows a table is laid out for at once."""
+"""A table is laid out for this many rows at a time."""
 UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
-"""How many characters of a value a table shows; other formats show all of them."""
+"""A table shows at most this many characters of a value; other formats show all."""
 FOLDED = ("urls", "command")
-"""The forms that can be copied only as a whole; of the others the beginning is enough."""
+"""The forms that are wrapped, since they must be copied whole; others may be truncated."""
 
 _PADDING = 3
 """What rich puts between two columns."""
@@ -36,7 +36,7 @@ _NARROWEST = 12
 
 
 def new_table(title: str | None = None) -> Table:
-    """Return an empty table in the style of all of them."""
+    """Return an empty table in the common style."""
     from rich import box
     from rich.table import Table
 
@@ -52,10 +52,10 @@ def print_table(
     to_width: bool,
     title: str | None = None,
 ) -> None:
-    """Print *records* on *target* as they come, laid out for some of them at once.
+    """Print *records* on *target* as they come, laid out in chunks.
 
-    Lines that are too wide are fitted to the terminal if *to_width*. Columns without any value are left out of a short
-    listing, unless they were *asked_for*.
+    Lines that are too wide are fitted to the terminal if *to_width*. A short listing omits columns without any value,
+    unless they were *asked_for*.
     """
     rows = iter(records)
     first = list(islice(rows, CHUNK))
@@ -77,7 +77,7 @@ def print_table(
 
 
 def _widths(records: Sequence[object], columns: Sequence[Column], width: int) -> dict[str, int]:
-    """Return how wide the columns are that do not share the rest of a terminal: URLs are cut last."""
+    """Return the widths of the columns that do not share the rest of a terminal: URLs are truncated last."""
     from rich.cells import cell_len
 
     widths = {one.name: one.width for one in columns if not one.share}
@@ -143,7 +143,7 @@ def _cell(record: object, column: Column, width: int | None = None) -> Text:
 
 
 def shown_of(record: object, column: Column) -> Any:
-    """Return the value of a *column* of *record* for people: with its marks, where it has any."""
+    """Return the value of a *column* of *record* for people: with its marks, if it has any."""
     return (column.marked or column.of)(record)
 
 
@@ -169,11 +169,11 @@ _FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
     "counts": lambda counts, _: _link_counts(counts),
     "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
 }
-"""How the values of one page look where there is room for them."""
+"""How the values of a single page are shown where there is room for them."""
 
 
 def field(page: Page, column: Column) -> Text:
-    """Return the value of a page's *column* where the page is shown by itself."""
+    """Return the value of a page's *column* as shown when the page is shown by itself."""
     from rich.text import Text
 
     value = column.of(page)
@@ -200,7 +200,7 @@ def url_cell(url: str, width: int | None = None) -> Text:
 
 
 def cut(text: str, width: int) -> str:
-    """Return *text* in *width* columns, without its middle where it is longer: both ends of a URL identify it.
+    """Return *text* in at most *width* columns, without its middle if it is longer: both ends of a URL identify it.
 
     >>> cut("https://example.com/a/very/long/path/page.html", 30)
     'https://example.com/…page.html'

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that end a run in good order."""
+"""The signals that end a run gracefully."""
 _ONE_PRESS = 1.0
-"""Seconds: make, timeout and others pass a press on to a process that got it already."""
+"""Seconds in which signals count as one press: make, timeout and others forward it to a process that already got it."""
 
 
 @contextmanager
 def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Give the signals in ENDING to *handler* while the block runs, those of one press once.
+    """Pass the signals in ENDING to *handler* while the block runs, once per press.
 
-    They stay as they are in any thread but the first one, and so does SIGHUP where it is ignored: what nohup has
-    started is to survive a terminal that closes.
+    Nothing changes in any thread but the main one, nor for SIGHUP if it is ignored: a command started by nohup must
+    survive a terminal that closes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     pressed = float("-inf")
 
-    def interrupted(number: int, frame: object) -> None:  # noqa: ARG001 - as signal handlers are called
+    def interrupted(number: int, frame: object) -> None:  # noqa: ARG001 - the signature of signal handlers
         nonlocal pressed
         now = clock.monotonic()
         if now - pressed >= _ONE_PRESS:
@@ -58,7 +58,7 @@ def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[N
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Raise `KeyboardInterrupt`, which names the signal, for each of those in ENDING: what is half done is undone."""
+    """Raise `KeyboardInterrupt`, which names the signal, for each signal in ENDING: unfinished work is undone."""
 
     def raised(number: signal.Signals) -> None:
         raise KeyboardInterrupt(number)
@@ -67,9 +67,9 @@ def interruptible() -> AbstractContextManager[None]:
 
 
 def check_confirmable(purpose: str, *, yes: bool) -> None:
-    """Raise `InvalidArgument` if a confirmation is needed, as it is unless *yes*, and there is no terminal to ask in.
+    """Raise `InvalidArgument` unless *yes* is given or there is a terminal to ask in.
 
-    `confirm` does the same; a command that first does something that takes long calls this before.
+    `confirm` does the same; a command with slow work before the question calls this first.
     """
     if not yes and not is_interactive():
         raise InvalidArgument(

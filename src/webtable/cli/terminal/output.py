@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PAGER = "less"
 _LESS = "FRSX"
-"""What less does unless `LESS` says otherwise: end by itself where all has room, show colours, do not wrap lines."""
+"""The options of less unless `LESS` sets others: quit if everything fits, show colours, do not wrap lines."""
 _is_paged = False
 """Whether standard output goes through a pager, and so to a terminal."""
 
@@ -44,13 +44,13 @@ LINES = "lines"
 if TYPE_CHECKING:
     Format = str
 else:
-    # typer takes choices as an enum only.
+    # typer accepts choices only as an enum.
     Format = StrEnum("Format", [TABLE, LINES, *FORMATS])
-    """How records are written: as one of the two for people, or in a format of `webtable.formats` for programs."""
+    """How records are written: as a table or lines, or in a format of `webtable.formats` for programs."""
 
 
 class ToldFormat(StrEnum):
-    """How a command writes that reports one thing, and lists no records."""
+    """The output formats of a command that reports one thing instead of listing records."""
 
     table = "table"
     lines = "lines"
@@ -69,7 +69,7 @@ FormatOption = Annotated[
 
 
 def columns_option(names: Sequence[str]) -> Any:
-    """Return the option `--columns`, of which a shell completes the *names*."""
+    """Return the option `--columns`, for which a shell completes the *names*."""
     option = typer.Option(
         "--columns",
         metavar="A,B,C",
@@ -80,15 +80,15 @@ def columns_option(names: Sequence[str]) -> Any:
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal, be it through a pager."""
+    """Whether standard output is a terminal, directly or through a pager."""
     return sys.stdout.isatty() or _is_paged
 
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Send what is written in the block through the pager; raises `InvalidArgument` where there is no such program.
+    """Send the output of the block through the pager; raises `InvalidArgument` if the program cannot be run.
 
-    What goes to standard error is shown in it too, below the lines: it would be written over them.
+    Standard error is shown in it too, below the lines, which it would otherwise overwrite.
     """
     global _is_paged
     program = os.environ.get("PAGER") or _PAGER
@@ -112,7 +112,7 @@ def paged() -> Iterator[None]:
     finally:
         _is_paged = False
         for stream in streams:
-            with suppress(BrokenPipeError):  # it was left before the end
+            with suppress(BrokenPipeError):  # the user quit it before the end
                 stream.flush()
         for number, copy in kept:
             os.dup2(copy, number)
@@ -121,12 +121,12 @@ def paged() -> Iterator[None]:
 
 
 def chosen_format(format: Format | None) -> Format:  # noqa: A002
-    """Return *format*, or the default of where standard output goes to."""
+    """Return *format*, or the default for where standard output goes."""
     return format or (TABLE if on_terminal() else LINES)
 
 
 def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, body: bool = False) -> list[Column]:
-    """Return the columns that `--columns` names, with the body where *body*; raises `UnknownColumn`."""
+    """Return the columns that `--columns` names, with the body if *body*; raises `UnknownColumn`."""
     given = default if text is None else parse_names(text)
     return list(known.chosen([*given, *(["body"] if body else [])]))
 
@@ -139,9 +139,9 @@ def write_records(
     asked_for: bool = True,
     title: str | None = None,
 ) -> int:
-    """Write the *columns* of *records* to standard output and return how many records they were.
+    """Write the *columns* of *records* to standard output and return the number of records.
 
-    In a short table those columns that are empty are left out, unless they were *asked_for*.
+    A short table omits empty columns, unless they were *asked_for*.
     """
     chosen, counted = chosen_format(format), CountedRecords(records)
     if chosen == TABLE:
@@ -160,7 +160,7 @@ def _text(record: Any, column: Column) -> str:
 
 
 def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -> None:  # noqa: A002
-    """Write one page to standard output: a line for each of its columns that has a value, or as `write_records`."""
+    """Write one page to standard output: a line for each column that has a value, or like `write_records`."""
     chosen = chosen_format(format)
     if chosen in FORMATS:
         write_records([page], columns, chosen)
@@ -182,7 +182,7 @@ def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -
 
 
 def write_body(page: Page) -> None:
-    """Write the body of *page*: its bytes as they are, and on a terminal as text that cannot command it."""
+    """Write the body of *page*: its raw bytes, or on a terminal text without control codes."""
     body = page.body or b""
     if on_terminal():
         text = decoded(body, page.charset)
@@ -217,7 +217,7 @@ def console() -> Console:
     from rich.console import Console
 
     class PlainConsole(Console):
-        # Rich would exit with 1; here all formats take the same way out (`webtable.cli.exit_codes`).
+        # Rich would exit with 1; here all formats exit in the same way (`webtable.cli.exit_codes`).
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
@@ -228,13 +228,13 @@ def console() -> Console:
 
 
 def check_page_file(path: Path) -> None:
-    """Raise `InvalidArgument` where no page of HTML can be written to *path*, before anything is asked for it."""
+    """Raise `InvalidArgument` if no HTML page can be written to *path*, before the data for it is read."""
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidArgument(f"{path}: a page cannot be written there; name a file in a directory that exists")
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write the text of a page to a file, and report that it is there; raises `OSError` with the name of the file."""
+    """Write an HTML page to a file and report its path; raises `OSError` with the name of the file."""
     with atomic_file(path) as part:
         part.write_text(page, encoding="utf-8")
     note(f"written: {path}")

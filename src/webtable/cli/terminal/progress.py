@@ -1,4 +1,4 @@
-"""The progress bars of files, whose end is known."""
+"""Progress bars with a total, as for reading files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def load_progress(load: Load) -> Iterator[None]:
-    """Show how far *load* is, with its rates, while the block runs; nothing where stderr is no terminal."""
+    """Show the progress and rates of *load* while the block runs; nothing if stderr is not a terminal."""
     with shown_progress("ingest", size_of(load.files), lambda: (load.report.bytes_read, _rates(load))):
         yield
 
 
 @contextmanager
 def shown_progress(command: str, total: int | None, state: Callable[[], tuple[int, str]]) -> Iterator[None]:
-    """Show what *state* says, how much of *total* is done and a text, while the block runs.
+    """Show what *state* returns, how much of *total* is done and a text, while the block runs.
 
-    Nothing is shown where stderr is no terminal.
+    Nothing is shown if stderr is not a terminal.
     """
     if not sys.stderr.isatty():
         yield
@@ -38,7 +38,7 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     class Bar(Progress):
-        # Looked up as it is drawn, some times a second, so that the loop does nothing for it.
+        # The state is polled as the bar is drawn, a few times a second, so the loop does no work for it.
         def get_renderables(self) -> Iterator[RenderableType]:
             for task in self.task_ids:
                 done, text = state()
@@ -60,7 +60,7 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
 
 @contextmanager
 def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Give a function to be called with how many bytes are done, and show them while the block runs."""
+    """Yield a function to call with the number of bytes done, which is shown while the block runs."""
     done = 0
 
     def counted(size: int) -> None:
@@ -72,12 +72,12 @@ def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], Non
 
 
 def size_of(files: Sequence[str]) -> int | None:
-    """Return the bytes of all *files*; None where standard input is one of them."""
+    """Return the total bytes of *files*; None if standard input is one of them."""
     return None if "-" in files else sum(Path(file).stat().st_size for file in files)
 
 
 def rates(pages: int, size: int, seconds: float) -> str:
-    """Return pages and bytes a second."""
+    """Return pages and bytes per second, as text."""
     return f"{pages / seconds:,.0f} pages/s, {size_text(size / seconds)}/s"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def examples(*lines: str) -> str:
-    """Return the epilogue of a command's help."""
+    """Return the epilogue of a command's help: *lines* as examples."""
     # The \b keeps typer from joining the lines.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
@@ -32,7 +32,7 @@ def parse_size(name: str, text: str) -> int:
 
 
 def parse_names(text: str) -> list[str]:
-    """Return the names in a list with commas.
+    """Return the names in a comma-separated list.
 
     >>> parse_names("url, status,")
     ['url', 'status']
@@ -41,12 +41,12 @@ def parse_names(text: str) -> list[str]:
 
 
 TIME = "TIME"
-"""What stands for a moment in a help text."""
+"""The placeholder for a moment in help texts."""
 
 
 def parse_times(**times: str | None) -> dict[str, datetime | None]:
     """Return the moments that the options *times* name, None for those that are not given."""
-    # Imported here, for most commands take no times and none should wait for it.
+    # Imported here, since most commands take no times and should not wait for it.
     from webtable.repository.arguments import parse_time
 
     return {name: None if text is None else parse_time(name.replace("_", "-"), text) for name, text in times.items()}
@@ -81,5 +81,5 @@ def parse_versions(text: str) -> int | None:
 
 
 def file_name(file: str) -> str:
-    """Return what a message calls *file*."""
+    """Return the name of *file* in messages."""
     return "standard input" if file == "-" else file

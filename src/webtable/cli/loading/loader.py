@@ -1,4 +1,4 @@
-"""The intake of pages that are read here or by workers: they are stored, counted, and noted in the journal."""
+"""The loader: has files read, in this process or by workers, stores and counts their pages, and keeps the journal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from webtable.cli.loading.chunks import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
-from webtable.cli.loading.crew import Crew
 from webtable.cli.loading.load import LoadCounts
+from webtable.cli.loading.workers import Crew
 from webtable.errors import InvalidURL
 from webtable.formats import Place
 from webtable.repository.scanning.scope import PLAIN_KEY
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
-    from webtable.cli.loading.crew import Ended
     from webtable.cli.loading.load import Given, Load
+    from webtable.cli.loading.workers import Ended
     from webtable.formats.read import FilePart
     from webtable.repository.table.web_table import WebTable
 
 _HELD_BYTES = 1 << 22
-"""So much of the pages that come last is held in memory, the rest in a file."""
+"""Pages to be stored last are held in memory up to this size, then in a file."""
 
 
-class Intake:
-    """Has the files of *load* read, here or by workers.
+class Loader:
+    """Has the files of *load* read, in this process or by workers.
 
-    Where workers do not store them, pages are stored here, in the table that *opened* returns for the first of them.
-    Pages that repeat what is stored come last of all, whichever worker has read them.
+    Unless the workers store them, pages are stored here, in the table that *opened* returns for the first one. Pages
+    that repeat what is stored are stored last, whichever worker read them.
     """
 
     def __init__(self, load: Load, opened: Callable[[Page | None], WebTable]) -> None:
@@ -43,7 +43,7 @@ class Intake:
         self._parts: dict[int, FilePart] = {}
         self._repeats: IO[bytes]
         self._waiting: dict[int, Chunk | None] = {}
-        """Of parts with pages that come last, what the journal will note."""
+        """The last stored chunk of each part that has pages to be stored last; the journal notes it in the end."""
 
     def run(self) -> WebTable | None:
         """Store all pages, until the files or the store end or a signal comes; return the table, if it was opened."""
@@ -69,7 +69,7 @@ class Intake:
         with Crew(self._load.job, self._load.most_workers, self) as crew:
             crew.start()
             if self._load.job.session is not None:
-                self.table = self._opened(None)  # the workers would all say that it is not there
+                self.table = self._opened(None)  # otherwise each worker would report that it does not exist
             crew.run(self._load.parts())
             self._load.deaths = crew.deaths
             self._load.unfinished = crew.unfinished
@@ -82,11 +82,11 @@ class Intake:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the workers are to come to their end."""
+        """Whether the workers are to stop."""
         return self._load.is_ending
 
     def take(self, chunk: Chunk, given: Given) -> None:
-        """Take what was read, and stored where workers store."""
+        """Accept a chunk, and store it unless a worker has."""
         self._parts[given.number] = given.part
         if chunk.damage is not None:
             self._load.damaged_files.append(chunk.damage)
@@ -99,17 +99,17 @@ class Intake:
             self._count(chunk)
 
     def give_up(self, given: Given, why: str) -> None:
-        """Take note that the part is not read further."""
+        """Record that the part is not read further."""
         self._load.damaged_files.append(f"{given.part.name}: not read after record {given.records:,}: {why}")
 
     def end(self, ended: Ended) -> None:
-        """Take what a worker says at its end."""
+        """Accept the final report of a worker."""
         self._load.add(ended.counts)
         if ended.lost is not None:
             self._load.lose(ended.lost)
 
     def _keep(self, chunk: Chunk) -> None:
-        """Keep what is to come last."""
+        """Set aside the pages to be stored last."""
         if not chunk.repeats:
             return
         self._waiting.setdefault(chunk.number)
@@ -153,7 +153,7 @@ class Intake:
 
 
 def _count_only(chunk: Chunk) -> None:
-    """Count the pages of *chunk* that would be stored; a table may know some of them, or refuse them."""
+    """Count the pages of *chunk* that would be stored; a table may already have some of them, or refuse them."""
     for page in chunk.pages:
         try:
             PLAIN_KEY.encode(page.url)

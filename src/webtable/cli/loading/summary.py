@@ -1,4 +1,4 @@
-"""What `ingest` says of its outcome."""
+"""The summary that `ingest` and `import` print at the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def conclude(
     for message in (*_over_limits(report), *dropped(load.dropped, table, command)):
         note(message)
     for death in load.deaths:
-        note(f"a worker has died ({death}): what it had not stored was read again")
+        note(f"a worker died ({death}): what it had not stored was read again")
     for message in load.damaged_files:
         complain(message)
     if report.unknown_fields:
@@ -74,7 +74,7 @@ def _ignored(fields: Counter[str]) -> Iterator[str]:
 
 
 def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is to be said of pages that were not stored: how many of each kind, and the first of them."""
+    """Yield messages on pages that were not stored: the number for each kind of error, and the first errors."""
     for kind, count in failures.counts.most_common():
         first, *others = (of_page(error, options) for error in failures.first[kind])
         yield f"{plural(count, 'page')} ({kind}), the first: {first}"
@@ -84,7 +84,7 @@ def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]
 
 
 def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
-    """Yield what the limit of versions has dropped; captures that are too old are among those not stored."""
+    """Yield a message on what the limit of versions dropped; captures that are too old count as not stored."""
     what = [
         f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
         f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
@@ -128,7 +128,7 @@ def _summary(load: Load, store: str) -> str:
 
 
 def _over_limits(report: ReadReport) -> Iterator[str]:
-    """Yield what is to be said of records and pages that were over a limit."""
+    """Yield messages on records and pages that were over a limit."""
     for counts, noun, what in (
         (report.skipped, "record", "skipped"),
         (report.unparsed, "page", "stored without title and links"),

@@ -1,4 +1,4 @@
-"""The commands that look after a table: `verify`, `compact`, which gives space back, and `links`, which counts them."""
+"""The commands that maintain a table: `verify`, `compact`, which frees space, and `links`, which counts links."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def verify(
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
 
-    Counted are rows that are damaged, pages whose body or links are lost, and pages that are missing: those that a host
-    has less than `links refresh` has counted, unless something of it has changed since. That is empty where nothing was
-    counted. The first of all are named on standard error, and the exit code is 1. To delete a page mends it, and so
-    does storing a newer capture. Inconsistent are pages whose newest capture disagrees with their history, since two
-    writers stored captures of them at once, and were killed before they noticed; `index repair` mends them.
+    It counts damaged rows, pages whose body or links are lost, and missing pages: those that a host has fewer than
+    `links refresh` has counted, unless the host has changed since; empty if nothing was counted. The first of each are
+    named on standard error, and the exit code is 1. Deleting a page repairs it, and so does storing a newer capture.
+    Inconsistent are pages whose newest capture disagrees with their history, since two writers stored captures of them
+    at once, and were killed before they noticed; `index repair` repairs them.
     """
     this = session(ctx)
     with (
@@ -54,7 +54,7 @@ def verify(
     report_findings(found)
     if found.inconsistent:
         which = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
-        note(f"{which}; to mend them: {this.command('index repair --all')}")
+        note(f"{which}; to repair them: {this.command('index repair --all')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)
 
@@ -68,7 +68,7 @@ def compact(
         bool,
         typer.Option(
             "--forget-deletes",
-            help="On HBase, when its shell has compacted the tables: take captures again "
+            help="On HBase, after its shell has compacted the tables: accept captures again "
             "that are older than the delete of their page. Nothing else is done.",
         ),
     ] = False,
@@ -77,12 +77,12 @@ def compact(
 ) -> None:
     """Free the space of data that was deleted, was replaced or has expired.
 
-    The file is rewritten, which takes as much space again for as long as it lasts; those who write wait for it.
-    Deletes are forgotten with what they have hidden: captures that are older can be stored again from then on.
+    The file is rewritten, which temporarily takes as much space again; writers wait for it. Deletes are forgotten with
+    what they have hidden: older captures can be stored again from then on.
 
-    HBase does this by itself in its own time. To have it done at once takes its shell; the error shows the lines.
-    Before HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks
-    first, elsewhere it needs --yes.
+    HBase does this by itself, at a time it chooses. Doing it at once takes its shell; the error shows the lines. Before
+    HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks first,
+    elsewhere it needs --yes.
     """
     with session(ctx).open() as table:
         if forget:
@@ -96,7 +96,7 @@ def compact(
             return
         freed = table.maintenance.compact(dry_run=dry_run)
     if dry_run:
-        typer.echo(f"{size_text(freed)} are free already; what was deleted or has expired comes on top")
+        typer.echo(f"{size_text(freed)} are free already, besides what was deleted or has expired")
         return
     typer.echo(f"{size_text(freed)} freed" if freed > 0 else "there was nothing to free")
 
@@ -111,13 +111,13 @@ def refresh(
 ) -> None:
     """Count the links to those pages that were linked or unlinked since the last run, and the pages of their hosts.
 
-    It may run at any time, also beside writers, and again where it was interrupted; `ingest` does it at its end.
+    It may run at any time, even while others write, and again after an interruption; `ingest` does it at its end.
     """
     with session(ctx).open() as table, progress_bar("links refresh", "page") as counted:
         done = table.links.refresh(on_progress=counted, also_unfinished=also_unfinished)
     report_damage((), done.damaged)
     if not done.batches:
-        typer.echo("nothing waits to be counted")
+        typer.echo("nothing to count")
         return
     typer.echo(
         f"{plural(done.pages, 'page')} and {plural(done.hosts, 'host')} counted, for "

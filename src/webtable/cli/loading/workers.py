@@ -1,4 +1,4 @@
-"""The workers: processes that read parts of files, started, given parts, and replaced where they die."""
+"""Worker processes that read parts of files, and the crew that starts them, gives them parts and replaces dead ones."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _SECONDS = 0.2
-"""So long it takes at most until a signal is noticed: no message comes with it."""
+"""A signal is noticed after at most this many seconds, since no message comes with it."""
 MOST_DEATHS = 2
-"""A part on which so many workers have died, none of which came further than the one before it, is given up."""
+"""A part is given up after this many workers have died on it without any progress."""
 
 
 class Idle(NamedTuple):
-    """A worker has nothing to read."""
+    """The message of a worker that has nothing to read."""
 
 
 class Ended(NamedTuple):
-    """A worker ends; `counts` are of what it has not reported in chunks."""
+    """The last message of a worker; `counts` are those not reported in chunks."""
 
     counts: LoadCounts
     lost: WebTableError | None = None
-    """The error that ended it, where the store is gone."""
+    """The error that ended it, if the store is gone."""
     broken: str | None = None
-    """What else has ended it."""
+    """Any other error that ended it."""
 
 
 def work(job: Job, pipe: Connection) -> None:
-    """Be a worker: read what comes through *pipe* until None does, and store it or send it back."""
-    for one in ENDING:  # they are for the process that was asked to do all this, which says what is to be done
+    """Run a worker: read parts that come through *pipe* until None does, and store their pages or send them back."""
+    for one in ENDING:  # the parent handles these signals, and tells the workers when to end
         signal.signal(one, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -53,14 +53,14 @@ def work(job: Job, pipe: Connection) -> None:
         ended = _work(job, pipe)
     except WebTableError as exc:
         ended = Ended(LoadCounts(), lost=exc)
-    except Exception as exc:  # noqa: BLE001 - it is reported where it can be shown
-        ended = Ended(LoadCounts(), broken=f"unexpectedly: {exc!r}")
-    with suppress(OSError):  # nobody is left to report it to
+    except Exception as exc:  # noqa: BLE001 - the parent reports it
+        ended = Ended(LoadCounts(), broken=f"unexpected error: {exc!r}")
+    with suppress(OSError):  # the parent is gone
         pipe.send(ended)
 
 
 def _end_with_parent() -> None:
-    """End as soon as the parent has: what is stored could not be reported to anybody."""
+    """Exit as soon as the parent has: nothing that is stored could be reported."""
     if parent := multiprocessing.parent_process():
         wait([parent.sentinel])
         os._exit(1)
@@ -91,7 +91,7 @@ def _read_all(
     hand_on: Callable[[Chunk], None],
     is_lost: Callable[[], bool],
 ) -> None:
-    """Ask for parts to read, and hand their chunks on, until there are no more or the store is lost."""
+    """Ask for parts, and pass on their chunks, until there are no more or the store is lost."""
     while not is_lost():
         send(Idle())
         given = pipe.recv()
@@ -99,25 +99,25 @@ def _read_all(
             return
         for chunk in chunks_of(given, job):
             hand_on(chunk)
-            if is_lost() or pipe.poll():  # what comes while it reads can only be that it is to end
+            if is_lost() or pipe.poll():  # a message while it reads can only mean that it is to end
                 return
 
 
 class Boss(Protocol):
-    """Whom the crew works for."""
+    """What a crew reports to."""
 
     @property
     def is_ending(self) -> bool:
-        """Whether the workers are to come to their end."""
+        """Whether the workers are to stop."""
 
     def take(self, chunk: Chunk, given: Given) -> None:
-        """Take what was read, and stored where workers store."""
+        """Accept a chunk, which was also stored if workers store."""
 
     def give_up(self, given: Given, why: str) -> None:
-        """Take note that the part is not read further."""
+        """Record that the part is not read further."""
 
     def end(self, ended: Ended) -> None:
-        """Take what a worker says at its end."""
+        """Accept the final report of a worker."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     doing: dict[int, Given] = field(default_factory=dict)
-    """The parts that it has been given and whose end has not come yet."""
+    """The parts that it was given and has not finished."""
     was_heard: bool = False
     is_idle: bool = False
     is_to_end: bool = False
@@ -133,7 +133,7 @@ class _Worker:
 
     @property
     def death(self) -> str | None:
-        """How it has died, None where it came to a good end."""
+        """How it died, None if it ended normally."""
         if self.ended is not None:
             return self.ended.broken
         code = self.process.exitcode or 0
@@ -141,23 +141,23 @@ class _Worker:
 
 
 class Crew:
-    """Up to *most* processes that do *job*; in a `with` block, at whose end none of them is left."""
+    """At most *most* processes that do *job*; at the end of its `with` block those still running are killed."""
 
     def __init__(self, job: Job, most: int, boss: Boss) -> None:
         self._job = job
         self._most = most
         self._boss = boss
         self._context = multiprocessing.get_context("spawn")
-        # A pipe for each: the queue that all share has a lock, which a killed worker may hold forever.
+        # A pipe for each: a shared queue has a lock, which a killed worker may hold forever.
         self._workers: dict[Connection, _Worker] = {}
         self._again: deque[Given] = deque()
         self._deaths: Counter[int] = Counter()
         self._false_starts = 0
-        """How many have died before anything was heard of them, since something was heard of any."""
+        """How many workers died before their first message, since the last message of any worker."""
         self.deaths: list[str] = []
-        """How workers have died."""
+        """How each dead worker died."""
         self.unfinished: list[Given] = []
-        """The parts that were begun, and not read to their end because the crew was to come to its own."""
+        """The parts that were begun but not finished, because the crew was to stop."""
 
     def __enter__(self) -> Self:
         return self
@@ -170,7 +170,7 @@ class Crew:
             worker.process.join()
 
     def run(self, parts: Iterator[Given]) -> None:
-        """Have all *parts* read, and return when the last worker has ended."""
+        """Have all *parts* read; returns when the last worker has ended."""
         following = next(parts, None)
         while True:
             while self._again and not self._boss.is_ending and self._is_given(self._again[0]):
@@ -182,11 +182,11 @@ class Crew:
             if not self._workers:
                 break
             for pipe in wait(list(self._workers), _SECONDS):
-                self._hear(self._workers[pipe])  # type: ignore[index]  # they are what was given to it
+                self._hear(self._workers[pipe])  # type: ignore[index]  # wait() returns what it was given
         self.unfinished += self._again
 
     def _is_given(self, given: Given) -> bool:
-        """Give the part to a worker that wants one; False where none does yet."""
+        """Give the part to an idle worker; returns False if there is none yet."""
         for worker in self._workers.values():
             if worker.is_idle and _sent(worker, given):
                 worker.is_idle = False
@@ -196,14 +196,14 @@ class Crew:
         return False
 
     def start(self) -> None:
-        """Start as many workers as are missing: that takes them a moment, in which others may do something."""
+        """Start the missing workers; that takes a moment, in which the caller can do other work."""
         for _ in range(self._most - len(self._workers)):
             self._start()
 
     def _start(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=work, args=(self._job, theirs), daemon=True)
-        # A signal that comes before the worker can ignore it has to wait. The tracker first, for it lets signals in.
+        # Signals are blocked until the worker can ignore them. The tracker goes first, since starting it unblocks them.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
@@ -214,7 +214,7 @@ class Crew:
         self._workers[ours] = _Worker(process, ours)
 
     def _end(self, *, all_of_them: bool) -> None:
-        """Let the workers end that have nothing to read, or all of them."""
+        """Tell the idle workers to end, or all of them."""
         for worker in self._workers.values():
             if (worker.is_idle or all_of_them) and not worker.is_to_end:
                 worker.is_to_end = _sent(worker, None)
@@ -243,7 +243,7 @@ class Crew:
         self._boss.take(chunk, given)
 
     def _let_go(self, worker: _Worker) -> None:
-        """Take a worker that has ended from the crew; what it has not done is given again."""
+        """Remove a worker that has ended; its unfinished parts are given to others."""
         del self._workers[worker.pipe]
         worker.pipe.close()
         worker.process.join()
@@ -261,11 +261,11 @@ class Crew:
             if self._deaths[given.number] < MOST_DEATHS:
                 self._again.append(given)
             else:
-                self._boss.give_up(given, f"{MOST_DEATHS} workers have died there: {death}")
+                self._boss.give_up(given, f"{MOST_DEATHS} workers died there: {death}")
 
 
 def _sent(worker: _Worker, message: Given | None) -> bool:
-    """Send *message*; of one that has died by now is heard soon."""
+    """Send *message*; returns False if the worker has died, which is noticed soon."""
     try:
         worker.pipe.send(message)
     except OSError:
