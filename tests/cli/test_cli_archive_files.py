@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_an_empty_file_is_said_to_be_empty_and_the_others_are_stored(run):
             "a WAT file, which has the metadata of pages and none of their",
         ),
         ("nowhere/*.warc.gz", "no file matches it"),
-        ("crawls", "a directory without a WARC, JSON Lines or Parquet file in it"),
+        ("crawls", "a directory without a WARC, WACZ, JSON Lines or Parquet file in it"),
         ("none.warc.gz", "none.warc.gz: no such file"),
         ("s3://bucket/a.warc.gz", "aws s3 cp s3://bucket/a.warc.gz - | webtable ingest -"),
         ("https://example.com/a.warc.gz", "curl -sL https://example.com/a.warc.gz | webtable ingest -"),
@@ -91,3 +92,44 @@ def test_a_directory_of_wat_files_is_told_by_what_they_are(run):
     done = run("ingest", "wat")
 
     assert (done.code, "a WAT file" in done.err) == (2, True)
+
+
+def write_wacz(name, *files):
+    """Write a WACZ file whose WARC files have these URLs, a record each; None is a damaged file."""
+    with zipfile.ZipFile(name, "w") as zipped:
+        for number, urls in enumerate(files):
+            data = b"".join(gzip.compress(record(response(), url)) for url in urls or ())
+            zipped.writestr(f"archive/{number}.warc.gz", data if urls else b"damaged")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_warc_files_of_a_wacz_file_are_read_as_files_of_their_own(run, workers):
+    write_wacz("crawl.wacz", ["https://example.com/a"], None, ["https://example.com/b", "https://example.com/c"])
+
+    done = run("ingest", ".", "--workers", workers)
+
+    assert (done.code, "crawl.wacz from byte " in done.err) == (1, True)
+    assert urls(run) == ["https://example.com/a", "https://example.com/b", "https://example.com/c"]
+
+
+def test_a_wacz_file_is_resumed_within_it(run):
+    write_wacz("crawl.wacz", ["https://example.com/a"], None)
+    first = run("ingest", "crawl.wacz", "--resume")
+    journal = Path("webtable.db.ingest").read_text()
+
+    again = run("ingest", "crawl.wacz", "--resume")
+
+    assert "1 page stored" in first.out
+    assert "0 pages stored" in again.out
+    assert '"is_done":true' in journal
+    assert urls(run) == ["https://example.com/a"]
+
+
+def test_a_wacz_file_that_cannot_be_read_is_named_with_the_reason(run):
+    write_wacz("crawl.wacz", ["https://example.com/a"])
+    data = Path("crawl.wacz").read_bytes()
+    Path("crawl.wacz").write_bytes(data[:-10])
+
+    done = run("ingest", "crawl.wacz")
+
+    assert (done.code, "crawl.wacz, byte 0" in done.err, "its zip cannot be read" in done.err) == (1, True, True)

@@ -17,7 +17,7 @@ import webtable
 from webtable.cli.loading.journal import IngestJournal
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
-from webtable.formats.read import FilePart
+from webtable.formats.parts import FilePart
 
 URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]
 

@@ -19,7 +19,7 @@ from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Reading
 from webtable.cli.loading.load import COUNTERS, NUMBERS, Job, Load, add_report, files_in_parts
 from webtable.formats import ReadReport
-from webtable.formats.read import PART_BYTES
+from webtable.formats.parts import PART_BYTES
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
 PAGES = 1_000

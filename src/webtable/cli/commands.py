@@ -135,7 +135,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "dead-ends": _listing("links", "The pages that have no links to others"),
     },
     "Write": {
-        "ingest": Listed("loading.ingestion", "Store the pages of WARC, JSON Lines and Parquet files"),
+        "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON Lines and Parquet files"),
         "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("loading.imports", "Store what export has written"),
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),

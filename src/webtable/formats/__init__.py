@@ -1,4 +1,4 @@
-"""Files of crawled pages: readers of WARC, JSON Lines and Parquet; exports, archives, and answers in all `FORMATS`."""
+"""Files of crawled pages: readers of WARC, WACZ, JSON Lines and Parquet; exports, archives, and files of answers."""
 
 from typing import TYPE_CHECKING
 

@@ -214,7 +214,7 @@ def demo(
         "\nNext steps:\n"
         f"  export WEBTABLE_STORE={shlex.quote(str(sample.store))}   # so that the commands ask this store\n"
         "  webtable --help                  # what else can be asked; `webtable COMMAND --help` has examples\n"
-        "  webtable ingest FILE…            # a crawl of your own: WARC, JSON Lines or Parquet; with -s into a store"
+        "  webtable ingest FILE…            # a crawl of your own, in the table that -s names"
     )
 
 

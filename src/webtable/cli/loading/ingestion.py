@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
-_ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.parquet$", re.IGNORECASE)
+_ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
 # Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
 _DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
 _HOLDS = {"wat": "a WAT file, which has the metadata of pages", "wet": "a WET file, which has the text of pages"}
@@ -68,7 +68,7 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="WARC, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
+            help="WARC, WACZ, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
             show_default=False,
         ),
     ],
@@ -96,7 +96,7 @@ def ingest(
     indexes: IndexesOption = None,
     regions: RegionsOption = 1,
 ) -> None:
-    """Store the pages of WARC, JSON Lines and Parquet files.
+    """Store the pages of WARC, WACZ, JSON Lines and Parquet files.
 
     From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
     pattern in quotes ('crawls/**/*.warc.gz') finds these.
@@ -182,7 +182,7 @@ def _files_in(folder: Path) -> Iterator[str]:
     if not archives:
         for file in files:
             _with_pages(file)
-        raise InvalidArgument(f"{folder}: a directory without a WARC, JSON Lines or Parquet file in it")
+        raise InvalidArgument(f"{folder}: a directory without a WARC, WACZ, JSON Lines or Parquet file in it")
     yield from archives
 
 

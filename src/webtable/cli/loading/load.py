@@ -23,7 +23,7 @@ from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
-from webtable.formats.read import PART_BYTES, FilePart, parts_of
+from webtable.formats.parts import PART_BYTES, FilePart, parts_of, whole_parts
 from webtable.formats.read_report import MAX_DAMAGED
 from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
@@ -202,7 +202,7 @@ class Load(LoadCounts):
         if journal is not None:
             in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
         if not in_parts:
-            return iter([FilePart(file)])
+            return iter(whole_parts(file))
         return parts_of(file, limits=self.job.limits)
 
     def opened(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.cli.loading.load import Given, Load
     from webtable.cli.loading.workers import Ended
-    from webtable.formats.read import FilePart
+    from webtable.formats.parts import FilePart
     from webtable.repository.table.web_table import WebTable
 
 _HELD_BYTES = 1 << 22

@@ -1,4 +1,4 @@
-"""The URLs in files, one by one: in lists of URLs, WARC and JSON Lines."""
+"""The URLs in files, one by one: in lists of URLs, WARC, WACZ and JSON Lines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
 from webtable.formats.compressed.stream import BLOCK, ByteStream
 from webtable.formats.read_report import DamagedFile
+from webtable.formats.wacz import MAGIC as ZIP
 
 _MAX_LINE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PAGES = (".warc", ".jsonl", ".ndjson")
+_PAGES = (".warc", ".wacz", ".jsonl", ".ndjson")
 
 
 @dataclass
@@ -26,7 +27,7 @@ class UrlFiles:
     """The URLs in files, in their order, and the progress of reading them.
 
     A file is a list with one URL per line (blank lines and those that begin with # are skipped), or it holds pages:
-    WARC or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
+    WARC, WACZ or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
     """
 
     files: Sequence[str]
@@ -78,7 +79,7 @@ class UrlFiles:
 
 
 def _holds_pages(file: str) -> bool:
-    """Whether *file* is WARC or JSON Lines: by its name, or by its first bytes."""
+    """Whether *file* is WARC, WACZ or JSON Lines: by its name, or by its first bytes."""
     name = file.lower()
     for compressed in (".gz", ".zst", ".lz4"):
         name = name.removesuffix(compressed)
@@ -89,4 +90,4 @@ def _holds_pages(file: str) -> bool:
             start = ByteStream(iter(lambda: opened.read(BLOCK), b"")).peek(64)
         except DamagedFile:
             return False
-    return start.startswith(b"WARC/") or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")
+    return start.startswith((b"WARC/", ZIP)) or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")
