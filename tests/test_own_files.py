@@ -1,4 +1,4 @@
-"""Files that webtable makes are for their owner alone, and no more than the umask allows."""
+"""Stores, journals and spools are for their owner alone; files that are made for others follow the umask."""
 
 from __future__ import annotations
 
@@ -51,13 +51,14 @@ def test_a_store_that_is_there_keeps_its_mode(tmp_path, sample_pages):
     assert modes == {0o640}
 
 
-def test_a_file_that_is_written_whole_is_for_its_owner_alone(tmp_path, umask):
+@pytest.mark.parametrize(("is_private", "most"), [(True, 0o600), (False, 0o666)])
+def test_a_file_that_is_written_whole_has_its_mode_from_the_beginning(tmp_path, umask, is_private, most):
     path = tmp_path / "export.csv"
-    with atomic_file(path) as part:
+    with atomic_file(path, is_private=is_private) as part:
         before = mode(part)
         part.write_text("new")
 
-    assert (before, mode(path)) == (allowed(umask), allowed(umask))
+    assert (before, mode(path)) == (most & ~umask, most & ~umask)
 
 
 def test_a_file_that_is_written_again_is_as_readable_as_it_was(tmp_path):
@@ -77,7 +78,7 @@ def test_a_readable_file_that_another_user_has_put_there_makes_nothing_readable(
     path.chmod(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
 
-    with atomic_file(path) as part:
+    with atomic_file(path, is_private=True) as part:
         part.write_text("new")
 
     assert mode(path) == 0o600
@@ -105,6 +106,7 @@ COMMANDS = [
     "demo web",
     "ingest crawl.warc.gz --resume",
     "export warcs all --format cdxj",
+    "export exported all --format jsonl",
     "export crawl.wacz all",
     "audit example.com --html audit.html",
     "plot status all --out status.svg",
@@ -115,7 +117,7 @@ COMMANDS = [
 
 @pytest.mark.usefixtures("few_sample_pages")
 @pytest.mark.parametrize("umask", [0o022], indirect=True)
-def test_what_commands_write_is_for_its_owner_alone(tmp_path, umask, sample_pages, make_warc, monkeypatch):
+def test_what_commands_write_for_others_follows_the_umask_alone(tmp_path, umask, sample_pages, make_warc, monkeypatch):
     given = make_warc(sample_pages)
     monkeypatch.chdir(tmp_path)
     for words in COMMANDS:
@@ -127,5 +129,12 @@ def test_what_commands_write_is_for_its_owner_alone(tmp_path, umask, sample_page
     made = {path for path in tmp_path.rglob("*") if path != given}
 
     assert {path.suffix for path in made} >= {".db", ".gz", ".cdxj", ".wacz", ".parquet", ".html", ".svg"}
-    assert {mode(path) for path in made if path.is_file()} == {0o600}
-    assert {mode(path) for path in made if path.is_dir()} == {0o700}
+    for_others = {"index.cdxj", "crawl.wacz", "pages.parquet", "audit.html", "status.svg", "webtable-00001.warc.gz"}
+    for_others |= {"manifest.json", "webtable-00001.jsonl.zst"}
+    assert {path.name for path in made if path.is_file() and mode(path) == 0o644} == for_others
+    assert {mode(path) for path in made if path.is_file() and path.name not in for_others} == {0o600}
+    assert {path.name: mode(path) for path in made if path.is_dir()} == {
+        "web": 0o700,
+        "warcs": 0o755,
+        "exported": 0o755,
+    }

@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete, and that only their owner may read."""
+"""Files that appear under their name only when they are complete, and files that only their owner may read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWNER_ONLY: Final = 0o600
-"""The mode of new files, less what the umask takes away. Crawled pages may be confidential."""
+"""The mode of new stores, journals and spools, less what the umask takes away: crawled pages may be confidential."""
 OWNER_ONLY_FOLDER: Final = 0o700
+_TO_BE_SENT: Final = 0o666
+"""The mode of files that are made for others, such as exports and audits, less what the umask takes away."""
 
 
 def private_opener(path: str, flags: int) -> int:
@@ -22,10 +24,11 @@ def private_opener(path: str, flags: int) -> int:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     """Give a path beside *path* to write to; at the end of the block that file replaces *path*.
 
-    Only its owner may read it, except that it keeps the mode of an earlier file of the same owner. If the block fails,
+    Its mode follows the umask, or only its owner may read it if it *is_private*; but it keeps the mode of an earlier
+    file of the same owner. If the block fails,
     the new file is removed and the earlier one stays. A path that is not a regular file (/dev/stdout, a pipe) is given
     as it is. Raises `OSError` with the name of the file, which the error of a full disk lacks.
     """
@@ -36,7 +39,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     part = partial_path(path)
     try:
         with naming_errors(path):
-            _make(part, like=path)
+            _make(part, OWNER_ONLY if is_private else _TO_BE_SENT, like=path)
             yield part
             part.replace(path)
     finally:
@@ -44,10 +47,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
-def _make(part: Path, like: Path) -> None:
-    """Make the empty file *part*, with the mode of the file *like* if that has the same owner."""
+def _make(part: Path, mode: int, like: Path) -> None:
+    """Make the empty file *part* with this *mode*, or that of the file *like* if it has the same owner."""
     part.unlink(missing_ok=True)  # left by a killed process of the same number, or a trap: a link to elsewhere
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with suppress(FileNotFoundError):
             there = like.stat()

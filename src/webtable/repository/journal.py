@@ -118,7 +118,7 @@ class Journal(Generic[State]):
             return
         began = clock.monotonic()
         kept = _Kept(self._job, clock.now(), msgspec.Raw(msgspec.json.encode(found)))
-        with atomic_file(self._path) as part:
+        with atomic_file(self._path, is_private=True) as part:
             part.write_bytes(msgspec.json.encode(kept))
             following = None if self._held is None else _held(part)
         if following is not None:

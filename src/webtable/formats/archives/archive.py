@@ -15,7 +15,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
-from webtable._atomic_file import OWNER_ONLY_FOLDER, atomic_file, naming_errors, partial_path, private_opener
+from webtable._atomic_file import atomic_file, naming_errors, partial_path
 from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
@@ -90,7 +90,7 @@ def write_warc(
                 scratch.run("INSERT INTO line VALUES (?)", [line])
 
         def opened(name: str) -> IO[bytes]:
-            return open(part / name, "xb", opener=private_opener)
+            return (part / name).open("xb")
 
         files = WarcFiles(opened, file_bytes, indexed, archived.add)
         _fill(files, table, scope, archived, on_progress, lambda _: None)
@@ -191,7 +191,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     part = folder / f".{os.getpid()}.part" if is_there else partial_path(folder)
     try:
         with naming_errors(folder):
-            part.mkdir(OWNER_ONLY_FOLDER)
+            part.mkdir()
             yield part
             if is_there:
                 for file in sorted(part.iterdir()):

@@ -161,7 +161,7 @@ def _holders(path: Path) -> Iterator[tuple[int, str]]:
 def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | None) -> int:
     """Implement `Store.backup`."""
     check_free(path)
-    with atomic_file(path) as part:
+    with atomic_file(path, is_private=True) as part:
         try:
             with closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 _fill(file, copy, path, on_progress)
