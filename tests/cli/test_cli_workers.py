@@ -17,7 +17,8 @@ from running import Run
 import webtable
 from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Reading
-from webtable.cli.loading.load import COUNTERS, NUMBERS, Job, Load, add_report, files_in_parts
+from webtable.cli.loading.division import files_in_parts
+from webtable.cli.loading.load import COUNTERS, NUMBERS, Job, Load, add_report
 from webtable.formats import ReadReport
 from webtable.formats.parts import PART_BYTES
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webtable.cli.commands import COMMANDS
 from webtable.errors import CellTooLarge, IndexNeeded
-from webtable.repository.scanning.site import ALL, HostOnly, parts_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,6 +135,8 @@ def stored_likes(table: WebTable, url: str) -> str:
 def meant_instead(table: WebTable, site: str | None) -> str:
     """Return a question that suggests the stored host probably meant by *site*, "" if there is none."""
     from difflib import get_close_matches
+
+    from webtable.repository.scanning.site import ALL, HostOnly, parts_of_site
 
     if site is None or site.lower() == ALL.value:
         return ""

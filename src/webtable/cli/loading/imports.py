@@ -115,8 +115,8 @@ def _checked(folder: Path) -> CheckedExport:
 
 def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
-    from webtable.cli.loading.conclusion import conclude
     from webtable.cli.loading.load import Job, Load
+    from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import verify_export
     from webtable.formats.exports.manifest import read_manifest

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import SIGNALLED
+from webtable.cli.loading.division import files_in_parts, pieces_of
 from webtable.cli.loading.journal import IngestJournal
 from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
-from webtable.formats.parts import PART_BYTES, FilePart, parts_of, whole_parts
+from webtable.formats.parts import FilePart, parts_of, whole_parts
 from webtable.formats.read_report import MAX_DAMAGED
 from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
@@ -41,8 +41,6 @@ SHOWN_ERRORS = 10
 NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
 COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
 _NOTHING_READ = ReadReport()
-_TOLERANCE = 1.1
-"""Reading may take at most this many times as long as the ideal, before another file is read in parts."""
 
 
 @dataclass
@@ -186,7 +184,7 @@ class Load(LoadCounts):
     @property
     def most_workers(self) -> int:
         """How many workers can be busy at most."""
-        return min(self.workers, sum(len(_pieces(self._sizes[file], file in self._large)) for file in self._sizes))
+        return min(self.workers, sum(len(pieces_of(self._sizes[file], file in self._large)) for file in self._sizes))
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
@@ -274,28 +272,3 @@ def is_empty(file: str) -> bool:
     """Whether *file* has 0 bytes; False for a pipe, where this is unknown."""
     path = Path(file)
     return file != "-" and path.is_file() and path.stat().st_size == 0
-
-
-def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
-    """Return the files to read in parts: as few as keep all *workers* busy, since finding parts takes time."""
-    large: set[str] = set()
-    ideal = sum(sizes.values()) / workers
-    for file in sorted(sizes, key=lambda file: -sizes[file]):
-        pieces = [piece for one, size in sizes.items() for piece in _pieces(size, one in large)]
-        if sizes[file] <= PART_BYTES or _longest(pieces, workers) <= _TOLERANCE * ideal:
-            break
-        large.add(file)
-    return large
-
-
-def _pieces(size: int, in_parts: bool) -> list[int]:
-    whole, rest = divmod(size, PART_BYTES) if in_parts else (0, size)
-    return [PART_BYTES] * whole + [rest]
-
-
-def _longest(pieces: list[int], workers: int) -> int:
-    """Return how much the last worker to finish reads, if each takes the largest remaining piece."""
-    read = [0] * workers
-    for piece in sorted(pieces, reverse=True):
-        heapq.heapreplace(read, read[0] + piece)
-    return max(read)
