@@ -14,9 +14,10 @@ import pytest
 from running import Run
 
 import webtable
+from manual_clock import ManualClock
 from webtable._page.body import digest_of
 from webtable.errors import InvalidArgument
-from webtable.repository.arguments import parse_time
+from webtable.repository.arguments import is_ago, parse_time
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https://example.com/copy"
@@ -555,7 +556,34 @@ def test_a_time_may_be_ago(text: str, ago: timedelta) -> None:
     assert before - ago - timedelta(seconds=1) < moment <= datetime.now(UTC) - ago
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "-7d", "99999999999d", "١d٢"])
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("today", "2026-11-25"),
+        ("yesterday", "2026-11-24"),
+        ("Wednesday", "2026-11-25"),
+        ("monday", "2026-11-23"),
+        ("thursday", "2026-11-19"),
+        ("last wednesday", "2026-11-18"),
+        ("last monday", "2026-11-23"),
+        ("this week", "2026-11-23"),
+        (" Last  Week ", "2026-11-16"),
+        ("this month", "2026-11-01"),
+        ("last month", "2026-10-01"),
+    ],
+)
+def test_a_time_may_be_a_day_a_week_or_a_month_which_begins_in_utc(
+    text: str, day: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ManualClock(datetime(2026, 11, 25, 23, 59, tzinfo=UTC)).installed(monkeypatch)  # a Wednesday
+
+    assert parse_time("since", text) == datetime.fromisoformat(day).replace(tzinfo=UTC)
+    assert is_ago(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "last", "next week", "7", "7y", "2026-13-01", "-7d", "99999999999d", "١d٢"]
+)
 def test_what_is_no_time_is_refused_with_its_name_and_value(text: str) -> None:
     with pytest.raises(InvalidArgument, match="since="):
         parse_time("since", text)
@@ -572,7 +600,7 @@ def test_a_listing_since_a_while_ago_goes_on_where_it_ended(run: Run, site: None
 
 
 BAD_INPUT = {
-    "no time": (["fetched", "--since", "yesterday"], "yesterday"),
+    "no time": (["fetched", "--since", "tomorrow"], "tomorrow"),
     "no time for a page": (["get", HOME, "--as-of", "soon"], "soon"),
     "until before since": (["modified", "--since", "1d", "--until", "2d"], "until"),
     "outdated without a time": (["outdated"], "--not-fetched-since"),

@@ -46,14 +46,20 @@ def check_positive(**numbers: float | None) -> None:
 Moment = datetime | date | timedelta | str
 """A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a string.
 
-A string is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
+A string is a date, a time in ISO 8601 (in UTC unless it has an offset), how long ago (`7d`, `12h`, `30m`, `2w`), or a
+day, week or month, which stands for its beginning in UTC: `today`, `yesterday`, `monday` (the last one, or today),
+`last monday`, `this week`, `last week` (from Monday on), `this month`, `last month`.
 """
-FORMS = "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), or ago: 7d, 12h, 30m"
+FORMS = (
+    "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), yesterday, monday, last week, "
+    "or ago: 7d, 12h, 30m"
+)
 
 DURATIONS = "30m, 6h or 2d"
 
-_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhm])")
-_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhms])")
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 def parse_time(name: str, text: str) -> datetime:
@@ -66,7 +72,7 @@ def parse_time(name: str, text: str) -> datetime:
     try:
         if ago:
             return clock.now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
-        moment = datetime.fromisoformat(text.strip())
+        moment = _beginning(text) or datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError) as exc:
         raise InvalidArgument(f"{name}={text!r} is not a time: write {FORMS}") from exc
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -89,7 +95,35 @@ def duration_of(name: str, given: timedelta | str) -> timedelta:
 
 def is_ago(text: str) -> bool:
     """Whether *text* is relative to now."""
-    return _AGO.fullmatch(text.strip().lower()) is not None
+    return _AGO.fullmatch(text.strip().lower()) is not None or _beginning(text) is not None
+
+
+def _beginning(text: str) -> datetime | None:
+    """Return the beginning in UTC of the day, week or month that *text* names relative to today, None if it names none.
+
+    A week begins on Monday (ISO 8601).
+    """
+    now = clock.now()
+    today = datetime(now.year, now.month, now.day, tzinfo=UTC)
+    week, month = today - timedelta(days=today.weekday()), today.replace(day=1)
+    match text.lower().split():
+        case ["today"]:
+            return today
+        case ["yesterday"]:
+            return today - timedelta(days=1)
+        case [day] if day in _WEEKDAYS:
+            return today - timedelta(days=(today.weekday() - _WEEKDAYS.index(day)) % 7)
+        case ["last", day] if day in _WEEKDAYS:
+            return today - timedelta(days=(today.weekday() - _WEEKDAYS.index(day)) % 7 or 7)
+        case ["this", "week"]:
+            return week
+        case ["last", "week"]:
+            return week - timedelta(weeks=1)
+        case ["this", "month"]:
+            return month
+        case ["last", "month"]:
+            return (month - timedelta(days=1)).replace(day=1)
+    return None
 
 
 def given_moment(name: str, given: Moment | None) -> datetime | None:
