@@ -11,7 +11,7 @@ from webtable.repository.frame import CopyTarget
 from webtable.repository.opening import copy_target
 from webtable.repository.questions.verification import MissingPages, Verification
 from webtable.repository.regions import RegionComparison, regions_of
-from webtable.repository.removing.deletion import DeletedPage, Deletions
+from webtable.repository.removing.retention import DeletedPage, Deletions
 from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check
 

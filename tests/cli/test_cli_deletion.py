@@ -13,7 +13,7 @@ from running import Run
 import webtable
 from webtable import Link, Page
 from webtable.cli.tables.receipts import DeletionReceipt
-from webtable.repository.removing import deletion
+from webtable.repository.removing import retention
 from webtable.repository.removing.deletion import Deletion
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_a_file_that_is_no_receipt_stays_as_it_is(run: Run, there):
 @pytest.mark.parametrize("end", [*range(6)])
 def test_a_delete_that_was_killed_goes_on_in_its_receipt_which_has_every_page(run: Run, monkeypatch, end):
     """Killed before or after one of its writes; then repeated."""
-    monkeypatch.setattr(deletion, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(retention, "PAGES_AT_ONCE", 1)
     events = iter(range(100))
 
     def dying(function: Callable[..., Any], *, after: bool) -> Callable[..., Any]:

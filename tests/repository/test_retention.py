@@ -102,8 +102,8 @@ def test_a_page_that_is_fetched_again_meanwhile_is_kept(table, domain, four):
     def fetched_again(_: DeletedPage) -> None:
         store(table, page(four[1], status=200, body=b"back"))
 
-    # The first page of a hundred more is told of before those behind it are looked at once more.
-    store(table, *(page(f"https://{domain}/0{number}", days=40) for number in range(120)))
+    # The first page of two hundred more is told of before those behind it are looked at once more.
+    store(table, *(page(f"https://{domain}/0{number}", days=40) for number in range(220)))
     table.delete_pages(domain, fetched_before="30d", on_page=fetched_again)
 
     assert table.get(four[1]).body == b"back"
@@ -112,13 +112,13 @@ def test_a_page_that_is_fetched_again_meanwhile_is_kept(table, domain, four):
 
 
 def test_deletions_that_were_cut_short_are_completed_by_the_next_run(table, domain):
-    many = [f"https://{domain}/{number}" for number in range(150)]
+    many = [f"https://{domain}/{number}" for number in range(350)]
     store(table, *map(page, many))
     told: list[DeletedPage] = []
 
     def fail(one: DeletedPage) -> None:
         told.append(one)
-        if len(told) == 30:
+        if len(told) == 230:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

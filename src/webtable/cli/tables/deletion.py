@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -23,12 +24,14 @@ from webtable.repository.scanning.site import named_site
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository.removing.deletion import DeletedPage, Deletions
+    from webtable.repository.removing.retention import DeletedPage, Deletions
     from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 
 _PURPOSE = "delete pages"
+_AT_ONCE = 200
+"""How many URLs are deleted together; one of standard input that is invalid stops it before its batch."""
 _SHOWN_EACH = 100
 """The progress bar is updated once per this many pages."""
 
@@ -59,12 +62,14 @@ def delete(
             if url != "-":
                 table.key.encode(url)  # an invalid URL stops it before the first page is deleted
         confirm(_PURPOSE, _question(len(urls), table), yes=yes or dry_run)
-        for url in UrlFiles(["-"]) if urls == ["-"] else urls:
-            if table.delete(url, dry_run=dry_run):
-                typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
-            else:
-                complain(f"{url}: not stored")
-                is_complete = False
+        given = iter(UrlFiles(["-"]) if urls == ["-"] else urls)
+        while some := list(islice(given, _AT_ONCE)):
+            for url, was_there in zip(some, table.delete_many(some, dry_run=dry_run), strict=True):
+                if was_there:
+                    typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
+                else:
+                    complain(f"{url}: not stored")
+                    is_complete = False
     if not is_complete:
         raise typer.Exit(NOT_DONE)
 

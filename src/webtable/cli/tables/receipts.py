@@ -21,13 +21,13 @@ import msgspec
 from webtable._atomic_file import private_opener
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
-from webtable.repository.removing.deletion import DeletedPage, Deletions
+from webtable.repository.removing.retention import DeletedPage, Deletions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_UNSURE = 100
-"""A run that was killed has listed at most this many pages that it did not delete: `delete_pages` takes 100 at once."""
+MOST_UNSURE = 200
+"""A run that was killed has listed at most this many pages that it did not delete: `delete_pages` takes 200 at once."""
 
 _BEGIN = b'{"what":"'
 _SIGN = {"page": 1, "kept": -1}

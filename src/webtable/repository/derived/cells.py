@@ -149,7 +149,7 @@ class DerivedCellWriter:
         for owner, table, change in derived.removals:
             if stored[owner]:
                 changes[table].append(change)
-        self._written(changes)
+        self._written({table: _joined(some) for table, some in changes.items()})
 
     def _written(self, changes: Mapping[str, Sequence[Put | Delete]]) -> list[list[WebTableError | None]]:
         """Write the changes to each of several tables, and return their outcomes."""
@@ -167,6 +167,26 @@ class DerivedCellWriter:
             return list(self._store.write(table, changes))
         except WebTableError as exc:
             return [exc] * len(changes)
+
+
+def _joined(changes: Sequence[Delete | Put]) -> list[Delete | Put]:
+    """Return *changes* with those of one row in one put, and in one delete for each moment.
+
+    Pages of a site share most of their links, so a row has the cells of many pages.
+    """
+    puts: dict[bytes, list[NewCell]] = {}
+    deletes: dict[tuple[bytes, int, bool], list[bytes]] = {}
+    joined: list[Delete | Put] = []
+    for change in changes:
+        if isinstance(change, Put):
+            puts.setdefault(change.row, []).extend(change.cells)
+        elif change.columns is None:
+            joined.append(change)
+        else:
+            deletes.setdefault((change.row, change.timestamp, change.exact), []).extend(change.columns)
+    joined += (_put(row, cells) for row, cells in puts.items())
+    joined += (Delete(row, stamp, columns, exact=exact) for (row, stamp, exact), columns in deletes.items())
+    return joined
 
 
 def _put(row: bytes, cells: Sequence[NewCell]) -> Put:

@@ -9,25 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from webtable._clock import milliseconds
-from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
+from webtable.errors import WebTableError
 from webtable.repository.derived.cells import DerivedCells, DerivedCellWriter, PageChange, add_entries
 from webtable.repository.derived.inlinks import InlinkCells
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
-from webtable.repository.stored.cells import removals
-from webtable.repository.stored.codec import bare
-from webtable.repository.stored.page_state import hints_at
-from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 
 if TYPE_CHECKING:
     from webtable._page.parts import Link
     from webtable.repository.frame import Frame
-    from webtable.store import Row
-
-
-_FOREVER = 2**63 - 2
 
 
 class Updater:
@@ -56,36 +47,6 @@ class Updater:
         update = BatchUpdate(self, changes, indexes)
         update.add(indexes.values(), changes)
         return update
-
-    def enter_removal(self, found: Row) -> Put | None:
-        """Enter the recounts for a row that will be removed into the queue; returns None if there are no recounts."""
-        indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.page_and_links(found)
-        rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
-        pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
-        if not rows and not pages:
-            return None
-        entered = self.queue.entered(rows, pages=pages)
-        self.queue.write([entered])
-        return entered
-
-    def remove(self, found: Row, until: int, entered: Put | None) -> None:
-        """Remove the entries and inlinks of a row whose page was removed up to *until*, and mark *entered* as done."""
-        indexes, derived = self.frame.indexes.read(), DerivedCells()
-        (page, links), url = self.frame.pages.page_and_links(found), self.frame.key.url_of(found.key)
-        for one in indexes.values():
-            # If an index that the user has defined fails, readers drop its entries.
-            with suppress(IndexFailed, LayoutMismatch):
-                if page is not None and one.index.names_pages:
-                    for entry in one.index.entries(bare(page), self.frame.key.unsalted(found.key)):
-                        written = hints_at(page)
-                        for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
-                            derived.remove(0, one.table, delete)
-        rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
-        for target, link in rows.items():
-            self.inlinks.remove(derived, 0, target, url, link, _FOREVER, page, until)
-        self.writer.remove(derived, [True])
-        if entered is not None:
-            self.queue.write([self.queue.done(entered)])
 
     def former_links(self, changes: Sequence[PageChange]) -> dict[int, Sequence[Link]]:
         """Return the former links of pages whose links may have changed, by owner."""

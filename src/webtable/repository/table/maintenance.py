@@ -127,7 +127,7 @@ class TableMaintenance:
         do nothing; what deletes and expired content would add is not known before. Raises `CapabilityError` on HBase,
         with the lines for its shell.
         """
-        from webtable.repository.removing.deletion import compact
+        from webtable.repository.removing.compaction import compact
 
         return compact(self._frame, dry_run=dry_run)
 
@@ -138,6 +138,6 @@ class TableMaintenance:
         on HBase, call it after a major compaction of all tables. All rows of the table are looked at. With *dry_run*
         the pages are only counted.
         """
-        from webtable.repository.removing.deletion import forget_deletes
+        from webtable.repository.removing.compaction import forget_deletes
 
         return forget_deletes(self._frame, dry_run=dry_run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.arguments import Moment
     from webtable.repository.metrics import Metrics
-    from webtable.repository.removing.deletion import DeletedPage, Deletions
+    from webtable.repository.removing.retention import DeletedPage, Deletions
     from webtable.repository.scanning.site import Site
-    from webtable.repository.writing.outcomes import OutcomeCallback
+    from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
     from webtable.schema import Layout
     from webtable.store import Store
@@ -125,6 +124,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         deadline: float | None = None,
         spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
+        on_retry: RetryCallback | None = None,
     ) -> Writer:
         """Return a writer, to be used in a `with` block.
 
@@ -133,7 +133,8 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         writer holds up to (*in_flight* + 1) times *buffer_bytes*.
 
         A batch that fails because the store is not reached is retried until *deadline* seconds after it was first sent;
-        by default, only within the store's own `timeout`. Pages that could not be sent are written to *spool*, a new
+        by default, only within the store's own `timeout`. Before each retry *on_retry* is called, in a thread of the
+        writer, with a `Retry`, which says why. Pages that could not be sent are written to *spool*, a new
         file that ends with `.jsonl.zst`, which `webtable ingest` reads; without one they come with the error.
         *on_outcome* is called with a `PageOutcome` for every page, instead of the `WriteFailed` that `flush` and the
         end of the block raise for pages that were not stored.
@@ -151,6 +152,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
             deadline=deadline,
             spool=spool,
             on_outcome=on_outcome,
+            on_retry=on_retry,
         )
         self._writers.add(writer)
         return writer
@@ -179,12 +181,16 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         Its links go with it; links of other pages to it stay, as they are part of those pages. What was fetched up to
         now stays deleted: a capture of it that is put again is refused with `HiddenByDelete`. Raises `InvalidURL`.
         """
-        from webtable.repository.removing.deletion import Deletion
-        from webtable.store.deadline import Deadline, until
+        return self.delete_many([url], dry_run=dry_run)[0]
 
-        row = self.key.encode(url)
-        with closing(Deletion(self._frame)) as deletion, until(Deadline(self.store.timeout)):
-            return deletion.of(row, dry_run=dry_run)
+    def delete_many(self, urls: Sequence[str], *, dry_run: bool = False) -> list[bool]:
+        """Delete the pages *urls* as `delete` does, in batches of 200, and return for each whether there was one.
+
+        An invalid URL raises `InvalidURL` before anything is deleted.
+        """
+        from webtable.repository.removing.deletion import delete_many
+
+        return delete_many(self._frame, [self.key.encode(url) for url in urls], dry_run=dry_run)
 
     def delete_pages(
         self,
@@ -199,7 +205,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
     ) -> Deletions:
         """Delete all pages of *site* that have a *status*, and whose newest capture was *fetched_before* a moment.
 
-        Each is deleted as by `delete`, in batches of a hundred. *before_delete* is called with the pages of a batch
+        Each is deleted as by `delete`, in batches of 200. *before_delete* is called with the pages of a batch
         before they are deleted, *on_page* with each page after; a page that is fetched again in between stays. Repeat
         the call if it was cut short: it continues with what is left. With *dry_run* nothing is deleted, and the report
         counts what would be. The whole table must be named (`webtable.ALL`), and needs a *status* or *fetched_before*.
@@ -210,7 +216,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         other pages stay as they were fetched. Raises `InvalidURL`, `InvalidArgument`.
         """
         from webtable.repository.arguments import given_moment
-        from webtable.repository.removing.deletion import Chosen, Retention
+        from webtable.repository.removing.retention import Chosen, Retention
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope.of(site), chosen)

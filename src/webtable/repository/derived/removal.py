@@ -1,0 +1,67 @@
+"""The removal of pages from the rows of others: their entries in indexes, their inlinks, and their counts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from webtable._clock import milliseconds
+from webtable.errors import IndexFailed, LayoutMismatch
+from webtable.repository.derived.cells import DerivedCells
+from webtable.repository.stored.cells import removals
+from webtable.repository.stored.codec import bare
+from webtable.repository.stored.page_state import hints_at
+from webtable.schema import INDEX_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable._page.page import Page
+    from webtable.repository.derived.updates import Updater
+    from webtable.store import Put, Row
+
+_FOREVER = 2**63 - 2
+
+
+class Removal:
+    """The removal of what other rows have of the pages in the rows *found*; its methods are called once, in order."""
+
+    def __init__(self, updater: Updater, found: Sequence[Row]) -> None:
+        self._updater = updater
+        self._indexes = updater.frame.indexes.read().values()
+        has_inlinks = updater.keeps_inlinks(self._indexes)
+        self._found = []
+        for row in found:
+            page, links = updater.frame.pages.page_and_links(row)
+            self._found.append((row.key, page, updater.inlinks.rows(links) if has_inlinks else {}))
+        self._entered: Put | None = None
+
+    def enter(self) -> None:
+        """Enter the recounts that the removal will need into the queue."""
+        targets = {target for _, _, links in self._found for target in links}
+        pages = [row for row, _, _ in self._found] if any(one.counts_pages for one in self._indexes) else []
+        if targets or pages:
+            self._entered = self._updater.queue.entered(targets, pages=pages)
+            self._updater.queue.write([self._entered])
+
+    def remove(self, until: Sequence[int]) -> None:
+        """Remove the entries and inlinks of each page up to a moment, and mark the recounts as due."""
+        derived = DerivedCells()
+        for (row, page, links), moment in zip(self._found, until, strict=True):
+            if page is not None:
+                self._remove_entries(derived, row, page, moment)
+            url = self._updater.frame.key.url_of(row)
+            for target, link in links.items():
+                self._updater.inlinks.remove(derived, 0, target, url, link, _FOREVER, page, moment)
+        self._updater.writer.remove(derived, [True])
+        if self._entered is not None:
+            self._updater.queue.write([self._updater.queue.done(self._entered)])
+
+    def _remove_entries(self, derived: DerivedCells, row: bytes, page: Page, until: int) -> None:
+        without_body, unsalted, written = bare(page), self._updater.frame.key.unsalted(row), hints_at(page)
+        for one in self._indexes:
+            # If an index that the user has defined fails, readers drop its entries.
+            with suppress(IndexFailed, LayoutMismatch):
+                for entry in one.index.entries(without_body, unsalted) if one.index.names_pages else ():
+                    for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
+                        derived.remove(0, one.table, delete)
