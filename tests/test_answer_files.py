@@ -8,6 +8,7 @@ import json
 import re
 from datetime import UTC, datetime
 
+import pyarrow.parquet
 import pytest
 
 import webtable
@@ -15,6 +16,7 @@ from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import FORMATS, read_pages, write
+from webtable.formats.answer_files import BINARY
 from webtable.rowkey.examples import LATEST_KEY
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
@@ -27,6 +29,8 @@ PAGE = Page(
     outlinks=(Link("https://a.example/", "A\tB"),),
     truncated=True,
 )
+
+TEXTS = sorted(set(FORMATS) - BINARY)
 
 
 def written(records, chosen, **options):
@@ -94,7 +98,7 @@ def test_json_lines_without_columns_come_back_as_pages():
     assert (page.url, page.body, page.title, page.outlinks) == (PAGE.url, PAGE.body, PAGE.title, PAGE.outlinks)
 
 
-@pytest.mark.parametrize("chosen", sorted(set(FORMATS) - {"jsonl"}))
+@pytest.mark.parametrize("chosen", sorted(set(TEXTS) - {"jsonl"}))
 def test_without_columns_a_page_has_what_every_listing_reads(chosen):
     data, _ = written([PAGE], chosen)
 
@@ -104,7 +108,7 @@ def test_without_columns_a_page_has_what_every_listing_reads(chosen):
     assert "body" not in heading.replace("\t", ",").split(",")
 
 
-@pytest.mark.parametrize("chosen", FORMATS)
+@pytest.mark.parametrize("chosen", TEXTS)
 def test_a_stream_of_text_gets_what_one_of_bytes_gets(chosen):
     text = io.StringIO(newline="")
 
@@ -113,7 +117,7 @@ def test_a_stream_of_text_gets_what_one_of_bytes_gets(chosen):
     assert text.getvalue().encode() == written([PAGE], chosen)[0]
 
 
-@pytest.mark.parametrize("chosen", FORMATS)
+@pytest.mark.parametrize("chosen", TEXTS)
 def test_nothing_commands_a_terminal(chosen):
     data, _ = written([PAGE], chosen, columns=["title"], for_terminal=True)
 
@@ -121,7 +125,7 @@ def test_nothing_commands_a_terminal(chosen):
     assert "\u202e" not in data.decode()
 
 
-@pytest.mark.parametrize("chosen", FORMATS)
+@pytest.mark.parametrize("chosen", TEXTS)
 def test_records_are_written_as_they_come(chosen):
     out = io.BytesIO()
 
@@ -130,6 +134,45 @@ def test_records_are_written_as_they_come(chosen):
         assert b"example.com/a" in out.getvalue()
 
     write(pages(), out, format=chosen)
+
+
+def test_parquet_has_the_rows_and_no_file_of_text_takes_it():
+    data, count = written([PAGE, PAGE], "parquet", columns=["url", "status", "fetched_at"])
+
+    rows = pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist()
+    assert (rows, count) == ([{"url": PAGE.url, "status": PAGE.status, "fetched_at": PAGE.fetched_at}] * 2, 2)
+    with pytest.raises(InvalidArgument, match="open for bytes, not for text"):
+        write([PAGE], io.StringIO(), format="parquet")
+
+
+def test_parquet_is_written_a_row_group_at_a_time(monkeypatch):
+    monkeypatch.setattr("webtable.repository.answers.arrow_batches.BATCH_ROWS", 10)
+    out, sizes = io.BytesIO(), []
+
+    def pages():
+        for number in range(50):
+            sizes.append(len(out.getvalue()))
+            yield Page(url=f"https://example.com/{number}")
+
+    write(pages(), out, format="parquet")
+
+    assert len(set(sizes)) == 5
+    assert pyarrow.parquet.read_table(io.BytesIO(out.getvalue())).num_rows == 50
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "pages.tsv", "pages.jsonl", "PAGES.PARQUET"])
+def test_the_name_of_a_file_says_its_format(tmp_path, name):
+    chosen = name.rpartition(".")[2].lower()
+
+    assert write([PAGE], tmp_path / name) == 1
+    assert (tmp_path / name).read_bytes() == written([PAGE], chosen)[0]
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_a_name_that_says_no_format_is_refused_and_a_format_wins(tmp_path):
+    with pytest.raises(InvalidArgument, match=r"pages.txt: its name must end with .csv"):
+        write([PAGE], tmp_path / "pages.txt")
+    assert write([PAGE], tmp_path / "pages.txt", format="csv") == 1
 
 
 @pytest.mark.parametrize("chosen", FORMATS)

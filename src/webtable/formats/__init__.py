@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.exports.export import Exported, write_export
     from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
+    from webtable.formats.exports.one_file import write_captures
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 
@@ -31,6 +32,7 @@ __all__ = [
     "read_pages",
     "verify_export",
     "write",
+    "write_captures",
     "write_export",
     "write_pages",
     "write_wacz",
@@ -46,6 +48,7 @@ _HOMES = {
         "write_warc",
     ),
     "webtable.formats.exports.export": ("Exported", "write_export"),
+    "webtable.formats.exports.one_file": ("write_captures",),
     "webtable.formats.exports.manifest": (
         "ExportFile",
         "CheckedExport",

@@ -7,8 +7,11 @@ import pkgutil
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain
+from os import PathLike
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from webtable._atomic_file import atomic_file
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.formats import answer_formats
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(answer_formats.__path__)))
 """The names of the formats that `write` knows."""
+BINARY = frozenset({"parquet"})
+"""Those that are not text."""
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet", ".tsv": "tsv"}
+"""The formats by the endings of the names of files."""
 
 # A page read from a file may say that it repeats another capture; a page of a table never does.
 _PAGES_OF_FILES = replace(
@@ -32,20 +39,25 @@ _PAGES_OF_FILES = replace(
 
 def write(
     records: Iterable[Any],
-    stream: IO[bytes] | IO[str],
+    target: IO[bytes] | IO[str] | str | PathLike[str],
     *,
-    format: str,  # noqa: A002
+    format: str | None = None,  # noqa: A002
     columns: Sequence[str] | None = None,
     for_terminal: bool = False,
 ) -> int:
-    """Write *records*, the pages or other records of an answer, to *stream* as they come; return their count.
+    """Write *records*, the pages or other records of an answer, to *target* as they come; return their count.
 
-    *stream* is a file that is open for bytes or for text. *columns* are names of the answer's columns (docs/frames.md
+    *target* is the name of a file, which appears when it is complete, or a file that is open for bytes or for text.
+    *format* is one of `FORMATS`, as for the command line's `--format`; by default the name of the file says it: .csv,
+    .jsonl, .parquet (with `hbase-webtable[arrow]`) or .tsv. *columns* are names of the answer's columns (docs/frames.md
     lists them), by default the usual ones; in `jsonl` a page then also has its headers, body and links, as far as they
-    were read, so that `read_pages` can read it again. *format* is one of `FORMATS`, as for the command line's
-    `--format`. *for_terminal* escapes terminal control characters. Raises `InvalidArgument` for another format,
-    `UnknownColumn` for a column that the records do not have.
+    were read, so that `read_pages` can read it again. *for_terminal* escapes terminal control characters. Raises
+    `InvalidArgument` for another format, `UnknownColumn` for a column that the records do not have, `MissingExtra`.
     """
+    if isinstance(target, str | PathLike):
+        named = format_of(target) if format is None else format
+        with atomic_file(Path(target)) as part, part.open("wb") as file:
+            return write(records, file, format=named, columns=columns, for_terminal=for_terminal)
     if format not in FORMATS:
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
     if isinstance(columns, str):
@@ -57,7 +69,15 @@ def write(
         chosen: Sequence[Column] = [column(name) for name in columns]
     else:
         chosen = known.in_json() if columns is None and format == "jsonl" else known.chosen(columns)
-    return write_rows(rows, chosen, stream, format, for_terminal=for_terminal)
+    return write_rows(rows, chosen, target, format, for_terminal=for_terminal)
+
+
+def format_of(file: str | PathLike[str]) -> str:
+    """Return the format that the name of *file* says; raises `InvalidArgument` if it says none."""
+    ending = Path(file).suffix.lower()
+    if ending not in ENDINGS:
+        raise InvalidArgument(f"{file}: its name must end with {', '.join(ENDINGS)}; or give format=")
+    return ENDINGS[ending]
 
 
 def write_rows(
@@ -72,6 +92,8 @@ def write_rows(
     counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
+    if is_text and format in BINARY:
+        raise InvalidArgument(f"format={format!r} is for a file that is open for bytes, not for text")
     for line in import_module(f"{answer_formats.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
         put(line.decode() if is_text else line)
     return counted.count

@@ -42,17 +42,23 @@ class ArchiveFormat(StrEnum):
         "webtable export exported all --format jsonl --resume",
         "webtable export archive example.com --format cdxj --max-file 500MB",
         "webtable export docs.wacz https://docs.example.com/guide/",
+        "webtable export example.warc.gz example.com",
     )
 )
 def export(
     ctx: typer.Context,
     out: Annotated[
-        Path, typer.Argument(metavar="DIR|FILE", help="A new or empty directory; for wacz a file.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DIR|FILE",
+            help="A new or empty directory, or a file whose name says its format.",
+            show_default=False,
+        ),
     ],
     site: SiteArgument = None,
     format: Annotated[  # noqa: A002
         ArchiveFormat | None,
-        typer.Option("--format", help="Default: wacz for a name that ends with .wacz, else warc.", show_default=False),
+        typer.Option("--format", help="Of the files in a directory. Default: warc.", show_default=False),
     ] = None,
     max_file: Annotated[
         str, typer.Option("--max-file", metavar="SIZE", help="Begin a new file after this many bytes.")
@@ -63,6 +69,9 @@ def export(
 ) -> None:
     """Write all captures that are kept of the pages of a site into files.
 
+    A file that is named as one (.warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, .parquet, .wacz) is of that format, and
+    appears when it is complete; `ingest` reads it. Any other name is a directory.
+
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
     table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
     continues after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
@@ -72,17 +81,45 @@ def export(
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
-    chosen = format or (ArchiveFormat.wacz if out.suffix == ".wacz" else ArchiveFormat.warc)
-    most = parse_size("max-file", max_file)
-    asked: dict[str, Any] = {"site": site_of(site), "file_bytes": most}
-    if chosen not in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _export(ctx, out, format=chosen.value, resume=resume, **asked)
-        return
-    if resume:
+    chosen, is_file = _chosen(out, format)
+    if resume and (is_file or chosen is ArchiveFormat.cdxj):
         raise InvalidArgument(
-            f"resume=True works with warc, parquet and jsonl only; {chosen.value} appears when it is complete"
+            "resume=True works with directories of warc, parquet and jsonl files only; "
+            f"{out if is_file else chosen.value} appears when it is complete"
         )
-    _archive(ctx, out, is_wacz=chosen is ArchiveFormat.wacz, **asked)
+    asked: dict[str, Any] = {"site": site_of(site)}
+    if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
+        _archive(ctx, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
+    elif is_file:
+        _write_file(ctx, out, **asked)
+    else:
+        _export(ctx, out, format=chosen.value, resume=resume, file_bytes=parse_size("max-file", max_file), **asked)
+
+
+def _chosen(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
+    """Return the format of *out*, and whether it is one file; raises `InvalidArgument` if its name says another one."""
+    from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format
+
+    if out.suffix in (".csv", ".tsv"):
+        files = f"captures are written as {', '.join(CAPTURE_ENDINGS)} and .wacz"
+        raise InvalidArgument(f"{out}: {files}; webtable pages --out {out} lists pages")
+    named = None if out.is_dir() else capture_format(out) or ("wacz" if out.suffix == ".wacz" else None)
+    if named is None:
+        return given or ArchiveFormat.warc, given is ArchiveFormat.wacz
+    if given not in (None, named):
+        raise InvalidArgument(f"format={given} does not agree with the name of {out}, which says {named}")
+    return ArchiveFormat(named), True
+
+
+def _write_file(ctx: typer.Context, out: Path, **asked: Any) -> None:
+    """Write one file of captures."""
+    from webtable.cli.terminal.interaction import interruptible
+    from webtable.formats import write_captures
+
+    with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
+        done = write_captures(table, out, on_progress=counted, **asked)
+    _tell(done.pages, done.records, 1, done.bytes, out)
+    _conclude(done.examples, done.damaged, done.incomplete)
 
 
 def _archive(ctx: typer.Context, out: Path, *, is_wacz: bool, **asked: Any) -> None:

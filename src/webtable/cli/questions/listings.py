@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypeVar
 
 import typer
 
+from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
@@ -18,6 +20,7 @@ from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import meant_instead, why_nothing
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
+from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.output import (
     TABLE,
     Format,
@@ -28,6 +31,8 @@ from webtable.cli.terminal.output import (
     write_records,
 )
 from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.formats import FORMATS
+from webtable.formats.answer_files import ENDINGS, format_of, write_rows
 from webtable.repository.answers.page_columns import read_for
 from webtable.repository.arguments import is_ago, parse_time
 from webtable.repository.questions.listing import Listing, ListingOption
@@ -97,7 +102,9 @@ def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
     options["order"] = (Annotated[orders | None, order], None)
     if listing.is_of_pages:
         options["body"] = (Annotated[bool, body], False)
-    options |= {"format": (FormatOption, None), "explain": (Annotated[bool, explain], False)}
+    out = typer.Option("--out", metavar="FILE", help=f"Write this file, as its name says: {', '.join(ENDINGS)}.")
+    options |= {"format": (FormatOption, None), "out": (Annotated[Path | None, out], None)}
+    options["explain"] = (Annotated[bool, explain], False)
     for name, (annotation, default) in options.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -168,6 +175,7 @@ class _Listed(NamedTuple):
     columns: Sequence[str] | None
     has_bodies: bool
     format: Format
+    out: Path | None
     is_explained: bool
 
     @classmethod
@@ -175,15 +183,29 @@ class _Listed(NamedTuple):
         """Return it from the options in *given*, which are removed there."""
         text = given.pop("columns", None)
         names = None if text is None else parse_names(text)
-        return cls(names, given.pop("body", False), chosen_format(given.pop("format")), given.pop("explain"))
+        format, out = given.pop("format"), given.pop("out")
+        if out is not None and format not in FORMATS:
+            format = format_of(out)
+        return cls(names, given.pop("body", False), chosen_format(format), out, given.pop("explain"))
 
     def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
         """Write *records* that have the columns *known*, and return their number; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
         default = [one.name for one in known.in_json()] if self.format == "jsonl" else known.listed
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
+        columns = known.chosen(names)
+        if self.out is not None:
+            return _write_file(self.out, records, columns, self.format)
         write = table_writer if self.format == TABLE and not is_asked_for else write_records
-        return write(records, known.chosen(names), self.format, asked_for=is_asked_for)
+        return write(records, columns, self.format, asked_for=is_asked_for)
+
+
+def _write_file(path: Path, records: Iterable[object], columns: Sequence[Column], format: str) -> int:  # noqa: A002
+    """Write *records* to a file that appears when it is complete; report it, and return their number."""
+    with interruptible(), atomic_file(path) as part, part.open("wb") as file:
+        count = write_rows(records, columns, file, format)
+    note(f"written: {path}, {plural(count, 'row')}")
+    return count
 
 
 class Limited(Generic[T]):

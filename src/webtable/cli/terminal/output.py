@@ -20,7 +20,7 @@ from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table
 from webtable.cli.terminal.text import parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
-from webtable.formats.answer_files import CountedRecords, write_rows
+from webtable.formats.answer_files import BINARY, CountedRecords, write_rows
 from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ def write_records(
         print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
     elif chosen == LINES:
         write_lines([_text(record, one) for one in columns] for record in counted)
+    elif chosen in BINARY and on_terminal():
+        raise InvalidArgument(f"format={chosen} is for a file or a pipe, not for a terminal; redirect it")
     else:
         write_rows(counted, columns, sys.stdout.buffer, chosen, for_terminal=on_terminal())
     sys.stdout.flush()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Protocol
+import gzip
+from contextlib import nullcontext
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
+    from webtable.formats.archives.warc_records import WARCRecord
     from webtable.formats.exports.manifest import Format
 
 
@@ -42,26 +45,31 @@ class CaptureFile(Protocol):
 
 
 class JSONLinesFile:
-    """Captures as JSON Lines, compressed with zstd."""
+    """Captures as JSON Lines, compressed as the name of the file says: .zst, .gz, or not at all."""
 
     waiting = 0  # except for the block that is being compressed
     incomplete = 0
 
-    def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002 - every class here takes a name
-        import zstandard
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._packed: Any = nullcontext(file)
+        if name.endswith(".zst"):
+            import zstandard
 
-        self._packed = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
+            self._packed = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
+        elif name.endswith(".gz"):
+            self._packed = gzip.GzipFile(filename="", fileobj=file, mode="wb")
+        self._lines = self._packed.__enter__()
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write a line for each capture of a page."""
         count = 0
         for count, page in enumerate(captures, 1):  # noqa: B007 - it is returned
-            self._packed.write(page_to_json(as_given(page)) + b"\n")
+            self._lines.write(page_to_json(as_given(page)) + b"\n")
         return count
 
     def close(self) -> None:
         """End the compressed stream."""
-        self._packed.close()  # type: ignore[no-untyped-call]
+        self._packed.__exit__(None, None, None)
 
 
 class ParquetFile:
@@ -97,16 +105,17 @@ class ParquetFile:
 
 
 class WARCFile:
-    """Captures as WARC records."""
+    """Captures as WARC records, each a gzip member if the name of the file ends with .gz."""
 
     waiting = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
+        self._write_record = write_member if name.endswith(".gz") else _write_plain
         self.incomplete: int = 0
         info = warcinfo(name, software(), clock.now())
         self._info = info.id
-        write_member(file, info)
+        self._write_record(file, info)
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write a record for each capture of a page."""
@@ -114,12 +123,16 @@ class WARCFile:
 
     def _write(self, page: Page, repeated: Written | None) -> Written:
         record = capture(page, self._info, repeated)
-        write_member(self._file, record)
+        self._write_record(self._file, record)
         self.incomplete += bool(record.left_out)
         return Written(record.id, record.digest)
 
     def close(self) -> None:
         """Do nothing: each record is written completely."""
+
+
+def _write_plain(file: IO[bytes], record: WARCRecord) -> None:
+    file.writelines(record.parts)
 
 
 KINDS: dict[Format, Callable[[IO[bytes], str], CaptureFile]] = {

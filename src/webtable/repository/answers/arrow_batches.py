@@ -15,6 +15,7 @@ from webtable.errors import FormatError, MissingExtra
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from io import RawIOBase
 
     import pyarrow as pa
 
@@ -145,7 +146,7 @@ def write_parquet(reader: pa.RecordBatchReader, path: str | os.PathLike[str], ho
     return rows
 
 
-def new_file(target: Path | IO[bytes], schema: pa.Schema) -> Any:
+def new_file(target: Path | IO[bytes] | RawIOBase, schema: pa.Schema) -> Any:
     """Return a writer of a Parquet file with that *schema*."""
     pa = arrow()
     # Statistics contain copies of the smallest and the largest value, which is useless for bodies.
