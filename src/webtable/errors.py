@@ -77,6 +77,7 @@ __all__ = [
     "SchemaDrift",
     "SchemaError",
     "StoreError",
+    "StoreFull",
     "StoreRefused",
     "StoreUnavailable",
     "TableNotFound",
@@ -257,6 +258,10 @@ class StoreUnavailable(StoreError):
 
 class StoreRefused(StoreError):
     """The store refused; a retry does not help."""
+
+
+class StoreFull(StoreRefused):
+    """The disk of the store, or its quota, is full: no page can be stored until there is space."""
 
 
 class DamagedRow(StoreError):

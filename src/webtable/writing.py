@@ -1,6 +1,6 @@
 """The outcomes of writing pages: receipts, what became of each page, and what limits drop."""
 
-from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt
+from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt, Retry, RetryCallback
 from webtable.repository.writing.writer import Writer
 
 __all__ = [
@@ -8,5 +8,7 @@ __all__ = [
     "OutcomeCallback",
     "PageOutcome",
     "Receipt",
+    "Retry",
+    "RetryCallback",
     "Writer",
 ]

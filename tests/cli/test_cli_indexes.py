@@ -451,11 +451,13 @@ def test_pages_whose_links_could_not_be_counted_are_stored(run: Run, monkeypatch
 
     monkeypatch.setattr(TableLinks, "refresh", gone)
 
-    result = run("ingest", lines_of_json(LINKING))
+    result = run("ingest", "--wait", "1s", lines_of_json(LINKING))
 
     assert result.code == 3
     assert result.out.startswith("1 page stored")
-    assert result.err == "webtable: the links were not counted: the gateway is down\n"
+    waiting, ended = result.err.splitlines()
+    assert waiting == "waiting up to 1 s for the store: the gateway is down"
+    assert ended == "webtable: the links were not counted: the gateway is down"
 
 
 def test_ctrl_c_while_links_are_counted_ends_that_and_tells_what_is_stored(
@@ -473,5 +475,6 @@ def test_ctrl_c_while_links_are_counted_ends_that_and_tells_what_is_stored(
     assert result.code == 130
     assert result.out.startswith("1 page stored")
     assert re.fullmatch(
-        r"webtable: interrupted after record 1 of .+: what was read is stored, the same command goes on\n", result.err
+        r"webtable: interrupted after record 1 of .+: what was read is stored; the same command .+ with --resume .+\n",
+        result.err,
     )

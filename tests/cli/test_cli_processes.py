@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_was_read_and_says_how_much(
     assert 0 < said < PAGES
     assert count(tmp_path / "crawl.db") == said
     (line,) = err.decode().splitlines()
-    place = re.fullmatch(r"webtable: interrupted after record ([\d,]+) of (.+): what was read is stored, .+", line)
+    place = re.fullmatch(r"webtable: interrupted after record ([\d,]+) of (.+): what was read is stored; .+", line)
     assert place is not None
     assert (int(place[1].replace(",", "")), place[2]) == (said, str(warc))
 

@@ -142,7 +142,7 @@ def test_a_signal_keeps_what_was_read_and_ends_all_workers(tmp_path: Path, numbe
     assert count("webtable.db") == said
     by = "" if number == signal.SIGINT else f" by {number.name}"
     place = r"after record [\d,]+ of \d.warc.gz"
-    assert re.fullmatch(rf"webtable: interrupted{by} {place}( and {place})?: what was read is stored, .+\n", err)
+    assert re.fullmatch(rf"webtable: interrupted{by} {place}( and {place})?: what was read is stored; .+\n", err)
     assert not any(map(command_of, workers))
 
 

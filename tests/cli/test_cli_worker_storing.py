@@ -9,7 +9,8 @@ import pytest
 import webtable
 from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Chunk, ChunkWriter
-from webtable.cli.loading.load import LoadCounts
+from webtable.cli.loading.counts import LoadCounts
+from webtable.cli.loading.load import Job
 from webtable.errors import StoreUnavailable
 from webtable.formats import Place
 from webtable.testing import ListeningStore
@@ -30,7 +31,7 @@ def chunk(number: int, *paths: str) -> Chunk:
 
 def test_chunks_are_told_in_their_order_with_what_became_of_their_pages(table):
     told: list[Chunk] = []
-    storing = ChunkWriter(table, told.append, batch=2, max_body=None)
+    storing = ChunkWriter(table, Job(None, batch=2), told.append, lambda _: None)
 
     for one in (chunk(1, "/a", "/b", "/c"), chunk(2), chunk(3, "/d"), chunk(4, "/a")):
         storing.put(one)
@@ -47,7 +48,7 @@ def test_chunks_are_told_in_their_order_with_what_became_of_their_pages(table):
 
 def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
     told: list[Chunk] = []
-    storing = ChunkWriter(table, told.append, batch=2, max_body=None)
+    storing = ChunkWriter(table, Job(None, batch=2), told.append, lambda _: None)
     future = Page(url="https://example.com/", body=b"x", fetched_at=NOW + timedelta(days=9))
 
     storing.put(Chunk(1, Place(), 2, [Page(url="no URL", fetched_at=NOW), future], [], LoadCounts()))
@@ -71,7 +72,7 @@ def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table
                 raise StoreUnavailable("the disk is gone")
 
     away = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
-    storing = ChunkWriter(away, told.append, batch=1, max_body=None)
+    storing = ChunkWriter(away, Job(None, batch=1, wait=1.0), told.append, lambda _: None)
 
     for number in range(1, 5):
         storing.put(chunk(number, f"/{number}"))

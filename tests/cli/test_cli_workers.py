@@ -17,8 +17,9 @@ from running import Run
 import webtable
 from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Reading
+from webtable.cli.loading.counts import COUNTERS, NUMBERS, add_report
 from webtable.cli.loading.division import files_in_parts
-from webtable.cli.loading.load import COUNTERS, NUMBERS, Job, Load, add_report
+from webtable.cli.loading.load import Job, Load
 from webtable.formats import ReadReport
 from webtable.formats.parts import PART_BYTES
 

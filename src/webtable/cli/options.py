@@ -183,6 +183,10 @@ ResumeOption = Annotated[
 JournalOption = Annotated[
     bool, typer.Option("--resume", help="Keep a journal beside the store, and continue where an earlier run stopped.")
 ]
+WaitOption = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="How long to wait for a store that does not answer, as in 30m: a restart, say."),
+]
 RefreshOption = Annotated[
     bool, typer.Option("--refresh/--no-refresh", help="Whether to count links and the pages of hosts at the end.")
 ]
@@ -210,6 +214,13 @@ def _seconds(text: str, value: str) -> float:
         return float(value)
     except ValueError as exc:
         raise InvalidArgument(f"limit={text!r} must be a number of seconds") from exc
+
+
+def seconds_of(wait: str) -> float:
+    """Return the seconds of the option `--wait`; raises `InvalidArgument`."""
+    from webtable.repository.arguments import duration_of
+
+    return duration_of("wait", wait).total_seconds()
 
 
 def beside(store: str, ending: str) -> Path:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
-from webtable.cli.loading.load import COUNTERS, NUMBERS, LoadCounts
-from webtable.errors import FormatError, InvalidCapture, InvalidURL, SchemaError, StoreUnavailable
+from webtable.cli.loading.counts import COUNTERS, NUMBERS, LoadCounts
+from webtable.errors import FormatError, InvalidCapture, InvalidURL, SchemaError, StoreFull, StoreUnavailable
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.rowkey.urls import canonical_or_none
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.cli.loading.load import Given, Job, Load
     from webtable.errors import WebTableError
     from webtable.repository.table.web_table import WebTable
-    from webtable.repository.writing.outcomes import PageOutcome
+    from webtable.repository.writing.outcomes import PageOutcome, Retry
 
 CHUNK_PAGES = 100
 CHUNK_BYTES = 1 << 20
@@ -132,18 +132,23 @@ class ChunkWriter:
     """Puts chunks into a writer of *table*; *on_stored* is called with each once it and all before it are stored.
 
     It is called in the order of the chunks, from any thread, but by one at a time. Pages that the table refuses for
-    their content count as settled; those that fail because the store is gone do not, and `lost` says why.
+    their content count as settled; those that fail because the store is gone, or full, do not, and `lost` says why.
+    *on_wait* is called with the error while the store does not answer, and with None when it does again.
     """
 
     def __init__(
-        self, table: WebTable, on_stored: Callable[[Chunk], None], *, batch: int, max_body: int | None
+        self, table: WebTable, job: Job, on_stored: Callable[[Chunk], None], on_wait: Callable[[str | None], None]
     ) -> None:
         self.lost: WebTableError | None = None
+        self._on_wait = on_wait
+        self._is_waiting = False
         self._on_stored = on_stored
         self._lock = threading.RLock()
         self._chunks: deque[_Unsettled] = deque()
         self._of_url: defaultdict[str, deque[_Unsettled]] = defaultdict(deque)
-        self._writer = table.writer(buffer_pages=batch, max_body=max_body, on_outcome=self._note)
+        self._writer = table.writer(
+            buffer_pages=job.batch, max_body=job.max_body, deadline=job.wait, on_outcome=self._note, on_retry=self._wait
+        )
 
     def put(self, chunk: Chunk) -> None:
         """Put the pages of *chunk*, which are removed from it, until the store is gone."""
@@ -163,18 +168,34 @@ class ChunkWriter:
                 chunk.counts.refused.add(exc)
                 chunk.counts.dropped.note_error(exc)
                 self._settle(self._taken(url, last=True))
+            except StoreUnavailable as exc:
+                self.lost = self.lost or exc
+                return
         self._settle(entry)
 
     def close(self) -> LoadCounts:
         """Store what was put, and return the counts of the chunks that *on_stored* was not called with."""
+        if self.lost:
+            self.give_up_after(1.0)
         self._writer.close()
         rest = LoadCounts()
         for entry in self._chunks:
             rest.add(entry.chunk.counts)
         return rest
 
+    def give_up_after(self, seconds: float) -> None:
+        """Wait at most *seconds* more for the store."""
+        self._writer.give_up_after(seconds)
+
+    def _wait(self, retry: Retry) -> None:
+        self._is_waiting = True
+        self._on_wait(str(retry.error))
+
     def _note(self, outcome: PageOutcome) -> None:
         error = outcome.error
+        if self._is_waiting and error is None:
+            self._is_waiting = False
+            self._on_wait(None)
         with self._lock:
             entry = self._taken(outcome.url)
             counts = entry.chunk.counts
@@ -184,7 +205,7 @@ class ChunkWriter:
                 counts.unchanged += not outcome.is_new
             else:
                 counts.failed.add(error)
-            if isinstance(error, StoreUnavailable | SchemaError):
+            if isinstance(error, StoreUnavailable | StoreFull | SchemaError):
                 self.lost = self.lost or error
             else:
                 self._settle(entry)

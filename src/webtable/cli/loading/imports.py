@@ -14,7 +14,7 @@ from webtable._limits import EXPORT_LIMITS, ReadLimits
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.options import JournalOption, LimitOption, RefreshOption, parse_limits
+from webtable.cli.options import JournalOption, LimitOption, RefreshOption, WaitOption, parse_limits, seconds_of
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.text import TIME, examples, parse_times
@@ -53,6 +53,7 @@ def import_(
     ],
     limit: LimitOption = None,
     resume: JournalOption = False,
+    wait: WaitOption = "10m",
     refresh: RefreshOption = True,
     dry_run: Annotated[
         bool,
@@ -88,7 +89,7 @@ def import_(
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
-    this, load = session(ctx), Load(files=files, job=Job(None, limits))
+    this, load = session(ctx), Load(files=files, job=Job(None, limits, wait=seconds_of(wait)))
     with ExitStack() as stack:
         table = stack.enter_context(_opened(this, checked.manifest))
         journal = journal_of(this, files, repr(("import", limit))) if resume else None

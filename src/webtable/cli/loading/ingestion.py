@@ -24,9 +24,11 @@ from webtable.cli.options import (
     RegionsOption,
     SaltOption,
     TTLOption,
+    WaitOption,
     beside,
     layout_options,
     parse_limits,
+    seconds_of,
 )
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples, parse_names, parse_size
@@ -81,6 +83,7 @@ def ingest(
     ] = None,
     limit: LimitOption = None,
     resume: JournalOption = False,
+    wait: WaitOption = "10m",
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
     ] = 1,
@@ -139,7 +142,7 @@ def ingest(
     if dry_run and resume:
         raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run reads all files")
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
-    job = Job(kinds, limits, batch, cut, this if stores else None, options)
+    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,18 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable.cli.exit_codes import SIGNALLED
+from webtable.cli.exit_codes import SIGNALLED, note
+from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.division import files_in_parts, pieces_of
 from webtable.cli.loading.journal import IngestJournal
 from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interaction import handling_interrupts
-from webtable.errors import WebTableError
-from webtable.formats import Place, ReadReport
+from webtable.errors import StoreUnavailable, WebTableError
+from webtable.formats import Place
 from webtable.formats.parts import FilePart, parts_of, whole_parts
-from webtable.formats.read_report import MAX_DAMAGED
 from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
-from webtable.repository.writing.outcomes import Dropped
+from webtable.store.deadline import Deadline, attempts
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -36,67 +35,9 @@ if TYPE_CHECKING:
 
     from webtable.repository.table.web_table import WebTable
 
-SHOWN_ERRORS = 10
-"""At most this many errors of one kind are shown."""
-NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
-COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
-_NOTHING_READ = ReadReport()
-
-
-@dataclass
-class Failures:
-    """Pages that were not stored: their number by kind of error, and the first errors of each kind."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    first: defaultdict[str, list[WebTableError]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, error: WebTableError) -> None:
-        """Count one page."""
-        kind = type(error).__name__
-        self.counts[kind] += 1
-        if len(self.first[kind]) < SHOWN_ERRORS:
-            self.first[kind].append(error)
-
-    def add_all(self, others: Failures) -> None:
-        """Count the pages of *others* as well."""
-        self.counts.update(others.counts)
-        for kind, errors in others.first.items():
-            self.first[kind] = [*self.first[kind], *errors][:SHOWN_ERRORS]
-
-
-@dataclass
-class LoadCounts:
-    """The results for some records."""
-
-    report: ReadReport = field(default_factory=ReadReport)
-    stored: int = 0
-    unchanged: int = 0
-    """How many of the stored pages brought no new content."""
-    dropped: Dropped = field(default_factory=Dropped)
-    """What the limits of the table dropped."""
-    refused: Failures = field(default_factory=Failures)
-    failed: Failures = field(default_factory=Failures)
-
-    def add(self, counts: LoadCounts) -> None:
-        """Count the records of *counts* as well."""
-        # If this process reads, its reader fills the report in another thread, and *counts* brings an empty one.
-        if counts.report != _NOTHING_READ:
-            add_report(self.report, counts.report)
-        self.stored += counts.stored
-        self.unchanged += counts.unchanged
-        self.dropped.add(counts.dropped)
-        self.refused.add_all(counts.refused)
-        self.failed.add_all(counts.failed)
-
-
-def add_report(report: ReadReport, other: ReadReport) -> None:
-    """Add the counts and the damaged records of *other* to *report*."""
-    for name in NUMBERS:
-        setattr(report, name, getattr(report, name) + getattr(other, name))
-    for name in COUNTERS:
-        counter: Counter[str] = getattr(report, name)
-        counter.update(getattr(other, name))
-    report.damaged += other.damaged[: MAX_DAMAGED - len(report.damaged)]
+WAIT_SECONDS = 600.0
+"""How long a load waits for a store that does not answer: a restart of HBase takes a minute or two."""
+_SECONDS_AFTER_SIGNAL = 30.0
 
 
 @dataclass(frozen=True)
@@ -107,6 +48,7 @@ class Job:
     limits: ReadLimits = DEFAULT_LIMITS
     batch: int = 500
     max_body: int | None = None
+    wait: float = WAIT_SECONDS
     session: CommandSession | None = None
     options: LayoutOptions | None = None
 
@@ -149,8 +91,14 @@ class Load(LoadCounts):
     """The result of counting links at the end, if that was done."""
     counted: int | None = None
     """How many pages had their links counted so far, None before counting begins."""
+    waiting: str | None = None
+    """The error for which pages are sent again, while the store does not answer."""
     uncounted: WebTableError | None = None
     """Why the links were not counted."""
+    give_up_after: Callable[[float], None] | None = None
+    """Limits how long the writer waits for the store from now on, in seconds."""
+    ends_by: Deadline | None = None
+    """After a signal, when a store that does not answer is given up."""
     is_ending: bool = False
     """Whether nothing more is to be read: it was interrupted, or the store is gone."""
     _waiting: bool = False
@@ -160,6 +108,11 @@ class Load(LoadCounts):
         """The places in the files that reading has reached, as text."""
         none = "before the first file" if self.workers == 1 else "between two files"
         return " and ".join(map(str, self.unfinished)) or none
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the store still does not answer so long after a signal that it is given up."""
+        return self.waiting is not None and self.ends_by is not None and not self.ends_by.left()
 
     @property
     def seconds(self) -> float:
@@ -217,13 +170,32 @@ class Load(LoadCounts):
             if self.signal:
                 raise KeyboardInterrupt
 
-        try:
-            counted(0)
-            self.recount = table.links.refresh(on_progress=counted)
-        except KeyboardInterrupt:
-            return
-        except WebTableError as exc:
-            self.uncounted = exc
+        for _ in attempts(Deadline(self.job.wait)):
+            self.uncounted = None
+            try:
+                counted(0)
+                self.recount = table.links.refresh(on_progress=counted)
+            except StoreUnavailable as exc:
+                self.uncounted = exc
+                self.wait(str(exc))
+            except KeyboardInterrupt:
+                return
+            except WebTableError as exc:
+                self.uncounted = exc
+                return
+            else:
+                self.wait(None)
+                return
+
+    def wait(self, error: str | None) -> None:
+        """Record that the store does not answer, with this *error*, or that it does again; report it once."""
+        if (error is None) != (self.waiting is None) and not sys.stderr.isatty():  # else the progress bar shows it
+            note(
+                "the store answers again"
+                if error is None
+                else f"waiting up to {self.job.wait:g} s for the store: {error}"
+            )
+        self.waiting = error
 
     def lose(self, error: WebTableError) -> None:
         """Stop reading, since the store is gone: each batch would wait for its deadline."""
@@ -252,6 +224,9 @@ class Load(LoadCounts):
             os.write(2, f"{show_cursor}webtable: aborted; what was not stored yet is lost\n".encode())
             os._exit(SIGNALLED + number)
         self.signal, self.is_ending = number, True
+        self.ends_by = Deadline(_SECONDS_AFTER_SIGNAL)
+        if self.give_up_after is not None:
+            self.give_up_after(_SECONDS_AFTER_SIGNAL)
         if self._waiting:
             raise KeyboardInterrupt
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from webtable.cli.loading.chunks import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
-from webtable.cli.loading.load import LoadCounts
+from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.workers import Crew
 from webtable.errors import InvalidURL
 from webtable.formats import Place
@@ -85,6 +85,11 @@ class Loader:
         """Whether the workers are to stop."""
         return self._load.is_ending
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether workers that wait for the store after a signal are to be killed."""
+        return self._load.is_overdue
+
     def take(self, chunk: Chunk, given: Given) -> None:
         """Accept a chunk, and store it unless a worker has."""
         self._parts[given.number] = given.part
@@ -101,6 +106,10 @@ class Loader:
     def give_up(self, given: Given, why: str) -> None:
         """Record that the part is not read further."""
         self._load.damaged_files.append(f"{given.part.name}: not read after record {given.records:,}: {why}")
+
+    def wait(self, error: str | None) -> None:
+        """Record that the store does not answer, with this *error*, or that it does again."""
+        self._load.wait(error)
 
     def end(self, ended: Ended) -> None:
         """Accept the final report of a worker."""
@@ -125,7 +134,8 @@ class Loader:
         if self._writer is None:
             job = self._load.job
             self.table = self.table or self._opened(chunk.pages[0])
-            self._writer = ChunkWriter(self.table, self._count, batch=job.batch, max_body=job.max_body)
+            self._writer = ChunkWriter(self.table, job, self._count, self.wait)
+            self._load.give_up_after = self._writer.give_up_after
         self._writer.put(chunk)
         self._look_for_loss()
 

@@ -13,12 +13,14 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import in_commands, of_page
+from webtable.errors import StoreFull
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping
 
-    from webtable.cli.loading.load import Failures, Load
+    from webtable.cli.loading.counts import Failures
+    from webtable.cli.loading.load import Load
     from webtable.cli.session import CommandSession
     from webtable.formats import ReadReport
     from webtable.repository.table.web_table import WebTable
@@ -54,17 +56,25 @@ def conclude(
     typer.echo(harmless(_summary(load, this.name if table is None else table.name)))
     if load.signal:
         by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
-        rest = "nothing was stored" if load.is_dry_run else "what was read is stored, the same command goes on"
+        rest = "nothing was stored" if load.is_dry_run else f"what was read is stored; {_continues(load)}"
         complain(f"interrupted{by} {load.where}: {rest}")
         return SIGNALLED + load.signal
     if load.lost:
-        complain(f"ended early, since the store is gone: {load.lost}")
+        why = "full: make space" if isinstance(load.lost, StoreFull) else "gone"
+        complain(f"ended early, since the store is {why}: {load.lost}; {_continues(load)}")
         return exit_code(load.lost)
     if load.uncounted:
         complain(f"the links were not counted: {load.uncounted}")
         return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
+
+
+def _continues(load: Load) -> str:
+    """Return how to go on after a run that ended early."""
+    if load.journal is not None:
+        return "the same command continues from there"
+    return "the same command reads everything again and stores the rest; with --resume it would continue from there"
 
 
 def _ignored(fields: Counter[str]) -> Iterator[str]:

@@ -15,7 +15,8 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from webtable.cli.loading.chunks import Chunk, ChunkWriter, chunks_of
-from webtable.cli.loading.load import Given, Job, LoadCounts
+from webtable.cli.loading.counts import LoadCounts
+from webtable.cli.loading.load import Given, Job
 from webtable.cli.terminal.interaction import ENDING
 from webtable.errors import WebTableError
 
@@ -31,6 +32,12 @@ MOST_DEATHS = 2
 
 class Idle(NamedTuple):
     """The message of a worker that has nothing to read."""
+
+
+class Waiting(NamedTuple):
+    """The message of a worker whose store does not answer, with the `error`; None when it does again."""
+
+    error: str | None
 
 
 class Ended(NamedTuple):
@@ -69,7 +76,7 @@ def _end_with_parent() -> None:
 def _work(job: Job, pipe: Connection) -> Ended:
     sending = threading.Lock()
 
-    def send(message: Chunk | Idle) -> None:
+    def send(message: Chunk | Idle | Waiting) -> None:
         with sending:
             pipe.send(message)
 
@@ -78,7 +85,7 @@ def _work(job: Job, pipe: Connection) -> Ended:
             _read_all(job, pipe, send, send, lambda: False)
             return Ended(LoadCounts())
         table = stack.enter_context(job.session.open(**(job.options or {})))
-        writer = ChunkWriter(table, send, batch=job.batch, max_body=job.max_body)
+        writer = ChunkWriter(table, job, send, lambda error: send(Waiting(error)))
         _read_all(job, pipe, send, writer.put, lambda: writer.lost is not None)
         rest = writer.close()
         return Ended(rest, lost=writer.lost)
@@ -109,6 +116,13 @@ class Boss(Protocol):
     @property
     def is_ending(self) -> bool:
         """Whether the workers are to stop."""
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether workers that wait for the store after a signal are to be killed."""
+
+    def wait(self, error: str | None) -> None:
+        """Record that the store of a worker does not answer, with this *error*, or that it does again."""
 
     def take(self, chunk: Chunk, given: Given) -> None:
         """Accept a chunk, which was also stored if workers store."""
@@ -179,6 +193,9 @@ class Crew:
                 following = next(parts, None)
             if self._boss.is_ending or not (self._again or following):
                 self._end(all_of_them=self._boss.is_ending)
+            if self._boss.is_overdue:
+                for worker in self._workers.values():
+                    worker.process.kill()
             if not self._workers:
                 break
             for pipe in wait(list(self._workers), _SECONDS):
@@ -229,6 +246,8 @@ class Crew:
         match message:
             case Idle():
                 worker.is_idle = True
+            case Waiting(error):
+                self._boss.wait(error)
             case Chunk():
                 self._take(worker, message)
             case Ended():

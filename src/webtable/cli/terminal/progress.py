@@ -83,6 +83,8 @@ def rates(pages: int, size: int, seconds: float) -> str:
 
 def _rates(load: Load) -> str:
     report = load.report
+    if load.waiting is not None:
+        return f"{plural(report.pages, 'page')}  waiting for the store: {load.waiting}"
     if load.counted is not None:
         return f"{plural(report.pages, 'page')}  counting links: {load.counted:,}"
     return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from dataclasses import replace
 from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +14,7 @@ from webtable._page.page import Page
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.repository.metrics import WriterMetrics
-from webtable.repository.writing.outcomes import PageOutcome
+from webtable.repository.writing.outcomes import PageOutcome, Retry
 from webtable.store.deadline import Deadline, attempts, until
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.writing.batch import BatchWriter
-    from webtable.repository.writing.outcomes import Receipt
+    from webtable.repository.writing.outcomes import Receipt, RetryCallback
     from webtable.repository.writing.packing import Prepared
 
 
@@ -118,16 +119,17 @@ class Dispatch:
 
     *on_stored* is called with each batch when it is done, in the thread that stored it and before it is settled, so it
     must not wait for the writer's lock. With a *deadline*, in seconds after it was sent, pages of a batch that failed
-    for a temporary reason are retried until then; other pages that depend on their rows wait for them.
+    for a temporary reason are retried until then, after a call of *on_retry*; other pages that depend on their rows
+    wait for them.
     """
 
     def __init__(
         self,
         batch_writer: BatchWriter,
         on_stored: Callable[[Buffer, list[PageOutcome]], None],
-        *,
         in_flight: int,
         deadline: float | None,
+        on_retry: RetryCallback | None,
     ) -> None:
         if not isinstance(in_flight, int) or not 1 <= in_flight <= MOST_IN_FLIGHT:
             raise InvalidArgument(f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}")
@@ -135,6 +137,7 @@ class Dispatch:
         self._in_flight = in_flight
         self._deadline = deadline
         self._on_stored = on_stored
+        self._on_retry = on_retry
         # In both, a batch that waits for a thread waits only for batches that were sent before it.
         self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
         self._storing = Threads(max(1, in_flight - 1), "webtable-store")
@@ -171,6 +174,12 @@ class Dispatch:
         for batch in list(self._under_way):
             batch.deadline.limit_to(deadline)
 
+    def give_up_after(self, seconds: float) -> None:
+        """Retry no batch for more than *seconds*, those in flight from now on."""
+        if self._deadline is not None:
+            self._deadline = min(self._deadline, seconds)
+        self.hasten(Deadline(seconds))
+
     def is_first_done(self) -> bool:
         """Whether `settle_first` would return at once."""
         return bool(self._under_way) and self._under_way[0].outcomes.done()
@@ -196,9 +205,7 @@ class Dispatch:
         began = clock.monotonic()
         for number in (1,) if self._deadline is None else attempts(deadline):
             if number > 1:
-                text = f"attempt {number} for {len(left)} pages"
-                error = type(outcomes[left[0]].error).__name__
-                self._batch_writer.frame.log(INFO, "resent", text, clock.monotonic() - began, error)
+                self._report(outcomes[left[0]].error, len(left), clock.monotonic() - began, number)
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):
                 before = outcomes.get(index)
@@ -209,6 +216,13 @@ class Dispatch:
         done = [outcomes[index] for index in range(len(batch))]
         self._on_stored(buffer, done)
         return done
+
+    def _report(self, error: WebTableError | None, pages: int, seconds: float, attempt: int) -> None:
+        text = f"attempt {attempt} for {pages} pages"
+        self._batch_writer.frame.log(INFO, "resent", text, seconds, type(error).__name__)
+        if self._on_retry is not None and error is not None:
+            with suppress(Exception):  # it must not keep the pages from being stored
+                self._on_retry(Retry(pages, error, seconds))
 
     def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
         """Store *batch* as it was prepared, which is removed from *ready*; if that is empty, prepare it here."""

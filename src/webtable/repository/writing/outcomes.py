@@ -72,6 +72,18 @@ class Dropped:
 OutcomeCallback = Callable[[PageOutcome], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A batch that is sent again: its `pages` that are not stored, the `error`, and the `seconds` since it was sent."""
+
+    pages: int
+    error: WebTableError
+    seconds: float
+
+
+RetryCallback = Callable[[Retry], None]
+
+
 class Callbacks:
     """Calls of the caller's functions that are due, made one after another, by one thread at a time.
 

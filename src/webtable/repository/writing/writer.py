@@ -15,7 +15,7 @@ from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing import open_writers
 from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.dispatch import Buffer, Dispatch
-from webtable.repository.writing.outcomes import Callbacks, Dropped, OutcomeCallback, PageOutcome, Receipt, Receipts
+from webtable.repository.writing.outcomes import Callbacks, Dropped, Receipt, Receipts
 from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
 from webtable.store.deadline import Deadline
 
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
     from os import PathLike
-    from types import TracebackType
 
     from webtable.repository.writing.batch import BatchWriter
+    from webtable.repository.writing.outcomes import OutcomeCallback, PageOutcome, RetryCallback
 
-MOST_ERRORS = 100
-"""How many exceptions of the caller's function are kept for the next flush."""
+MOST_ERRORS = 100  # of the caller's function, which the next flush raises
 
 
 class Writer:
@@ -39,8 +38,7 @@ class Writer:
     *buffer_bytes* of memory, when it has *buffer_pages* pages, or when its first page is *max_age* seconds old. A page
     is stored for good once *on_outcome* got its `PageOutcome` without an error, or `flush` has returned.
 
-    `put` returns a `Receipt`, for callers that wait for a single page. Callbacks for outcomes and receipts are called
-    one after another, in any thread that is calling the writer, or in a thread of the writer.
+    Callbacks are called one after another, in any thread that is calling the writer, or in a thread of its own.
 
     `put`, `flush` and `close` wait at most the *timeout* of a call to the store, in seconds; then the pages that they
     wait for fail with `StoreUnavailable`. With a *deadline* they wait that many seconds instead, and pages that failed
@@ -66,6 +64,7 @@ class Writer:
         deadline: float | None = None,
         spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
+        on_retry: RetryCallback | None = None,
     ) -> None:
         check_positive(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._frame = batch_writer.frame
@@ -92,7 +91,7 @@ class Writer:
         """How many of them brought no new content: they repeat stored content, or were stored already."""
         self.dropped: Dropped = Dropped()
         """How many contents were dropped because of the limits of the table, so far."""
-        self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
+        self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight, deadline, on_retry)
         self._wake = threading.Event()
         self._wanted = -1  # the number of the batch that a receipt waits for
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
@@ -136,11 +135,10 @@ class Writer:
     def put_many(self, pages: Iterable[Page] | ArrowStream) -> int:
         """Put *pages*, an iterable of pages or a table with a page in each row, and return how many there were.
 
-        A table is any object with the Arrow PyCapsule protocol: a data frame of pandas or polars, a table or a reader
-        of pyarrow, an answer of webtable. Its columns are named like the fields of a page; `url` is required, `body`
-        may be text. Columns that webtable computes itself (`host`, `changed_at`) are ignored. Needs
-        `hbase-webtable[arrow]`. Raises what `put` does, `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a
-        row that is not a page; the pages before it are put.
+        A table (with `hbase-webtable[arrow]`) has the Arrow PyCapsule protocol, as data frames of pandas and polars do,
+        tables of pyarrow, and answers. Its columns are named like the fields of a page; `url` is required, `body` may
+        be text, and what webtable computes itself (`host`, `changed_at`) is ignored. Raises what `put` does,
+        `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a row that is not a page; those before it are put.
         """
         count = 0
         for count, page in enumerate(pages_of(pages), 1):  # noqa: B007 - the count is used after the loop
@@ -185,6 +183,12 @@ class Writer:
         if errors := [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]:
             raise failed_together(f"{self.name}: a writer", errors)
 
+    def give_up_after(self, seconds: float) -> None:
+        """Wait at most *seconds* for the store from now on: the process has to end. A signal handler may call it."""
+        check_positive(seconds=seconds)
+        self._timeout = min(self._timeout, seconds)
+        self._dispatch.give_up_after(seconds)
+
     def close(self) -> None:
         """Flush, and stop the writer; raises what `flush` does, once everything that can be stored is stored.
 
@@ -207,9 +211,7 @@ class Writer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -226,10 +228,7 @@ class Writer:
     def _check_process(self) -> None:
         """Raise `OtherProcess` in a process that was forked from the writer's."""
         if self._is_inherited():
-            raise OtherProcess(
-                f"{self.name}: this writer belongs to the process that this one was forked from; "
-                "make a new one here, with table.writer()"
-            )
+            raise OtherProcess(f"{self.name}: this writer is of the parent process; make one here, with table.writer()")
 
     def _send_batch(self, number: int) -> None:
         """Have the batch with this *number* sent now, if it still waits for more pages."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable
+from webtable.errors import NotAStore, StoreError, StoreFull, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
     """Return *exc* as an error of the store, except for locked and damaged files."""
     match _code(exc):
         case sqlite3.SQLITE_FULL:
-            return StoreRefused(f"{name}: disk full")
+            return StoreFull(f"{name}: the disk is full")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN if _is_of_the_directory(name, exc):
             return StoreRefused(
                 f"{name}: the directory is read-only, and SQLite makes a -wal and a -shm file beside a store even to "

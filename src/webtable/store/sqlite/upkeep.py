@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._atomic_file import atomic_file
 from webtable._shown.sizes import size_text
-from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.sqlite.connections import SAFE_SETTINGS
@@ -206,7 +206,7 @@ def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Ca
 
 def _not_written(path: Path, exc: sqlite3.Error) -> StoreRefused | StoreUnavailable:
     if getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
-        return StoreRefused(f"{path}: disk full; the backup was removed")
+        return StoreFull(f"{path}: the disk is full; the backup was removed")
     return StoreUnavailable(f"{path}: the backup cannot be written and was removed: {exc}")
 
 
