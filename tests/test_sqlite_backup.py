@@ -149,7 +149,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(store, tmp_path, monkeypatch):
 
     monkeypatch.setattr(upkeep.sqlite3, "connect", small)
 
-    with pytest.raises(StoreRefused, match=r"b\.db: disk full"):
+    with pytest.raises(StoreRefused, match=r"b\.db: the disk is full"):
         store.backup(tmp_path / "b.db")
 
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("crawl.db")] == []

@@ -78,3 +78,71 @@ def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_
     assert "1 capture without all of its links or texts" in done.err
     if form == "warc":
         assert json.loads(Path("out/manifest.json").read_bytes())["incomplete"] == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["out.warc.gz", "out.warc", "out.jsonl", "out.jsonl.gz", "out.jsonl.zst", "out.parquet", "out.wacz"]
+)
+def test_a_name_says_what_kind_of_file_is_written_and_it_is_ingested_again(run, name):
+    done = run("export", name, "example.com")
+
+    assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "2 pages, 2 captures in 1 file")
+    assert Path(name).is_file()
+    again = run("-s", "again.db", "ingest", name)
+    assert again.code == 0, again.err
+    assert run("-s", "again.db", "pages", "all").raw == run("pages", "example.com").raw
+
+
+def test_the_bytes_of_a_file_are_those_of_its_kind(run):
+    for name in ("out.warc.gz", "out.warc", "out.jsonl", "out.jsonl.gz", "out.jsonl.zst", "out.parquet"):
+        run("export", name, "all")
+
+    begins = {path.name: path.read_bytes()[:4] for path in Path().glob("out.*")}
+    gzip, zstd = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+    assert begins["out.warc"] == b"WARC"
+    assert begins["out.jsonl"] == b'{"ur'
+    assert begins["out.parquet"] == b"PAR1"
+    assert begins["out.jsonl.zst"] == zstd
+    assert {begins["out.warc.gz"][:3], begins["out.jsonl.gz"][:3]} == {gzip}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["out.csv", "all"], "webtable pages --out out.csv lists pages"),
+        (["out.warc.gz", "all", "--format", "jsonl"], "--format jsonl does not agree with the name of out.warc.gz"),
+        (["out.parquet", "all", "--resume"], "out.parquet appears when it is complete"),
+        (["no/such/out.warc", "all"], "name a file in an existing directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_with_the_reason(run, words, told):
+    done = run("export", *words)
+
+    assert (done.code, told in done.err) == (2, True), done.err
+    assert not list(Path().glob("out*"))
+
+
+def test_a_directory_may_have_the_name_of_a_file(run):
+    Path("out.warc.gz").mkdir()
+
+    done = run("export", "out.warc.gz", "all")
+
+    assert (done.code, names("out.warc.gz")) == (0, ["manifest.json", "webtable-00001.warc.gz"])
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "pages.tsv", "pages.jsonl", "pages.parquet"])
+def test_a_listing_is_written_to_a_file_of_the_kind_that_its_name_says(run, name):
+    kind = name.rpartition(".")[2]
+
+    done = run("pages", "all", "--out", name)
+
+    assert (done.code, done.out, done.err) == (0, "", f"written: {name}, 3 rows\n")
+    assert Path(name).read_bytes() == run("pages", "all", "--format", kind).raw
+
+
+def test_a_listing_of_another_name_needs_a_format(run):
+    refused = run("pages", "all", "--out", "pages.txt")
+    done = run("pages", "all", "--out", "pages.txt", "--format", "csv")
+
+    assert (refused.code, "must end with .csv, .jsonl, .parquet, .tsv" in refused.err) == (2, True)
+    assert (done.code, Path("pages.txt").read_bytes()) == (0, run("pages", "all", "--format", "csv").raw)

@@ -11,7 +11,7 @@ from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Chunk, ChunkWriter
 from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.load import Job
-from webtable.errors import StoreUnavailable
+from webtable.errors import StoreFull, StoreUnavailable
 from webtable.formats import Place
 from webtable.testing import ListeningStore
 
@@ -81,3 +81,41 @@ def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table
     assert [one.number for one in told] == [1]
     assert str(storing.lost) == "the disk is gone"
     assert (rest.stored, list(rest.failed.counts)) == (0, ["StoreUnavailable"])
+
+
+def test_a_store_that_comes_back_is_waited_for_and_both_are_reported(table, manual_clock):
+    told: list[Chunk] = []
+    waits: list[str | None] = []
+
+    def fail(call):
+        if call.name == "write" and manual_clock.passed < 100:
+            raise StoreUnavailable("HBase is restarted")
+
+    away = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
+    storing = ChunkWriter(away, Job(None, batch=1), told.append, waits.append)
+
+    storing.put(chunk(1, "/a"))
+    storing.close()
+
+    assert ([one.number for one in told], storing.lost) == ([1], None)
+    assert (waits[0], waits[-1], len(waits) > 2) == ("HBase is restarted", None, True)
+
+
+def test_a_full_disk_ends_it_at_once(table, manual_clock):
+    written = []
+
+    def fail(call):
+        if call.name == "write" and call.table == table.table:
+            written.append(call)
+            raise StoreFull("crawl.db: the disk is full")
+
+    full = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
+    storing = ChunkWriter(full, Job(None, batch=1), lambda _: None, lambda _: None)
+
+    for number in range(100):
+        storing.put(chunk(number, f"/{number}"))
+    storing.close()
+
+    assert isinstance(storing.lost, StoreFull)
+    assert len(written) < 10
+    assert manual_clock.passed < 1

@@ -139,3 +139,30 @@ def test_a_put_waits_no_longer_than_the_deadline(site):
 def test_a_deadline_that_is_none_is_refused(site):
     with pytest.raises(InvalidArgument, match="deadline"):
         site.table.writer(deadline=0)
+
+
+def test_each_retry_is_reported_with_its_error(site, manual_clock):
+    retries = []
+    store = FailingStore(site.table.store, GONE, at=lambda _: manual_clock.passed < 15)
+
+    def report(retry):
+        retries.append(retry)
+        raise RuntimeError("a report that fails keeps no page from being stored")
+
+    with over(site, store).writer(deadline=60, on_retry=report) as writer:
+        writer.put(site.page("/a", body=b"x"))
+
+    assert writer.stored == 1
+    assert {(retry.pages, retry.error) for retry in retries} == {(1, GONE)}
+    assert sorted(retry.seconds for retry in retries) == [retry.seconds for retry in retries]
+
+
+def test_a_writer_that_is_told_to_give_up_waits_no_longer_than_that(site, manual_clock):
+    store = FailingStore(site.table.store, GONE)
+    writer = over(site, store).writer(deadline=3600, on_retry=lambda _: writer.give_up_after(5))
+
+    with pytest.raises(WriteFailed), writer:
+        writer.put(site.page("/a", body=b"x"))
+
+    # Some attempts come before the batch counts as sent, which takes the clock of the test far.
+    assert manual_clock.passed < 3000
