@@ -246,3 +246,20 @@ def test_a_receipt_that_is_ignored_is_gone_at_once(site):
 
         assert receipt() is None
         assert isinstance(writer.put(site.page("/b", body=b"x")), Receipt)
+
+
+def test_a_page_that_a_callback_puts_while_the_writer_is_being_closed_is_stored(site):
+    called, released = threading.Event(), threading.Event()
+
+    def again(_):
+        called.set()
+        released.wait(10)
+        writer.put(site.page("/again", body=b"x"))
+
+    writer = site.table.writer(buffer_pages=1)
+    writer.put(site.page("/first", body=b"x")).add_done_callback(again)
+    assert called.wait(10)  # in a thread of the writer
+    threading.Timer(0.2, released.set).start()
+    writer.close()
+
+    assert writer.stored == len(list(site.table.pages(site.domain))) == 2

@@ -122,8 +122,10 @@ class Callbacks:
         """
         errors: list[Exception] = []
         # Repeated for calls that were added as the last turn ended. If this thread is delivering further up the stack,
-        # that turn makes the calls.
-        while self._waiting and not self.is_delivering() and self._delivering.acquire(blocking=wait):
+        # that turn makes the calls. The last call of another thread is waited for too: it may put a page.
+        while (self._waiting or (wait and self._deliverer)) and not self.is_delivering():
+            if not self._delivering.acquire(blocking=wait):
+                break
             self._deliverer = threading.get_ident()
             try:
                 while self._waiting:
