@@ -13,7 +13,7 @@ from webtable.errors import NewerFormat, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.rows import Delete, NewCell, Put
-from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite import SQLiteStore, writes
 from webtable.store.sqlite.sweeps import DELETES_HIDE, SLICE
 
 FAMILIES = (
@@ -190,3 +190,18 @@ def test_compact_forgets_deletes_of_one_timestamp_too(store, path):
     assert markers(path) == 0
     store.write("t", [put(b"a")])
     assert keys(store) == [b"a"]
+
+
+def test_a_put_reads_no_more_markers_than_it_has_cells_however_many_its_row_has(store, clock, monkeypatch):
+    columns = [b"f:%d" % number for number in range(1000)]
+    store.write("t", [Delete(b"row", 1000, columns)])
+    read = []
+    markers = writes._markers
+    monkeypatch.setattr(writes, "_markers", lambda *given: read.append(markers(*given)) or read[-1])
+
+    outcomes = store.write("t", [Put(b"row", [NewCell(b"f:7", 900, b"old"), NewCell(b"f:new", 900, b"new")])])
+
+    assert outcomes == [None]
+    assert [len(found) for found in read] == [1]
+    (row,) = store.read("t", [b"row"])
+    assert row.cells.keys() == {b"f:new"}

@@ -126,8 +126,8 @@ def removals_up_to_now(monkeypatch):
 
     def later(self, derived, stored):
         derived.removals = [
-            (owner, table, change if hasattr(change, "cells") else _later(change))
-            for owner, table, change in derived.removals
+            one._replace(removed=[cells._replace(timestamp=cells.timestamp + 60_000) for cells in one.removed])
+            for one in derived.removals
         ]
         return remove(self, derived, stored)
 
@@ -156,10 +156,6 @@ def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
         return PageWrite(page, write.with_content, write.with_metadata, write.content_of)
 
     monkeypatch.setattr(PageWrite, "dated", moved)
-
-
-def _later(delete):
-    return type(delete)(delete.row, delete.timestamp + 60_000, delete.columns, exact=delete.exact)
 
 
 BUGS = [

@@ -440,7 +440,7 @@ LATER = datetime(2026, 2, 1, tzinfo=UTC)
         (lambda table: table.modified(since=LATER, until=LATER - timedelta(1)), "until=.*since="),
         (lambda table: table.fetched(since=NAIVE), "since=.*timezone"),
         (lambda table: table.modified(until=NAIVE), "until=.*timezone"),
-        (lambda table: table.fetched(since="yesterday"), "since='yesterday'"),
+        (lambda table: table.fetched(since="tomorrow"), "since='tomorrow'"),
         (lambda table: table.outdated(not_fetched_since=NAIVE), "not_fetched_since=.*timezone"),
         (lambda table: table.outdated(), "not_fetched_since= or not_modified_since="),
         (lambda table: table.outdated(not_fetched_since=LATER, not_modified_since=LATER), "one of the two"),

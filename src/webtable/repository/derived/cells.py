@@ -9,7 +9,7 @@ even those that exist already. A writer that is killed leaves outdated entries; 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,7 @@ from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable._threads import Threads
 from webtable.errors import WebTableError
-from webtable.repository.stored.cells import removals
+from webtable.repository.stored.cells import RemovedCells, removals
 from webtable.repository.stored.codec import as_stored, bare
 from webtable.repository.stored.page_state import hints_at
 from webtable.schema import INDEX_COLUMN
@@ -60,6 +60,16 @@ class PageChange(NamedTuple):
         return page.outlink_count != before.outlink_count  # a capture that repeats it was stored before the content
 
 
+class Removal(NamedTuple):
+    """The arguments of `DerivedCells.remove`."""
+
+    owner: int
+    table: str
+    rows: Collection[bytes]
+    removed: Sequence[RemovedCells]
+    history: Sequence[NewCell]
+
+
 @dataclass(slots=True)
 class DerivedCells:
     """Cells in other rows that belong to the pages of a batch: to be written before them, or removed after them."""
@@ -68,8 +78,7 @@ class DerivedCells:
     """The cells, by table and row."""
     owned: list[tuple[int, str, Sequence[bytes]]] = field(default_factory=list)
     """An owner, which is a page, a table, and the rows there that must be written before the page is stored."""
-    removals: list[tuple[int, str, Delete | Put]] = field(default_factory=list)
-    """An owner, a table, and the change there: a delete, or a put that keeps a former link as history."""
+    removals: list[Removal] = field(default_factory=list)
 
     def put(self, owner: int, table: str, rows: Sequence[bytes], cells: Iterable[NewCell]) -> None:
         """Add *cells*, one for each of *rows*; of two in one place the one with the later timestamp is written."""
@@ -81,9 +90,19 @@ class DerivedCells:
                 puts[row] = [cell]
         self.owned.append((owner, table, rows))
 
-    def remove(self, owner: int, table: str, change: Delete | Put) -> None:
-        """Add a change to be made once the page of *owner* is stored."""
-        self.removals.append((owner, table, change))
+    def remove(
+        self,
+        owner: int,
+        table: str,
+        rows: Collection[bytes],
+        removed: Sequence[RemovedCells],
+        history: Sequence[NewCell] = (),
+    ) -> None:
+        """Add that the cells *removed* go from each of *rows* once the page of *owner* is stored.
+
+        *history* has a cell for each of the rows that keeps what was there, or is empty.
+        """
+        self.removals.append(Removal(owner, table, rows, removed, history))
 
 
 def add_entries(
@@ -104,9 +123,9 @@ def add_entries(
                 entries = index.entries(page, unsalted)
                 derived.put(change.owner, table, entries, repeat(cell))
                 if before is not None and index.names_pages:
-                    for entry in set(index.entries(before, unsalted)).difference(entries):
-                        for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [hints_at(before)], now):
-                            derived.remove(change.owner, table, delete)
+                    gone = set(index.entries(before, unsalted)).difference(entries)
+                    removed = removals(INDEX_COLUMN, timestamp - 1, [hints_at(before)], now)
+                    derived.remove(change.owner, table, gone, removed)
         except WebTableError as exc:
             errors[change.owner] = exc
     return errors
@@ -144,12 +163,26 @@ class DerivedCellWriter:
         }
 
     def remove(self, derived: DerivedCells, stored: Sequence[bool]) -> None:
-        """Remove outdated cells of the pages that are *stored*; readers drop those that stay."""
-        changes: dict[str, list[Delete | Put]] = defaultdict(list)
-        for owner, table, change in derived.removals:
+        """Remove outdated cells of the pages that are *stored*; readers drop those that stay.
+
+        There is one put a row, and one delete a row and moment: pages of a site share most of their links, so a row has
+        the cells of many pages.
+        """
+        puts: dict[str, dict[bytes, list[NewCell]]] = defaultdict(dict)
+        deletes: dict[str, dict[tuple[bytes, int, bool], list[bytes]]] = defaultdict(dict)
+        for owner, table, rows, removed, history in derived.removals:
             if stored[owner]:
-                changes[table].append(change)
-        self._written({table: _joined(some) for table, some in changes.items()})
+                for row, cell in zip(rows, history, strict=False):
+                    puts[table].setdefault(row, []).append(cell)
+                for column, stamp, exact in removed:
+                    for row in rows:
+                        deletes[table].setdefault((row, stamp, exact), []).append(column)
+        changes: dict[str, list[Put | Delete]] = defaultdict(list)
+        for table, of_rows in puts.items():
+            changes[table] += (_put(row, cells) for row, cells in of_rows.items())
+        for table, of_places in deletes.items():
+            changes[table] += (Delete(row, at, columns, exact=exact) for (row, at, exact), columns in of_places.items())
+        self._written(changes)
 
     def _written(self, changes: Mapping[str, Sequence[Put | Delete]]) -> list[list[WebTableError | None]]:
         """Write the changes to each of several tables, and return their outcomes."""
@@ -167,26 +200,6 @@ class DerivedCellWriter:
             return list(self._store.write(table, changes))
         except WebTableError as exc:
             return [exc] * len(changes)
-
-
-def _joined(changes: Sequence[Delete | Put]) -> list[Delete | Put]:
-    """Return *changes* with those of one row in one put, and in one delete for each moment.
-
-    Pages of a site share most of their links, so a row has the cells of many pages.
-    """
-    puts: dict[bytes, list[NewCell]] = {}
-    deletes: dict[tuple[bytes, int, bool], list[bytes]] = {}
-    joined: list[Delete | Put] = []
-    for change in changes:
-        if isinstance(change, Put):
-            puts.setdefault(change.row, []).extend(change.cells)
-        elif change.columns is None:
-            joined.append(change)
-        else:
-            deletes.setdefault((change.row, change.timestamp, change.exact), []).extend(change.columns)
-    joined += (_put(row, cells) for row, cells in puts.items())
-    joined += (Delete(row, stamp, columns, exact=exact) for (row, stamp, exact), columns in deletes.items())
-    return joined
 
 
 def _put(row: bytes, cells: Sequence[NewCell]) -> Put:

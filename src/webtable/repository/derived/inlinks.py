@@ -21,7 +21,7 @@ from webtable.repository.stored.cells import cells_of, removals
 from webtable.repository.stored.page_state import content_date, hints_at
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.urls import canonical_or_none
-from webtable.store import NewCell, Put
+from webtable.store import NewCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -105,30 +105,28 @@ class InlinkCells:
         gone_at: int,
     ) -> None:
         until, now = milliseconds(hints_at(page)) - 1, now_in_milliseconds()
-        for row, link in gone.items():
-            self.remove(derived, owner, row, page.url, link, until, before, now, gone_at)
+        self.remove(derived, owner, gone, page.url, until=until, before=before, now=now, gone_at=gone_at)
 
     def remove(
         self,
         derived: DerivedCells,
         owner: int,
-        row: bytes,
+        links: Mapping[bytes, Link],
         source: str,
-        link: Link,
+        *,
         until: int,
         before: Page | None,
         now: int,
         gone_at: int | None = None,
     ) -> None:
-        """Add to *derived* that the page *source* no longer links to the page at *row*: the link becomes history.
+        """Add to *derived* that the page *source* no longer has these *links*, by the rows of their targets.
 
-        It was removed at *gone_at*, by default *now*; *before* is the page with the link.
+        They become history: they were removed at *gone_at*, by default *now*; *before* is the page with the links.
         """
-        past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
-        derived.remove(owner, self.table, Put(row, [past]))
+        column, past, at = self.column(source), self.past_column(source), now if gone_at is None else gone_at
         dates = [hints_at(before), before.stored.content_at, before.stored.inlinks_at] if before is not None else []
-        for delete in removals(row, self.column(source), until, dates, now):
-            derived.remove(owner, self.table, delete)
+        history = [NewCell(past, at, inlink_value(link)) for link in links.values()]
+        derived.remove(owner, self.table, links.keys(), removals(column, until, dates, now), history)
 
     def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
         """Return *links* by the rows of their targets, without links to URLs that cannot be pages."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FOREVER = 2**63 - 2
 
 
-class Removal:
+class PageRemoval:
     """The removal of what other rows have of the pages in the rows *found*; its methods are called once, in order."""
 
     def __init__(self, updater: Updater, found: Sequence[Row]) -> None:
@@ -51,17 +51,16 @@ class Removal:
             if page is not None:
                 self._remove_entries(derived, row, page, moment)
             url = self._updater.frame.key.url_of(row)
-            for target, link in links.items():
-                self._updater.inlinks.remove(derived, 0, target, url, link, _FOREVER, page, moment)
+            self._updater.inlinks.remove(derived, 0, links, url, until=_FOREVER, before=page, now=moment)
         self._updater.writer.remove(derived, [True])
         if self._entered is not None:
             self._updater.queue.write([self._updater.queue.done(self._entered)])
 
     def _remove_entries(self, derived: DerivedCells, row: bytes, page: Page, until: int) -> None:
         without_body, unsalted, written = bare(page), self._updater.frame.key.unsalted(row), hints_at(page)
+        removed = removals(INDEX_COLUMN, milliseconds(written), [written], until)
         for one in self._indexes:
             # If an index that the user has defined fails, readers drop its entries.
             with suppress(IndexFailed, LayoutMismatch):
-                for entry in one.index.entries(without_body, unsalted) if one.index.names_pages else ():
-                    for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
-                        derived.remove(0, one.table, delete)
+                if one.index.names_pages:
+                    derived.remove(0, one.table, one.index.entries(without_body, unsalted), removed)

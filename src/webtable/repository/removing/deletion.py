@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
-from webtable.repository.derived.removal import Removal
+from webtable.repository.derived.removal import PageRemoval
 from webtable.repository.derived.updates import Updater
 from webtable.repository.stored.cells import later_removed, written
 from webtable.repository.stored.page_state import Deleted
@@ -43,7 +43,8 @@ class Deletion:
         self._codec = frame.codec
         self._updater = Updater(frame, with_inlinks=with_inlinks)
         names = frame.codec.columns
-        self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
+        # All columns of the family of content: with the family, Thrift2 would take a call a row.
+        self._content = [names.body, names.capture, names.page, *names.plain.values()]
         self._links = [names.urls]
 
     def close(self) -> None:
@@ -91,12 +92,12 @@ class Deletion:
             self._remove([(found, self._marked(found, now_in_milliseconds()))], removal)
         return True
 
-    def _entered(self, found: Sequence[Row]) -> Removal:
-        removal = Removal(self._updater, found)
+    def _entered(self, found: Sequence[Row]) -> PageRemoval:
+        removal = PageRemoval(self._updater, found)
         removal.enter()
         return removal
 
-    def _remove(self, removed: Sequence[tuple[Row, int]], removal: Removal) -> None:
+    def _remove(self, removed: Sequence[tuple[Row, int]], removal: PageRemoval) -> None:
         """Remove rows whose deletes are marked, each up to a moment, and what other rows have of them.
 
         The links of the pages are removed last: if this is interrupted, the next attempt finds by them which inlinks

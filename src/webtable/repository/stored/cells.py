@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from webtable._clock import milliseconds
 from webtable.errors import CapabilityError
@@ -67,15 +67,23 @@ def cells_of(
                 yield row, cells
 
 
-def removals(row: bytes, column: bytes, until: int, dates: Iterable[datetime | None], now: int) -> list[Delete]:
-    """Return the deletes of the cells of a column that were written up to *until*, with *dates* among others.
+class RemovedCells(NamedTuple):
+    """The cells of a `column` at or below a `timestamp`; if `exact`, only those at it."""
 
-    No delete goes beyond *now*: if a page dated in the future is deleted, its next capture has an earlier date, and
-    would be hidden. Cells with later dates are removed one by one.
+    column: bytes
+    timestamp: int
+    exact: bool = False
+
+
+def removals(column: bytes, until: int, dates: Iterable[datetime | None], now: int) -> list[RemovedCells]:
+    """Return the cells of a column that were written up to *until*, with *dates* among others.
+
+    None goes beyond *now*: if a page dated in the future is deleted, its next capture has an earlier date, and would be
+    hidden. Cells with later dates are removed one by one.
     """
     stamps = {milliseconds(date) for date in dates if date is not None}
-    later = [Delete(row, stamp, [column], exact=True) for stamp in sorted(stamps) if now < stamp <= until]
-    return [Delete(row, min(until, now), [column]), *later]
+    later = [RemovedCells(column, stamp, exact=True) for stamp in sorted(stamps) if now < stamp <= until]
+    return [RemovedCells(column, min(until, now)), *later]
 
 
 def later_removed(

@@ -94,12 +94,23 @@ def _insert(connection: sqlite3.Connection, family: Family, cells: list[CellRow]
 def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[CellRow]) -> list[CellRow]:
     """Return those of *cells* that no delete hides."""
     marked = _rows_in(connection, f"deletes_{family}", cells)
-    find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ?"
     left: list[CellRow] = []
     for row, of_row in groupby(cells, key=_row):
-        markers = dict(connection.execute(find, (row,)).fetchall()) if row in marked else {}
-        left += (cell for cell in of_row if not markers or not _is_hidden(cell, markers))
+        some = list(of_row)
+        markers = _markers(connection, family, row, some) if row in marked else {}
+        left += (cell for cell in some if not _is_hidden(cell, markers)) if markers else some
     return left
+
+
+def _markers(connection: sqlite3.Connection, family: int, row: bytes, cells: Sequence[CellRow]) -> dict[bytes, int]:
+    """Return the markers that may hide *cells* of a row, which may have as many others as there are links to it."""
+    scopes = [
+        scope for _, qualifier, stamp, _ in cells for scope in (COLUMN + qualifier, exact_scope(stamp, qualifier))
+    ]
+    width = next(2 * width for width in _WIDTHS if len(cells) <= width)
+    asked = [row, b"", *scopes, *scopes[-1:] * (width - len(scopes))]
+    find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ? AND scope IN ({_repeated('?', width + 1)})"
+    return dict(connection.execute(find, asked).fetchall())
 
 
 def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
