@@ -40,6 +40,7 @@ NAMES = (
     "hbase_in_flight",
     "hbase_questions",
     "single_get",
+    "deletes",
     "index_storage",
     "verify_links",
     "embedded_ingest",

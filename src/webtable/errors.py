@@ -34,6 +34,7 @@ WebTableError
 └── StoreError               the store could not carry out a call
     ├── StoreUnavailable     not reached in time; a retry may help
     ├── StoreRefused         the store refused; a retry does not help
+    │   └── StoreFull        its disk is full; free space, and store the rest
     ├── DamagedRow           a stored row that cannot be read; store its page again, or delete it
     ├── NotAStore            the URL does not lead to a store of this kind
     └── CapabilityError      this store cannot do that; the message says what to run instead

@@ -99,6 +99,7 @@ class WebTable(Wrapped[SyncWebTable]):
     put: Final = awaited(SyncWebTable.put)
     put_not_modified: Final = awaited(SyncWebTable.put_not_modified)
     delete: Final = awaited(SyncWebTable.delete)
+    delete_many: Final = awaited(SyncWebTable.delete_many)
     delete_pages: Final = awaited(SyncWebTable.delete_pages)
 
     get: Final = awaited(SyncWebTable.get)

@@ -122,6 +122,10 @@ class Writer(Wrapped[SyncWriter]):
         """Store everything that was put, and return when it is stored; raises what `webtable.Writer.flush` does."""
         await self._ended(self._core.flush)
 
+    async def give_up_after(self, seconds: float) -> None:
+        """Wait at most *seconds* for the store from now on: the process has to end."""
+        self._core.give_up_after(seconds)  # at once: the thread of the writer may be waiting for the store
+
     async def close(self) -> None:
         """Flush, and stop the writer; raises what `flush` does, once everything that can be stored is stored."""
         await self._ended(self._core.close)

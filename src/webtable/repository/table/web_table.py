@@ -186,7 +186,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
     def delete_many(self, urls: Sequence[str], *, dry_run: bool = False) -> list[bool]:
         """Delete the pages *urls* as `delete` does, in batches of 200, and return for each whether there was one.
 
-        An invalid URL raises `InvalidURL` before anything is deleted.
+        With *dry_run* nothing is deleted. An invalid URL raises `InvalidURL` before anything is deleted.
         """
         from webtable.repository.removing.deletion import delete_many
 
