@@ -25,6 +25,7 @@ from webtable.errors import (
     NotAStore,
     OlderFormat,
     StoreError,
+    StoreFull,
     StoreRefused,
     StoreUnavailable,
     TableNotFound,
@@ -548,8 +549,8 @@ def test_a_full_disk_refuses_the_write_and_keeps_the_rest(store):
 
     outcomes = store.write("t", [put(b"b", bytes(1_000_000)), put(b""), put(b"c")])
 
-    assert [str(outcome).rpartition(": ")[2] for outcome in outcomes[::2]] == ["disk full"] * 2
-    assert [type(outcome) for outcome in outcomes] == [StoreRefused] * 3
+    assert [str(outcome).rpartition(": ")[2] for outcome in outcomes[::2]] == ["the disk is full"] * 2
+    assert [type(outcome) for outcome in outcomes] == [StoreFull, StoreRefused, StoreFull]
     assert "row key" in str(outcomes[1])
     assert keys(store) == [b"a"]
     with store._file.exclusive() as connection:

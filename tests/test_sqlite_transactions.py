@@ -178,17 +178,17 @@ def test_a_write_that_fails_as_a_whole_takes_back_the_block_and_all_behind_it(st
     store.write("t", [put(b"before")])
     outcomes = []
 
-    with fails_as_a_whole(store), pytest.raises(StoreRefused, match="disk full"), store.transaction():
+    with fails_as_a_whole(store), pytest.raises(StoreRefused, match="disk is full"), store.transaction():
         assert store.write("t", [put(b"a")]) == [None]
         outcomes += store.write("t", [put(b"b", bytes(1_000_000)), put(b"")])
         # SQLite has rolled back: these would be transactions of their own.
         outcomes += store.write("t", [put(b"c")])
-        with pytest.raises(StoreRefused, match="disk full"):
+        with pytest.raises(StoreRefused, match="disk is full"):
             keys(store)
-        with pytest.raises(StoreRefused, match="disk full"):
+        with pytest.raises(StoreRefused, match="disk is full"):
             store.create_table(TableSchema("new", FAMILIES))
 
-    assert [str(outcome).rpartition(": ")[2] for outcome in outcomes[::2]] == ["disk full"] * 2
+    assert [str(outcome).rpartition(": ")[2] for outcome in outcomes[::2]] == ["the disk is full"] * 2
     assert "row key" in str(outcomes[1])
     assert keys(store) == [b"before"]
     assert store.write("t", [put(b"after")]) == [None]

@@ -8,12 +8,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable.errors import StoreUnavailable
+from webtable.errors import StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.failures import DamagedCells
 from webtable.store.sqlite.fair_lock import FairLock
+from webtable.store.sqlite.read_only import FileState, is_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,13 +76,28 @@ class Connections:
         self.writer: sqlite3.Connection | None = None
         self.is_writing = False
         self.readers: deque[sqlite3.Connection] = deque()
+        self.is_read_only: Final = is_read_only(path)
+        self._immutable: dict[sqlite3.Connection, FileState] = {}
+        """What a file that is read without a log looked like when each of its connections was opened."""
 
     def reader(self, wait: Wait) -> sqlite3.Connection:
         """Return a connection for reading, to be returned by `give_back`."""
-        try:
-            return self.readers.pop()
-        except IndexError:
-            return self.connect(wait)
+        with suppress(IndexError):
+            while True:
+                connection = self.readers.pop()
+                if not self._is_outdated(connection):
+                    return connection
+                self.close(connection)
+        return self.connect(wait)
+
+    def check_unchanged(self, connection: sqlite3.Connection) -> None:
+        """Raise `StoreUnavailable` if what was just read may be wrong, as another program has begun to write."""
+        if self._is_outdated(connection):
+            raise StoreUnavailable(f"{self._name}: another program has begun to write the file; read again")
+
+    def _is_outdated(self, connection: sqlite3.Connection) -> bool:
+        state = self._immutable.get(connection)
+        return state is not None and FileState.of(self._path) != state
 
     def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
         """Return a connection that was lent for reading; unless *keep*, it is closed."""
@@ -94,9 +110,14 @@ class Connections:
 
     def connect(self, wait: Wait, *, write: bool = False, mode: str = "rw") -> sqlite3.Connection:
         """Return a new connection."""
+        state = None
+        if self.is_read_only:
+            if write:
+                raise StoreRefused(f"{self._name}: the file, or its directory, is read-only for this user")
+            state = FileState.of(self._path)
         with self.opening(wait):
             connection = sqlite3.connect(
-                f"{self._path.as_uri()}?mode={mode}",
+                f"{self._path.as_uri()}?{state.mode if state else f'mode={mode}'}",
                 uri=True,
                 timeout=wait.left(),
                 isolation_level=None,
@@ -104,6 +125,8 @@ class Connections:
                 cached_statements=256,
             )
             self.open.add(connection)
+            if state is not None and not state.has_log:
+                self._immutable[connection] = state
             try:
                 if self._max_cell is not None:
                     # SQLite lowers this to the limit of its build.
@@ -136,6 +159,7 @@ class Connections:
         with suppress(sqlite3.Error):
             connection.close()
         self.open.discard(connection)
+        self._immutable.pop(connection, None)
 
     def close_writer(self) -> None:
         """Close the writing connection, unless it is in use."""

@@ -64,8 +64,8 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
             return StoreFull(f"{name}: the disk is full")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN if _is_of_the_directory(name, exc):
             return StoreRefused(
-                f"{name}: the directory is read-only, and SQLite makes a -wal and a -shm file beside a store even to "
-                "read it: copy the store to a writable directory"
+                f"{name}: the directory is read-only, and the -wal file beside the store cannot be read without a -shm "
+                "file: copy both to a writable directory"
             )
         case sqlite3.SQLITE_READONLY:
             return StoreRefused(f"{name}: the file is read-only")

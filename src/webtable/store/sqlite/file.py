@@ -109,6 +109,7 @@ class StoreFile:
             connection.execute(f"PRAGMA busy_timeout={wait.milliseconds()}")
             connection.execute("BEGIN")
             yield connection
+            connections.check_unchanged(connection)
         except sqlite3.Error as exc:
             raise self._error(exc, wait) from exc
         finally:

@@ -18,6 +18,7 @@ from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
 from webtable.store.sqlite.failures import is_busy
+from webtable.store.sqlite.read_only import IMMUTABLE, SHARED, log_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,8 @@ def opened(name: str, path: Path, connections: Connections, wait: Wait, *, creat
     try:
         check_format(name, "file", format_of(connection), FILE_FORMAT)
         check_schema(name, connection)
-        _use_wal(connection, wait)
+        if not connections.is_read_only:
+            _use_wal(connection, wait)
     except BaseException:
         connections.close(connection)
         raise
@@ -52,7 +54,7 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     if path.is_dir():
         raise NotAStore(f"{name}: a directory, not a file")
     # The log is looked for first: a file that is being made has its size before there is a log.
-    log = path.with_name(path.name + "-wal")
+    log = log_of(path)
     has_log = log.exists() and log.stat().st_size > 0
     exists = path.exists()
     if exists and path.stat().st_size:
@@ -146,14 +148,14 @@ def application_of(path: Path) -> int:
 
     Call it under `forks.opening(path)`: a -shm that it opens read-only is read-only for the whole process.
     """
-    if not path.with_name(path.name + "-wal").exists():
+    if not log_of(path).exists():
         # `immutable` keeps SQLite from making a -wal and a -shm. It takes no lock, so it may find a file that is just
         # being made with fewer pages than its header says; reading the application id needs no page.
-        return _asked(path, "mode=ro&immutable=1", "PRAGMA writable_schema=ON")
+        return _asked(path, IMMUTABLE, "PRAGMA writable_schema=ON")
     if path.with_name(path.name + "-shm").exists():
         # If that fails, the -shm is gone by now, or unusable without permission to write it.
         with suppress(sqlite3.DatabaseError):
-            return _asked(path, "mode=ro&readonly_shm=1")
+            return _asked(path, SHARED)
     # SQLite would make a -shm, which must not happen beside a file of another program.
     return _peeked(path)
 
