@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
 import shutil
@@ -181,3 +182,24 @@ def test_the_commands_of_a_page_do_the_same_on_hbase(tmp_path, hbase_url, name):
     url, _, options = hbase_url.partition("?")
 
     run_all([made, *asked], tmp_path, HBASE=f"{url}/{name}_{uuid.uuid4().hex}?{options}")
+
+
+HOW_TOS = {
+    "own headers": "pages.html",
+    "pdf": "other_content.html",
+    "kill -9": "writing.html",
+    "changed since": "questions.html",
+}
+"""What people search for, and the page that says how to do it."""
+
+
+@pytest.mark.parametrize("words", HOW_TOS)
+def test_a_heading_of_the_how_to_has_the_words_that_people_search_for(site, words):
+    # The search of the site ranks words in titles first, and the page by its boost.
+    found = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    boosts = {one["location"]: one.get("boost", 1) for one in found}
+
+    page = HOW_TOS[words]
+    titles = [one["title"].lower() for one in found if one["location"].partition("#")[0] == page]
+    assert any(all(word in title for word in words.split()) for title in titles)
+    assert boosts[page] == 2 > boosts["index.html"] > boosts["cli.html"]
