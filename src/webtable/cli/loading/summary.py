@@ -86,11 +86,11 @@ def _ignored(fields: Counter[str]) -> Iterator[str]:
 def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
     """Yield messages on pages that were not stored: the number for each kind of error, and the first errors."""
     for kind, count in failures.counts.most_common():
-        first, *others = (of_page(error, options) for error in failures.first[kind])
+        first, *others = dict.fromkeys(of_page(error, options) for error in failures.first[kind])
         yield f"{plural(count, 'page')} ({kind}), the first: {first}"
         yield from others
-        if count > len(failures.first[kind]):
-            yield f"… and {plural(count - len(failures.first[kind]), 'more page')} ({kind})"
+        if (more := count - 1 - len(others)) > 0:
+            yield f"… and {plural(more, 'more page')} ({kind})"
 
 
 def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
