@@ -254,3 +254,10 @@ def test_a_body_is_text_by_the_charset_of_its_page():
     page = Page(url="https://example.com/", body="né".encode("latin-1"), charset="latin-1")
 
     assert written([page], "csv", columns=["body"])[0] == "body\nné\n".encode()
+
+
+def test_an_answer_becomes_the_parquet_file_that_it_writes_itself(table, tmp_path):
+    assert write(table.pages(), tmp_path / "a.parquet", columns=["url", "status"]) == 2
+    table.pages().to_parquet(tmp_path / "b.parquet", ["url", "status"])
+
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()

@@ -56,6 +56,8 @@ def write(
     """
     if isinstance(target, str | PathLike):
         named = format_of(target) if format is None else format
+        if named == "parquet" and isinstance(records, Tabular):
+            return records.to_parquet(target, columns)  # with whole hosts in a row group
         with atomic_file(Path(target)) as part, part.open("wb") as file:
             return write(records, file, format=named, columns=columns, for_terminal=for_terminal)
     if format not in FORMATS:
