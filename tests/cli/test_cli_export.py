@@ -141,6 +141,8 @@ def test_a_listing_is_written_to_a_file_of_the_kind_that_its_name_says(run, name
 
 
 def test_a_listing_of_another_name_needs_a_format(run):
+    nowhere = run("pages", "all", "--out", "no/such/pages.csv")
+    assert (nowhere.code, "name a file in a directory that exists" in nowhere.err) == (2, True)
     refused = run("pages", "all", "--out", "pages.txt")
     done = run("pages", "all", "--out", "pages.txt", "--format", "csv")
 

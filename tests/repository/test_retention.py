@@ -15,6 +15,7 @@ from webtable import Link, Page
 from webtable.errors import InvalidArgument
 from webtable.maintenance import DeletedPage
 from webtable.reports import audit
+from webtable.repository.derived.removal import PageRemoval
 from webtable.store import NewCell, Put
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -129,6 +130,23 @@ def test_deletions_that_were_cut_short_are_completed_by_the_next_run(table, doma
     assert not left & {one.url for one in told}
     assert again.pages == len(left)
     assert urls(table, domain) == set()
+
+
+def test_what_a_killed_run_has_left_of_its_pages_is_removed_by_the_next_one(table, domain, monkeypatch):
+    a, b = f"https://{domain}/a", f"https://{domain}/b"
+    store(table, page(a, links=((b, "b"),)), page(b, links=((a, "a"),)))
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(PageRemoval, "remove", killed)
+        table.delete_pages(domain)
+    table.delete_pages(domain)
+
+    rows = table.store.scan(table.table, table.key.subtree_ranges(domain))
+    assert not any(column.startswith(b"outlinks:") for row in rows for column in row.cells)
+    assert list(table.links.to(a)) == list(table.links.to(b)) == []
 
 
 def test_a_damaged_page_goes_with_its_domain_and_stays_where_something_is_asked_of_it(table, domain):

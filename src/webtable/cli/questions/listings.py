@@ -31,6 +31,7 @@ from webtable.cli.terminal.output import (
     write_records,
 )
 from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
 from webtable.formats.answer_files import ENDINGS, format_of, write_rows
 from webtable.repository.answers.page_columns import read_for
@@ -184,6 +185,8 @@ class _Listed(NamedTuple):
         text = given.pop("columns", None)
         names = None if text is None else parse_names(text)
         format, out = given.pop("format"), given.pop("out")
+        if out is not None and (out.is_dir() or not out.parent.is_dir()):
+            raise InvalidArgument(f"out={out}: name a file in a directory that exists")
         if out is not None and format not in FORMATS:
             format = format_of(out)
         return cls(names, given.pop("body", False), chosen_format(format), out, given.pop("explain"))

@@ -120,6 +120,17 @@ class Retention:
                 with store.transaction(), until(Deadline(store.timeout)):
                     gone = deletion.of([key for key, _ in some], self._is_meant)
                 yield from (page for (_, page), is_gone in zip(some, gone, strict=True) if is_gone)
+            if self._is_chosen is None:
+                self._complete(deletion)
+
+    def _complete(self, deletion: Deletion) -> None:
+        """Remove the links, and what other rows have of them, of pages whose delete was killed half-way."""
+        store, links = self._frame.store, Wanted([self._frame.codec.columns.urls], keys_only=True)
+        spec = ScanSpec(self._frame.table, self._ranges, links, keep=self._scope.keeps)
+        rows = (row.key for row in in_storage_order(store, spec, None))
+        while some := list(islice(rows, PAGES_AT_ONCE)):
+            with store.transaction(), until(Deadline(store.timeout)):
+                deletion.of(some, lambda row: self._page_of(row) is None)
 
     def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
         """Yield the chosen rows, with their pages."""
