@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +17,13 @@ import pytest
 from running import Run
 
 import webtable
+from manual_clock import ManualClock
 from webtable import Page
+from webtable.errors import StoreError, StoreUnavailable
+from webtable.repository.table.maintenance import TableMaintenance
 from webtable.rowkey import CompositeKey, UInt
+from webtable.store import Mutation
+from webtable.store.sqlite import SQLiteStore
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 COUNT = 1_000
@@ -200,3 +205,37 @@ def test_a_dry_run_says_what_would_be_copied_and_makes_no_target(run: Run, sourc
     assert "1,000 unchanged" in same.out
     assert run("copy", source, "t.db", "--dry-run", "--resume").code == 2
     assert run("copy", source, "t.db", "--dry-run", "--follow").code == 2
+
+
+def test_a_copy_waits_for_a_store_that_does_not_answer_and_continues_where_it_was(
+    run: Run, source: str, monkeypatch: pytest.MonkeyPatch, manual_clock: ManualClock
+) -> None:
+    write, calls = SQLiteStore._write, []
+
+    def away(self: SQLiteStore, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        if table == "pages" and self.name.startswith("t.db"):
+            calls.append(len(mutations))
+            if len(calls) in (2, 3):
+                raise StoreUnavailable("t.db: the disk is away")
+        return write(self, table, mutations)
+
+    monkeypatch.setattr(SQLiteStore, "_write", away)
+    done = run("copy", source, "t.db")
+
+    assert (done.code, done.lines[0].startswith(f"{COUNT:,} pages with {2 * COUNT:,} versions copied")) == (0, True)
+    assert done.err.count("waiting up to 600 s for a store: t.db: the disk is away") == 2
+    assert manual_clock.passed < 60
+
+
+def test_a_copy_that_has_waited_in_vain_names_what_goes_on(
+    run: Run, source: str, monkeypatch: pytest.MonkeyPatch, manual_clock: ManualClock
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("t.db: the disk is away")
+
+    monkeypatch.setattr(TableMaintenance, "copy", away)
+    done = run("copy", source, "t.db", "--wait", "1m")
+
+    assert done.code == 3
+    assert "ended early, since a store is gone: t.db: the disk is away; the same command copies the rest" in done.err
+    assert 50 < manual_clock.passed <= 60

@@ -12,7 +12,7 @@ import typer
 import webtable
 from webtable._shown import harmless
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note, report_damage
+from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, exit_code, note, report_damage
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
     Compression,
@@ -25,8 +25,10 @@ from webtable.cli.options import (
     RegionsOption,
     SaltOption,
     TTLOption,
+    WaitOption,
     beside,
     layout_options,
+    seconds_of,
 )
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.text import examples
@@ -84,6 +86,7 @@ def copy(
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
     refresh: RefreshOption = True,
+    wait: WaitOption = "10m",
     dry_run: DryRunOption = False,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
@@ -121,10 +124,12 @@ def copy(
             if dry_run
             else copy_target(table, here.store, regions=regions, **given)
         )
-        run = CopyRun(rate, follow, beside(here.store, "copy") if resume else None, dry_run=dry_run)
+        run = CopyRun(
+            rate, follow, beside(here.store, "copy") if resume else None, dry_run=dry_run, wait=seconds_of(wait)
+        )
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)
-            if run.ended_by is None and not dry_run:
+            if run.ended_by is None and run.lost is None and not dry_run:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)
         code = _conclude(run, table.name, here.name if dry_run else other.name)
     raise typer.Exit(code)
@@ -157,6 +162,10 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
         rest = "nothing was copied" if run.dry_run else "what was copied stays, the same command goes on"
         complain(f"interrupted: {rest}")
         return SIGNALLED + run.ended_by
+    if run.lost is not None:
+        rest = "continues from there" if run.journal else "copies the rest; with --resume it would continue from there"
+        complain(f"ended early, since a store is gone: {run.lost}; the same command {rest}")
+        return exit_code(run.lost)
     is_whole = (last is None or last.is_whole) and (run.check is None or run.check.is_sound)
     return DONE if is_whole else NOT_DONE
 

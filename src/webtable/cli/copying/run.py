@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import signal
+import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
+from webtable.cli.exit_codes import note
 from webtable.cli.terminal.interaction import handling_interrupts
+from webtable.errors import StoreUnavailable
 from webtable.repository.copying.check import CopyCheck
 from webtable.repository.copying.counts import Copied
+from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0
 """How many seconds a copy that follows waits between two passes."""
+_PAUSE_AFTER_ERROR = 2.0
+"""How many seconds a copy waits before it asks a store again that did not answer."""
 
 
 @dataclass
@@ -32,6 +41,10 @@ class CopyRun:
     follow: bool = False
     journal: Path | None = None
     dry_run: bool = False
+    wait: float = 600.0
+    """How many seconds to wait for a store that does not answer, without any progress."""
+    lost: StoreUnavailable | None = None
+    """The error that ended it, if a store is gone."""
     passes: int = 0
     written: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("pages", "versions", "bytes", "deleted"), 0))
     last: Copied | None = None
@@ -61,6 +74,8 @@ class CopyRun:
                 self._pass(source, target)
         except KeyboardInterrupt:
             self.ended_by = self._asked or signal.SIGINT
+        except StoreUnavailable as exc:
+            self.lost = exc
 
     def conclude(self, source: WebTable, target: WebTable, *, refresh: bool, verify: str) -> None:
         """Count the links of the target, and compare both tables, as requested."""
@@ -87,11 +102,35 @@ class CopyRun:
 
     def _pass(self, source: WebTable, target: WebTable) -> Copied:
         self.passes += 1
-        done = source.maintenance.copy(
-            target, dry_run=self.dry_run, resume=self.journal, rate=self.rate, on_copied=self._take
-        )
+        with ExitStack() as stack:
+            journal = self.journal
+            if journal is None and not self.dry_run:  # for this pass alone, so that it continues where a store was gone
+                journal = Path(stack.enter_context(TemporaryDirectory())) / "copy"
+            done = self._repeated(
+                partial(source.maintenance.copy, target, dry_run=self.dry_run, resume=journal, rate=self.rate)
+            )
         self._take_last(done)
         return done
+
+    def _repeated(self, copy: Callable[..., Copied]) -> Copied:
+        """Return what *copy* returns, which is called again while a store does not answer."""
+        deadline = Deadline(self.wait)
+        while True:
+            before = self.last
+            try:
+                return copy(on_copied=self._take)
+            except StoreUnavailable as exc:
+                if self.last is not None and self.last is not before:
+                    self._take_last(self.last)
+                    deadline = Deadline(self.wait)
+                if self._asked:
+                    raise KeyboardInterrupt from exc
+                if deadline.left() < _PAUSE_AFTER_ERROR:
+                    raise
+                self.now = f"waiting for a store: {exc}"
+                if not sys.stderr.isatty():  # else the progress bar shows it
+                    note(f"waiting up to {self.wait:g} s for a store: {exc}")
+                clock.sleep(_PAUSE_AFTER_ERROR)
 
     def _take(self, copied: Copied) -> None:
         self._show(copied)
