@@ -204,3 +204,22 @@ def test_what_does_not_go_together_is_wrong_usage(run: Run, command, told):
     assert done.code == 2
     assert told in done.err
     assert left() == set(PAGES)
+
+
+def test_many_urls_are_deleted_together_and_each_is_answered(run: Run, monkeypatch):
+    calls = []
+    of = Deletion.of
+
+    def counted(self, rows, *given, **named):
+        calls.append(len(rows))
+        return of(self, rows, *given, **named)
+
+    monkeypatch.setattr(Deletion, "of", counted)
+
+    done = run("delete", "--yes", *PAGES, "https://a.example/missing", next(iter(PAGES)))
+
+    assert done.code == 1
+    assert done.lines == [f"deleted\t{url}" for url in PAGES]
+    assert len(done.errors) == 2  # the second time it is gone
+    assert calls == [len(PAGES) + 1]
+    assert left() == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,6 +18,7 @@ from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.interaction import check_confirmable, confirm
+from webtable.cli.terminal.output import on_terminal
 from webtable.cli.terminal.text import examples, parse_times
 from webtable.progress import progress_bar
 from webtable.repository.scanning.site import named_site
@@ -56,21 +58,26 @@ def delete(
     In a terminal it asks first; elsewhere it needs --yes. For the pages of a site, see `delete-pages`.
     """
     check_confirmable(_PURPOSE, yes=yes or dry_run)
-    is_complete = True
+    done = missing = 0
     with session(ctx).open() as table:
         for url in urls:
             if url != "-":
                 table.key.encode(url)  # an invalid URL stops it before the first page is deleted
         confirm(_PURPOSE, _question(len(urls), table), yes=yes or dry_run)
         given = iter(UrlFiles(["-"]) if urls == ["-"] else urls)
-        while some := list(islice(given, _AT_ONCE)):
-            for url, was_there in zip(some, table.delete_many(some, dry_run=dry_run), strict=True):
-                if was_there:
-                    typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
-                else:
-                    complain(f"{url}: not stored")
-                    is_complete = False
-    if not is_complete:
+        # In a terminal the lines themselves are the progress.
+        with nullcontext() if on_terminal() else progress_bar("delete", "page") as shown:
+            while some := list(islice(given, _AT_ONCE)):
+                for url, was_there in zip(some, table.delete_many(some, dry_run=dry_run), strict=True):
+                    if was_there:
+                        typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
+                    else:
+                        complain(f"{url}: not stored")
+                        missing += 1
+                done += len(some)
+                if shown is not None:
+                    shown(done)
+    if missing:
         raise typer.Exit(NOT_DONE)
 
 
