@@ -103,6 +103,16 @@ def test_what_is_left_out_is_told_again_where_it_changes():
     assert len(shown) == 3 * CHUNK + 4
 
 
+def test_a_long_table_leaves_something_out_only_where_urls_have_too_little_room():
+    short = [f"https://a.example/{number}" for number in range(CHUNK)]
+    long = [f"https://a.example/{'long-' * 8}{number}" for number in range(CHUNK)]
+
+    shown = printed(*pages(*short, *long), columns="url,status,title")
+
+    assert shown[2].startswith("https://a.example/0 ")
+    assert shown[CHUNK + 2] == "url: https://a.example/…"
+
+
 def test_times_are_shortened_before_urls_are_cut():
     urls = [f"{GUIDE}{'long-' * 5}{number}" for number in range(2)]
 

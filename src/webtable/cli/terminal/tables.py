@@ -57,9 +57,9 @@ def print_table(
     # A short listing is as wide as it needs; a wide one fills the terminal, so that URLs and titles share what is left,
     # and so does a long one, so that all of its parts look alike.
     natural = target.measure(table, options=target.options.update(width=UNLIMITED)).maximum
-    fit = None
-    if to_width and (following or natural > target.width):
-        fit = Fit(first, columns, target.width, are_all=not following)
+    fit, have_room = None, natural <= target.width
+    if to_width and (following or not have_room):
+        fit = Fit(first, columns, target.width, are_all=not following, have_room=have_room)
         _tell(target, fit, first, columns)
         table = _table(first, columns, fit, title=title)
     target.print(table)

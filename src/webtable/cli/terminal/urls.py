@@ -61,7 +61,7 @@ def rest_of(url: str, beginning: str) -> str:
     >>> rest_of("https://example.com/guide/", "https://example.com/"), rest_of("https://a.org/b/", "https://a.org/b/")
     ('/guide/', './')
     """
-    if not url.startswith(beginning):
+    if not beginning or not url.startswith(beginning):
         return harmless(url)
     rest = harmless(url.removeprefix(beginning))
     return f"/{rest}" if _is_host(beginning) else rest or "./"

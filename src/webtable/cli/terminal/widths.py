@@ -25,13 +25,15 @@ _SHORT_TIME = len("11-25 10:20")
 
 
 class Fit:
-    """The columns of a table in a terminal of some *width*; the first *records* decide, which may be *all* of them.
+    """The columns of a table in a terminal of some *width*; the first *records* decide, which may be all of them.
 
-    What the URLs of a column begin with is left out first. If they still have too little room, times are shortened,
-    and only then URLs are cut.
+    What the URLs of a column begin with is left out first, unless the records *have_room*. If they still have too
+    little room, times are shortened, and only then URLs are cut.
     """
 
-    def __init__(self, records: Sequence[object], columns: Sequence[Column], width: int, *, are_all: bool) -> None:
+    def __init__(
+        self, records: Sequence[object], columns: Sequence[Column], width: int, *, are_all: bool, have_room: bool
+    ) -> None:
         self._beginnings: dict[str, str] = {}
         self._short_times = False
         self.widths = {one.name: _MOMENT if one.form == "moment" else one.width for one in columns if not one.share}
@@ -39,7 +41,11 @@ class Fit:
             for one in columns:
                 if one.name in self.widths:
                     self.widths[one.name] = min(self._longest(records, one), self.widths[one.name])
-        needs = {one.name: self._need(records, one, are_all=are_all) for one in columns if one.form in ("url", "urls")}
+        needs = {
+            one.name: self._need(records, one, are_all=are_all, have_room=have_room)
+            for one in columns
+            if one.form in ("url", "urls")
+        }
         if not needs:
             return
         others = len(needs) < sum(one.share > 0 for one in columns)
@@ -56,12 +62,16 @@ class Fit:
 
     def leave_out(self, records: Sequence[object], columns: Sequence[Column]) -> list[str]:
         """Leave out what the URLs of *records* begin with, and return lines that tell it, unless it is as before."""
+        from rich.cells import cell_len
+
         told: dict[str, list[str]] = {}
         for one in columns:
             urls = [url for record in records for url in _urls(record, one)]
             before = self._beginnings.get(one.name, "")
-            if not urls or (before.count("/") > 2 and all(url.startswith(before) for url in urls)):
+            if before.count("/") > 2 and all(url.startswith(before) for url in urls):
                 continue  # although these may share more
+            if not before and all(cell_len(harmless(url)) <= self.widths[one.name] for url in urls):
+                continue
             self._beginnings[one.name] = beginning_of(urls)
             if self._beginnings[one.name] not in ("", before):
                 told.setdefault(self._beginnings[one.name], []).append(one.heading)
@@ -94,12 +104,12 @@ class Fit:
 
         return max(cell_len(column.heading), *(self._cell(record, column).cell_len for record in records))
 
-    def _need(self, records: Sequence[object], column: Column, *, are_all: bool) -> int:
+    def _need(self, records: Sequence[object], column: Column, *, are_all: bool, have_room: bool) -> int:
         """Return the width in which no URL of a *column* is cut."""
         from rich.cells import cell_len
 
         urls = [url for record in records for url in _urls(record, column)]
-        beginning = beginning_of(urls)
+        beginning = "" if have_room else beginning_of(urls)
         if not are_all:  # those that follow may be in other directories of the host
             beginning = host_of(beginning)
         rests = [rest_of(url, beginning) for url in urls] or [cell(record, column).plain for record in records]
