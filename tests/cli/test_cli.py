@@ -23,7 +23,7 @@ import hostile
 import webtable
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
-from webtable.cli.terminal.cells import CHUNK
+from webtable.cli.terminal.tables import CHUNK
 from webtable.formats import FORMATS
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -304,3 +304,16 @@ def test_the_bar_of_several_workers_is_one_with_what_all_have_stored(
     assert "pages/s" in shown
     assert "%" in shown
     assert f"{2 * FEW:,} pages stored" in shown
+
+
+@pytest.mark.parametrize("module", ["webtable", "webtable.cli"])
+def test_the_package_runs_as_the_program_does(module: str, tmp_path: Path, environment: dict[str, str]):
+    def done(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+
+    assert done("--help").stdout.startswith("Usage: webtable [OPTIONS] COMMAND")
+    assert done("--version").stdout.startswith("webtable ")
+    wrong = done("pages")
+    assert wrong.returncode != 0
+    assert wrong.stderr.startswith("webtable: ")

@@ -38,10 +38,11 @@ OF_OTHER_COMMANDS = {
 }
 
 
-def modules_of(*command: str, program: str = _RUN) -> set[str]:
-    """Return what is imported when the command has ended."""
-    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stderr))
+def modules_of(*command: str, program: str = _RUN, code: int = 0) -> set[str]:
+    """Return what is imported when the command has ended, with that exit code."""
+    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 @pytest.fixture
@@ -50,6 +51,12 @@ def url() -> str:
     with webtable.open("webtable.db", create=True) as table:
         table.put(webtable.Page(url="https://example.com/", body=b"<title>Home</title>"))
     return "https://example.com/"
+
+
+def test_a_misspelt_command_loads_no_other():
+    loaded = modules_of("pagse", code=2)
+
+    assert {one for one in loaded if one.startswith("webtable.cli.questions")} == set()
 
 
 def test_the_version_is_told_without_a_store_and_without_a_page():

@@ -10,6 +10,7 @@ import pytest
 from running import Run
 
 import webtable
+from webtable.cli.commands import COMMANDS, ELSEWHERE
 
 
 @pytest.fixture(autouse=True)
@@ -106,3 +107,31 @@ def test_a_filter_that_can_match_nothing_is_told(run: Run, command, told):
 
 def test_nothing_is_said_of_no_results_where_none_are_asked_for(run: Run):
     assert run("pages", "example.com", "--limit", "0").err == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["pagse"], "'pages'"),
+        (["borken-links"], "'broken-links'"),
+        (["show"], "'get'"),
+        (["crawl"], "'ingest', 'crawls'"),
+        (["index", "ad"], "'add'"),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_right_one(run: Run, given, meant):
+    done = run(*given)
+
+    *groups, wrong = given
+    see = " ".join(["webtable", *groups, "--help"])
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"webtable: No such command {wrong!r}. Did you mean {meant}? (see {see})\n"
+
+
+def test_a_command_that_resembles_none_has_no_suggestion(run: Run):
+    assert run("xyz").err == "webtable: No such command 'xyz' (see webtable --help)\n"
+
+
+def test_every_name_that_other_programs_have_leads_to_a_command():
+    assert set(ELSEWHERE) & set(COMMANDS) == set()
+    assert set(ELSEWHERE.values()) <= set(COMMANDS)

@@ -168,3 +168,38 @@ GROUPS: dict[str, dict[str, Listed]] = {
 }
 """The commands by the headings of `webtable --help`."""
 COMMANDS = {name: listed for group in GROUPS.values() for name, listed in group.items()}
+ELSEWHERE = {
+    "add": "ingest",
+    "backlinks": "linking-to",
+    "cat": "get",
+    "crawl": "ingest",
+    "dump": "export",
+    "find": "search",
+    "init": "create",
+    "list": "pages",
+    "load": "ingest",
+    "ls": "pages",
+    "outlinks": "links-of",
+    "put": "ingest",
+    "remove": "delete",
+    "rm": "delete",
+    "scan": "pages",
+    "show": "get",
+    "urls": "pages",
+}
+"""Names that other programs have for commands, and what these are called here."""
+
+
+def no_such_command(name: str) -> str:
+    """Return that there is no command *name*, with those that it resembles; none is loaded for it.
+
+    >>> print(no_such_command("pagse"))
+    No such command 'pagse'. Did you mean 'pages'?
+    >>> print(no_such_command("crawl"))
+    No such command 'crawl'. Did you mean 'ingest', 'crawls'?
+    """
+    from difflib import get_close_matches  # only where something is wrong
+
+    elsewhere = [ELSEWHERE[name]] if name in ELSEWHERE else []
+    close = elsewhere + get_close_matches(name, COMMANDS, cutoff=0.8 if elsewhere else 0.65)
+    return f"No such command {name!r}." + (f" Did you mean {', '.join(map(repr, close))}?" if close else "")

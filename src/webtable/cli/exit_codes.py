@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from webtable._shown import harmless
 from webtable._shown.text import plural
-from webtable.cli.commands import COMMANDS, GROUPS
+from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
 from webtable.cli.messages import in_commands, in_options, instead, options_of
 from webtable.cli.session import CommandSession
 from webtable.errors import (
@@ -116,6 +116,13 @@ class CommandGroup(TyperGroup):
         if cmd_name not in self.commands and cmd_name in COMMANDS:
             self.commands[cmd_name] = COMMANDS[cmd_name].load(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that *args* begin with; typer would suggest only names of commands that are loaded."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(no_such_command(name))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write the commands in their groups, without loading any of them."""

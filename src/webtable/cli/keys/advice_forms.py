@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from webtable._shown import harmless
-from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_bytes, write_lines
+from webtable.cli.terminal.tables import new_table
 from webtable.formats.text import harmless_json
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from webtable.cli.exit_codes import note
 from webtable.cli.loading.ingestion import check_files
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.session import DEFAULT_STORE, session
-from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
+from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples, file_name
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.rowkey import KeyRange, WebKey

@@ -11,8 +11,8 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
+from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.ranges import key_text

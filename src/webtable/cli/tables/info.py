@@ -15,8 +15,8 @@ from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
-from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
+from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar

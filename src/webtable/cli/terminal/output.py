@@ -16,7 +16,8 @@ from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
-from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table, shown_of
+from webtable.cli.terminal.cells import field, shown_of
+from webtable.cli.terminal.tables import UNLIMITED, new_table, print_table
 from webtable.cli.terminal.text import parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
