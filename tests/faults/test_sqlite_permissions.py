@@ -19,6 +19,7 @@ from webtable.store.sqlite import SQLiteStore
 
 pytestmark = pytest.mark.faults
 NOBODY = 65534
+READ_ONLY = "the file, or its directory, is read-only for this user"
 
 
 def put(row):
@@ -94,9 +95,9 @@ def unprivileged(code, path):
     [
         (0o444, 0o777, False, "[b'a']", "StoreRefused"),
         (0o444, 0o777, True, "[b'a']", "StoreRefused"),
-        (0o444, 0o555, False, "StoreRefused", "StoreRefused"),
+        (0o444, 0o555, False, "[b'a']", "StoreRefused"),
         (0o444, 0o555, True, "[b'a']", "StoreRefused"),
-        (0o666, 0o555, False, "StoreRefused", "StoreRefused"),
+        (0o666, 0o555, False, "[b'a']", "StoreRefused"),
         (0o666, 0o555, True, "[b'a']", "stored"),
         (0o000, 0o777, False, "StoreUnavailable", "StoreUnavailable"),
         (0o000, 0o777, True, "StoreUnavailable", "StoreUnavailable"),
@@ -110,6 +111,7 @@ def test_what_may_not_be_written_is_read_where_sqlite_can_and_refused_by_name(
     left_behind(path, log)
     for file in files(path):
         file.chmod(file_mode)
+    before = files(path)
     folder.chmod(folder_mode)
 
     said = unprivileged(
@@ -123,21 +125,11 @@ def test_what_may_not_be_written_is_read_where_sqlite_can_and_refused_by_name(
     assert [line.partition(" ")[0] for line in said] == [read, write]
     assert all(str(path) in line for line in said if line.startswith("Store"))
     folder.chmod(0o777)
+    assert files(path) == before  # nothing was made, of which the owner might not be the owner
     for file in files(path):
         file.chmod(0o666)
     with SQLiteStore(path) as store:
         assert keys(store) == [b"a", b"b"][: 2 if write == "stored" else 1]
-
-
-def test_a_reader_of_a_read_only_directory_is_told_what_sqlite_needs(folder):
-    path = folder / "crawl.db"
-    left_behind(path, log=False)
-    folder.chmod(0o555)
-
-    [said] = unprivileged("tried(lambda: SQLiteStore(sys.argv[1]))", path)
-
-    assert "even to read" in said
-    assert "copy" in said
 
 
 def test_permissions_that_are_taken_away_while_it_is_open_lose_nothing(folder):
@@ -192,20 +184,21 @@ def remounted(disk, mode):
     return subprocess.run(["mount", "-o", f"remount,{mode}", disk], capture_output=True, check=False).returncode == 0
 
 
-def test_a_store_on_a_read_only_disk_is_refused_with_what_sqlite_needs(disk):
+def test_a_store_on_a_read_only_disk_opens_for_reading(disk):
     path = disk / "crawl.db"
     left_behind(path, log=False)
     assert remounted(disk, "ro")
 
     said = unprivileged(
         """
-        tried(lambda: SQLiteStore(sys.argv[1], timeout=2))
-        tried(lambda: SQLiteStore(sys.argv[1], create=True, timeout=2))
+        tried(lambda: keys(SQLiteStore(sys.argv[1], timeout=2)))
+        tried(lambda: keys(SQLiteStore(sys.argv[1], create=True, timeout=2)))
+        tried(lambda: write(SQLiteStore(sys.argv[1], timeout=2), b"b"))
         """,
         path,
     )
 
-    assert all(line.startswith("StoreRefused") and "even to read" in line for line in said), said
+    assert said == ["[b'a']", "[b'a']", f"StoreRefused {path}: {READ_ONLY}"]
 
 
 def test_what_a_killed_process_left_on_a_read_only_disk_is_read(disk):
@@ -221,7 +214,7 @@ def test_what_a_killed_process_left_on_a_read_only_disk_is_read(disk):
         path,
     )
 
-    assert said == ["[b'a']", f"StoreRefused {path}: the file is read-only"]
+    assert said == ["[b'a']", f"StoreRefused {path}: {READ_ONLY}"]
     assert remounted(disk, "rw")
     with SQLiteStore(path) as store:
         assert keys(store) == [b"a"]

@@ -177,7 +177,7 @@ class DerivedCellWriter:
                 for column, stamp, exact in removed:
                     for row in rows:
                         deletes[table].setdefault((row, stamp, exact), []).append(column)
-        changes: dict[str, list[Put | Delete]] = defaultdict(list)
+        changes: dict[str, list[Put | Delete]] = {one.table: [] for one in derived.removals if stored[one.owner]}
         for table, of_rows in puts.items():
             changes[table] += (_put(row, cells) for row, cells in of_rows.items())
         for table, of_places in deletes.items():

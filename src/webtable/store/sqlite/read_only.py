@@ -39,11 +39,21 @@ class FileState(NamedTuple):
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether this process may not write the file, or may not make files beside it."""
-    effective = os.access in os.supports_effective_ids
-    return path.exists() and not all(os.access(one, os.W_OK, effective_ids=effective) for one in (path, path.parent))
+    """Whether this process may not write the file, or may neither make files beside it nor write those of its owner."""
+    return _may(path, os.F_OK) and not (
+        _may(path, os.W_OK)
+        and (_may(path.parent, os.W_OK) or all(_may(one, os.W_OK) for one in (log_of(path), _shared_of(path))))
+    )
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def log_of(path: Path) -> Path:
     """Return the path of the -wal beside the file."""
     return path.with_name(f"{path.name}-wal")
+
+
+def _shared_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-shm")
