@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from webtable._shown import Marked, harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import minute_text
 from webtable.formats.text import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _cell(record: object, column: Column, width: int | None = None) -> Text:
         case "moment", datetime():
             return Text(value_text(value))
         case _, datetime():
-            return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
+            return Text(minute_text(value))
         case "digest", str():
             return Text(value.rpartition(":")[2][:12])
         case "url", str():

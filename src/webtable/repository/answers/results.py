@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, overload
 from webtable._page.page import Page
 from webtable._shown import harmless
 from webtable._shown.markup import preformatted
+from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
@@ -106,6 +107,9 @@ class ResultList(Tabular[T]):
     def _title(self) -> str:
         return f"{len(self):,} results"
 
+    def _nothing(self) -> str:
+        return "no results"
+
     def __repr__(self) -> str:
         return repr(list(self._results))
 
@@ -146,6 +150,8 @@ class Results(Tabular[T]):
     _columns: Columns = field(repr=False, compare=False)
     _cells: Cells | None = field(default=None, repr=False, compare=False)
     """Yields record batches without making pages, for columns that are stored or computed from the URL."""
+    _meant: Callable[[], str] = field(default=str, repr=False, compare=False)
+    """Returns a question that suggests another site, for an answer without results; "" if there is none."""
     damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
@@ -169,6 +175,14 @@ class Results(Tabular[T]):
 
     def _title(self) -> str:
         return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
+
+    def _nothing(self) -> str:
+        if self.limit == 0:
+            return f"none of the {self.question}: limit 0"
+        if self.after is not None:
+            return f"no further {self.question}"
+        damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
+        return f"no {self.question}{damage}{self._meant()}"
 
     def first(self) -> T | None:
         """Return the first result, or None; no others are read."""
@@ -226,13 +240,14 @@ class Slice(NamedTuple):
         damage: Callable[[list[DamagedRow]], Damage],
         columns: Columns,
         cells: Cells | None = None,
+        meant: Callable[[], str] = str,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         after = self.starts_after(question)
-        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells)
+        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant)
 
     def starts_after(self, question: str) -> bytes | None:
         """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from webtable._shown import Shown, ShowsItself
+from webtable._shown import Shown, ShowsItself, Unbroken, shown_text
 from webtable.errors import MissingExtra
 from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of, write_parquet
 
@@ -113,10 +113,12 @@ class Tabular(ShowsItself, Generic[T]):
         return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
 
     def _shown(self) -> Shown:
-        """Return the first rows, after reading them."""
+        """Return the first rows, after reading them; if there are none, a sentence that says so."""
         columns = self._columns.chosen(self._columns.listed)
         head = self._head(SHOWN_ROWS + 1)
-        rows = [[(column.marked or column.of)(row) for column in columns] for row in head[:SHOWN_ROWS]]
+        if not head:
+            return Shown("", (), (), self._nothing())
+        rows = [[_shown_of(row, column) for column in columns] for row in head[:SHOWN_ROWS]]
         more = f"the first {SHOWN_ROWS}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
         return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
 
@@ -128,6 +130,10 @@ class Tabular(ShowsItself, Generic[T]):
         """Return the title of the answer, for display."""
         return type(self).__name__
 
+    def _nothing(self) -> str:
+        """Return in words that there are no rows, for display."""
+        return f"no {self._title()}"
+
     def first(self) -> T | None:
         """Return the first result, or None."""
         return next(islice(iter(self), 1), None)
@@ -135,6 +141,11 @@ class Tabular(ShowsItself, Generic[T]):
     def count(self) -> int:
         """Return how many results there are, by reading all of them."""
         return sum(1 for _ in self)
+
+
+def _shown_of(row: Any, column: Column) -> object:
+    value = (column.marked or column.of)(row)
+    return Unbroken(shown_text(value)) if column.form == "moment" else value
 
 
 def _imported(name: str) -> Any:

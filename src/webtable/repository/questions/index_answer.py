@@ -13,6 +13,7 @@ from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.stored.codec import column_names
 from webtable.rowkey import KeyRange
@@ -90,8 +91,13 @@ class IndexAnswer:
 
     def pages(self) -> Pages:
         """Return the answer."""
-        columns = self._record_columns
-        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage, columns)
+        frame, columns = self._frame, self._record_columns
+        return self._part.of(
+            self._question, self._run, self._place, self._explain, frame.damage, columns, meant=self._meant
+        )
+
+    def _meant(self) -> str:
+        return site_meant(self._frame, self._scope)
 
     @property
     def _is_storage(self) -> bool:
