@@ -12,6 +12,7 @@ from rich.console import Console
 import webtable
 from webtable import Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.errors import InvalidArgument
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import hosts
 from webtable.repository.questions.stats import SHOWN_GROUPS
@@ -230,6 +231,20 @@ def test_a_batch_tells_that_there_is_more(crawl):
 
     assert "after=batch.next_token" in batch._repr_html_()
     assert "next_token" not in crawl.table.pages(crawl.domain, limit=2).page(2)._repr_html_()
+
+
+def test_the_head_of_an_answer_is_a_list_that_is_shown_as_a_whole(crawl):
+    answer = crawl.table.pages(crawl.domain)
+
+    head = answer.head(11)
+
+    assert head == list(answer)[:11]
+    assert head._repr_html_().count("<tr>") == 1 + 11
+    assert answer.head() == list(answer)[:10]
+    assert len(crawl.table.pages(crawl.domain, limit=3).head()) == 3
+    assert list(crawl.table.pages(crawl.domain, after=head.next_token)) == list(answer)[11:]
+    with pytest.raises(InvalidArgument, match="n=0"):
+        answer.head(0)
 
 
 def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_reading_them(new_url, site):

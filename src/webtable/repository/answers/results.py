@@ -14,7 +14,7 @@ from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
-from webtable.repository.answers.tabular import Tabular
+from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.scanning.damage import Damage
 from webtable.rowkey import KeyRange
@@ -117,9 +117,15 @@ class ResultList(Tabular[T]):
 class Batch(ResultList[T]):
     """Results in order, and the token for those after them (`next_token`, None at the end)."""
 
-    def __init__(self, results: Sequence[T], next_token: str | None, columns: Columns) -> None:
+    def __init__(
+        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS
+    ) -> None:
         super().__init__(results, columns)
         self.next_token = next_token
+        self._shown_rows = shown
+
+    def _most_shown(self) -> int:
+        return self._shown_rows
 
     def _title(self) -> str:
         return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
@@ -190,14 +196,21 @@ class Results(Tabular[T]):
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results as a batch; raises `InvalidArgument` for a size below 1."""
-        if not isinstance(size, int) or size < 1:
-            raise InvalidArgument(f"size={size!r} must be at least 1")
+        return self._batch("size", size, SHOWN_ROWS)
+
+    def head(self, n: int = SHOWN_ROWS) -> Batch[T]:
+        """Return the first *n* results as a batch that shows all of them; raises `InvalidArgument` for *n* below 1."""
+        return self._batch("n", n, n)
+
+    def _batch(self, name: str, size: int, shown: int) -> Batch[T]:
+        if type(size) is not int or size < 1:
+            raise InvalidArgument(f"{name}={size!r} must be at least 1")
         wanted = size if self.limit is None else min(size, self.limit)
         # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
-        return Batch(found[:wanted], token, self._columns)
+        return Batch(found[:wanted], token, self._columns, shown=shown)
 
     def token_after(self, result: T) -> str:
         """Return the token with which the answer continues after *result*, which must be one of its results."""

@@ -115,12 +115,17 @@ class Tabular(ShowsItself, Generic[T]):
     def _shown(self) -> Shown:
         """Return the first rows, after reading them; if there are none, a sentence that says so."""
         columns = self._columns.chosen(self._columns.listed)
-        head = self._head(SHOWN_ROWS + 1)
+        most = self._most_shown()
+        head = self._head(most + 1)
         if not head:
             return Shown("", (), (), self._nothing())
-        rows = [[_shown_of(row, column) for column in columns] for row in head[:SHOWN_ROWS]]
-        more = f"the first {SHOWN_ROWS}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
-        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
+        rows = [[_shown_of(row, column) for column in columns] for row in head[:most]]
+        more = f"the first {most:,}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
+        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > most else "")
+
+    def _most_shown(self) -> int:
+        """Return how many rows are shown at most."""
+        return SHOWN_ROWS
 
     def _head(self, count: int) -> list[Any]:
         """Return the first *count* rows."""
