@@ -118,6 +118,7 @@ class WebTable(Wrapped[SyncWebTable]):
     redirect_chains: Final = asked(SyncWebTable.redirect_chains)
     crawls: Final = asked(SyncWebTable.crawls)
     largest_growth: Final = asked(SyncWebTable.largest_growth)
+    audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = asked(SyncWebTable.fetched)
     modified: Final = asked(SyncWebTable.modified)
