@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, overload
 
@@ -158,7 +158,9 @@ class Results(Tabular[T]):
     """Yields record batches without making pages, for columns that are stored or computed from the URL."""
     _meant: Callable[[], str] = field(default=str, repr=False, compare=False)
     """Returns a question that suggests another site, for an answer without results; "" if there is none."""
-    damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
+    _again: Callable[[Sequence[str]], Results[T]] | None = field(default=None, repr=False, compare=False)
+    """Asks the question again, for other columns."""
+    damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
         return self._asked(self.limit)
@@ -175,6 +177,12 @@ class Results(Tabular[T]):
             return batches_of(self, columns)
         self.damaged.clear()
         return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
+
+    def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
+        known = self._columns.names
+        if self._again is None or isinstance(columns, str) or all(name in known for name in columns or ()):
+            return self
+        return replace(self._again(list(columns or ())), damaged=self.damaged)
 
     def _head(self, count: int) -> list[T]:
         return list(self._asked(count if self.limit is None else min(count, self.limit)))
@@ -254,13 +262,16 @@ class Slice(NamedTuple):
         columns: Columns,
         cells: Cells | None = None,
         meant: Callable[[], str] = str,
+        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         after = self.starts_after(question)
-        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant)
+        return Results(
+            question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant, again
+        )
 
     def starts_after(self, question: str) -> bytes | None:
         """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""

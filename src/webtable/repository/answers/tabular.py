@@ -58,14 +58,15 @@ class Tabular(ShowsItself, Generic[T]):
     ) -> pa.RecordBatchReader:
         """Return the results as a reader of Arrow record batches, which are read from the store on demand.
 
-        *columns* are names of columns (docs/frames.md lists them), in that order; by default the usual ones. *names*
-        may be "commoncrawl", for the names of columns in Common Crawl's index. Raises `UnknownColumn`,
-        `InvalidArgument`, `MissingExtra`; while it is read, `FormatError` for a value that Arrow cannot hold, and what
-        the question raises.
+        *columns* are names of columns (docs/frames.md lists them), in that order; by default those that the question
+        named, else the usual ones. *names* may be "commoncrawl", for the names of columns in Common Crawl's index.
+        Raises `UnknownColumn`, `InvalidArgument`, `MissingExtra`; while it is read, `FormatError` for a value that
+        Arrow cannot hold, and what the question raises.
         """
-        chosen, renamed = self._columns.chosen(columns), self._columns.renaming(names)
+        answer = self._reading(columns)
+        chosen, renamed = answer._columns.chosen(columns), answer._columns.renaming(names)
         schema = schema_of(chosen)
-        batches = self._batches(chosen)
+        batches = answer._batches(chosen)
         if renamed:
             schema = arrow().schema([field.with_name(renamed.get(field.name, field.name)) for field in schema])
             batches = (batch.rename_columns(schema.names) for batch in batches)
@@ -109,12 +110,17 @@ class Tabular(ShowsItself, Generic[T]):
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the results as dicts, by names of *columns*; raises `UnknownColumn`, `InvalidArgument`."""
-        chosen = self._columns.chosen(columns)
-        return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
+        answer = self._reading(columns)
+        chosen = answer._columns.chosen(columns)
+        return [{column.name: column.of(row) for column in chosen} for row in answer._rows()]
+
+    def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:  # noqa: ARG002 - for those that can be read
+        """Return the same answer with what *columns* need, if that can be read."""
+        return self
 
     def _shown(self) -> Shown:
         """Return the first rows, after reading them; if there are none, a sentence that says so."""
-        columns = self._columns.chosen(self._columns.listed)
+        columns = self._columns.chosen(self._columns.asked or self._columns.listed)
         most = self._most_shown()
         head = self._head(most + 1)
         if not head:

@@ -178,6 +178,7 @@ class ScopeRows(PageRows):
         url_of: Callable[[T], str] = attrgetter("url"),
         notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
         cells: Cells | None = None,
+        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return the answer to *question* whose results have a URL each; the other arguments are as in `Slice.of`."""
 
@@ -188,7 +189,7 @@ class ScopeRows(PageRows):
             read = spec()
             return self.explained(question, part.order, read, *notes(read))
 
-        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant)
+        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant, again)
 
 
 class Pass(ScopeRows):

@@ -55,9 +55,10 @@ class SiteQuestions:
         """Return the pages of *site*, lazily; without their bodies unless *columns* names them.
 
         *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages; all rows
-        of the site are read for that. *columns* may add `body`, `outlinks` and `link_counts`; the other columns always
-        come. Pages come in the order of their URL keys (host reversed, then path, query, scheme), or with
-        `order="storage"` as they are stored, which is faster where many salts take part.
+        of the site are read for that. *columns* names those of its tables and frames; `body` (also for `text`),
+        `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always are. Pages
+        come in the order of their URL keys (host reversed, then path, query, scheme), or with `order="storage"` as they
+        are stored, which is faster where many salts take part.
         """
         condition = questions.pages.Condition(status, content_type, min_size, max_size)
         part = Slice(order, limit, after)
@@ -96,7 +97,7 @@ class SiteQuestions:
         #29): `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither
         HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body is, and where the table
         has a plain `title` column the store skips most pages that do not match. The other arguments are those of
-        `pages`; the page of a hit has its body only if *columns* names `body`.
+        `pages`; the page of a hit has its body only if *columns* names `body` or `text`.
 
         Raises `InvalidArgument` also for a quote before a word that is not closed.
         """
