@@ -38,6 +38,7 @@ ANSWERS = {
     "history": lambda table: table.history(HOME),
     "diff": lambda table: table.diff(HOME),
     "hosts": lambda table: table.hosts(),
+    "edges": lambda table: table.edges("example.com"),
     "search": lambda table: table.search("salt", "example.com"),
     "stats": lambda table: table.stats("example.com"),
     "changes": lambda table: table.changes("example.com", since="3d"),

@@ -110,6 +110,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
     pages: Final = asked(SyncWebTable.pages)
     hosts: Final = asked_hosts(SyncWebTable.hosts)
+    edges: Final = asked(SyncWebTable.edges)
     search: Final = asked(SyncWebTable.search)
     stats: Final = awaited(SyncWebTable.stats)
     changes: Final = asked(SyncWebTable.changes)

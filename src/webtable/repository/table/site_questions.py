@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.hosts import Hosts
+    from webtable.repository.questions.link_graph import Edge
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
@@ -78,6 +79,24 @@ class SiteQuestions:
         the order of their pages. Raises `IndexNeeded` when the answer is read.
         """
         return questions.hosts.hosts(self._frame, Scope.of(site), Slice(order, limit, after))
+
+    def edges(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Edge]:
+        """Return the link graph of *site*, lazily: an edge for each link of each page, with the status of its target.
+
+        Edges come by the URL of the linking page (or in the `storage` order of these), then by that of the target,
+        which may be on any site; each target once for a page. Links that lead to no page, such as `mailto:`, are left
+        out. The links of all pages of the site are read, and the metadata of the targets of up to 1,000 links at once;
+        a status is looked up again after 10,000 other targets.
+        """
+        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
+        return questions.link_graph.edges(self._frame, scope, part)
 
     def search(
         self,

@@ -52,8 +52,8 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
       the table is not a small embedded one, it also needs a *limit* or `webtable.ALL`, else `FullScanNeeded` is raised.
     - *limit*: return at most so many results; *after*: continue after the place of this page token; *order*: one of the
       orders that the question names, the first by default.
-    - *columns*: what is read, and what tables and frames have (docs/frames.md). *on_progress*: called with the number of
-      pages looked at so far.
+    - *columns*: what is read, and what tables and frames have (docs/frames.md). *on_progress*: called with the number
+      of pages looked at so far.
 
     Moments are given as `webtable.answers.Moment` says: a datetime, a date, or a text such as "7d" (ago).
 
