@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -336,3 +337,15 @@ def test_a_damaged_row_is_counted_and_left_out(table):
 
     assert (found.pages, found.damaged) == (4, 1)
     assert "damaged rows, left out" in Tags(found.html()).text
+
+
+def test_a_table_makes_an_audit_that_shows_itself(table):
+    put(table, *SITE)
+    counted = []
+
+    found = table.audit("example.com", most=1, on_progress=counted.append)
+
+    assert replace(found, made_at=NOW) == replace(audit(table, "example.com", most=1), made_at=NOW)
+    assert counted[-1] == found.pages
+    assert "Broken links" in found._repr_html_()
+    assert found._repr_html_().count("<tr>") == 1 + len(found.sections)

@@ -13,8 +13,8 @@ from webtable.repository.questions.hosts import Host, Hosts
 from webtable.repository.questions.index_answer import PageOptions
 from webtable.repository.questions.indexed import SizeClass
 from webtable.repository.questions.inlinks import Inlink
+from webtable.repository.questions.link_graph import Edge, Neighbour, Neighbours
 from webtable.repository.questions.links import BrokenLink, Freshness
-from webtable.repository.questions.neighbours import Neighbour, Neighbours
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
 from webtable.repository.questions.titles import TitleProblem
@@ -34,6 +34,7 @@ __all__ = [
     "Crawl",
     "Difference",
     "DuplicateGroup",
+    "Edge",
     "Explanation",
     "Freshness",
     "Grouping",

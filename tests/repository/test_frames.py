@@ -21,6 +21,7 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExt
 from webtable.repository.answers import arrow_batches as batches
 from webtable.repository.answers import arrow_pages
 from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.stored.named_columns import NAMED_COLUMNS
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 
@@ -83,8 +84,75 @@ def test_bodies_links_and_counts_are_columns_where_they_were_asked_for(crawl):
         assert dict(row["headers"]) == dict(page.headers)
         assert [tuple(link.values()) for link in row["outlinks"] or ()] == list(page.outlinks or ())
         assert row["link_counts"]["inlinks"] == page.link_counts.inlinks
-    with pytest.raises(UnknownColumn, match="body"):
-        crawl.table.pages(crawl.domain).to_arrow(["body"])
+
+
+@on_every_store
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda crawl, **options: crawl.table.pages(crawl.domain, **options),
+        lambda crawl, **options: crawl.table.pages(crawl.domain, order="storage", **options),
+        lambda crawl, **options: crawl.table.fetched(crawl.domain, **options),
+        lambda crawl, **options: crawl.table.links.orphans(crawl.domain, **options),
+        lambda crawl, **options: crawl.table.search("o", crawl.domain, substring=True, **options),
+        lambda crawl, **options: crawl.table.search("o", crawl.domain, in_="title", substring=True, **options),
+    ],
+    ids=["pages", "storage", "index", "orphans", "search", "titles"],
+)
+def test_a_column_is_named_once_in_the_question_or_for_the_frame(crawl, ask):
+    crawl.store(crawl.page("/words", body=b"<title>Oh</title><p>So <b>old</b><script>no()</script>"))
+    names = ["host", "text", "outlinks", "inlinks"]
+
+    asked = ask(crawl, columns=names)
+
+    rows = asked.to_dicts()
+    whole = {page.url: page for page in crawl.table.pages(crawl.domain, columns=["body", "outlinks", "link_counts"])}
+    assert rows
+    for row in rows:
+        page = whole[row["url"]]
+        counted = page.link_counts and page.link_counts.inlinks
+        assert list(row.items()) == [
+            ("url", page.url),
+            ("host", split_url(page.url).host),
+            ("text", page.text),
+            ("outlinks", page.outlinks),
+            ("inlinks", counted),
+        ]
+    assert "So old" in [row["text"] for row in rows]
+    assert ask(crawl).to_dicts(["url", *names]) == rows
+    assert asked.to_arrow().schema.names == asked.to_polars().columns == list(asked.to_pandas()) == ["url", *names]
+    assert asked.to_arrow().read_all() == ask(crawl).to_arrow(["url", *names]).read_all()
+    assert list(asked._shown().columns) == ["url", *names]
+    assert asked.head()._shown().columns == asked._shown().columns
+    assert ask(crawl, columns=["url"]).to_dicts() == [{"url": row["url"]} for row in rows]
+    assert ask(crawl, columns=[]).to_dicts() == ask(crawl).to_dicts()
+    for wrong in (lambda: ask(crawl, columns=["colour"]), lambda: ask(crawl).to_dicts(["colour"])):
+        with pytest.raises(UnknownColumn, match="colour"):
+            wrong()
+
+
+def test_all_columns_of_pages_may_be_asked_for():
+    assert set(NAMED_COLUMNS) == set(PAGES.names)
+
+
+def test_a_page_and_its_history_are_read_for_computed_columns(crawl):
+    page = crawl.table.get(crawl.url("/"), columns=["text"])
+
+    assert page.text is not None
+    assert page.outlinks is None
+    assert next(crawl.table.get_many([page.url], columns=["text"])) == page
+    (version, *_) = crawl.table.history(page.url, columns=["host", "text"]).to_dicts()
+    assert version == {"url": page.url, "host": split_url(page.url).host, "text": page.text}
+
+
+def test_rows_that_a_frame_with_other_columns_cannot_read_are_named_by_the_answer(web):
+    url = web.url("/a")
+    damage(web.table, url, value=None)
+    answer = web.table.pages(web.site.domain)
+
+    answer.to_dicts(["text"])
+
+    assert [one.url for one in answer.damaged] == [url]
 
 
 def test_parts_of_the_url_are_columns(crawl):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from rich.console import Console
@@ -10,6 +12,7 @@ from rich.console import Console
 import webtable
 from webtable import Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.errors import InvalidArgument
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import hosts
 from webtable.repository.questions.stats import SHOWN_GROUPS
@@ -230,6 +233,20 @@ def test_a_batch_tells_that_there_is_more(crawl):
     assert "next_token" not in crawl.table.pages(crawl.domain, limit=2).page(2)._repr_html_()
 
 
+def test_the_head_of_an_answer_is_a_list_that_is_shown_as_a_whole(crawl):
+    answer = crawl.table.pages(crawl.domain)
+
+    head = answer.head(11)
+
+    assert head == list(answer)[:11]
+    assert head._repr_html_().count("<tr>") == 1 + 11
+    assert answer.head() == list(answer)[:10]
+    assert len(crawl.table.pages(crawl.domain, limit=3).head()) == 3
+    assert list(crawl.table.pages(crawl.domain, after=head.next_token)) == list(answer)[11:]
+    with pytest.raises(InvalidArgument, match="n=0"):
+        answer.head(0)
+
+
 def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_reading_them(new_url, site):
     with webtable.open(new_url(), create=True) as table:
         assert "stats() counts them" in table._repr_html_()
@@ -331,3 +348,53 @@ def test_statistics_and_differences_show_their_rows(crawl):
 
 def test_a_long_value_is_cut():
     assert f"{'x' * MOST_CHARACTERS}…<" in Shown("long", ["a"], [["x" * 10_000]]).html()
+
+
+def test_numbers_are_right_aligned_and_never_wrapped_and_times_are_readable():
+    at = datetime(2026, 11, 25, 11, 20, 31, tzinfo=timezone(timedelta(hours=1)))
+    shown = Shown("", ["size", "at", "title"], [[1234567, at, "a title"], [None, None, None]])
+
+    html, text = shown.html(), printed(shown.rich())
+
+    size, time, title = re.findall(r"<td style=\"([^\"]*)\">([^<]+)</td>", html)
+    assert size[1] == "1,234,567"
+    assert "text-align:right;white-space:nowrap" in size[0]
+    assert time[1] == "2026-11-25 10:20"
+    assert "white-space:nowrap" in time[0]
+    assert "nowrap" not in title[0]
+    assert "text-align:right" in html[html.index("<th") : html.index(">size<")]
+    assert "1,234,567" in printed(Shown("", ["size", "title"], [[1234567, "word " * 100]]).rich(), width=30)
+    assert "2026-11-25 10:20 " in text
+
+
+def test_a_column_of_words_and_numbers_is_aligned_like_words():
+    html = Shown("", ["value"], [[1], ["word"], [True]]).html()
+
+    assert "text-align:right" not in html
+
+
+def test_an_empty_answer_says_so(site):
+    site.store(site.page("/", host="shop"))
+    table = site.table
+
+    def said(answer):
+        html, text = answer._repr_html_(), printed(answer, width=200)
+        assert "<table" not in html
+        assert answer._shown().note == text.strip()
+        return text.strip()
+
+    assert said(table.pages(site.domain, status=404)) == f"no pages of {site.domain} and below, status 404"
+    assert said(table.errors(site.domain)).endswith(f"among the pages of {site.domain} and below")
+    assert said(table.links.of(site.url("/none"))) == f"no links of {site.url('/none')}"
+    assert said(table.history(site.url("/none"))) == "no results"
+    assert said(table.pages(site.domain, limit=0)).endswith("limit 0")
+    assert "0 pages" in table.stats("nowhere.example")._repr_html_()
+
+
+def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_alike(site):
+    site.store(site.page("/", host="shop"))
+    wrong = f"shpo.{site.domain}"
+
+    for answer in (site.table.pages(wrong), site.table.errors(wrong), site.table.titles(wrong)):
+        assert answer._repr_html_().endswith(f"; did you mean shop.{site.domain}?</p>")
+    assert "did you mean" not in site.table.pages(f"shop.{site.domain}", status=404)._repr_html_()

@@ -32,6 +32,15 @@ def shown_text(value: object) -> str:
     return harmless(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
 
 
+def minute_text(moment: datetime) -> str:
+    """Return *moment* in UTC, to the minute.
+
+    >>> minute_text(datetime(2026, 11, 25, 10, 20, 31, tzinfo=UTC))
+    '2026-11-25 10:20'
+    """
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
 def harmless(text: str) -> str:
     r"""Return *text* on one line, with terminal control characters escaped.
 

@@ -75,6 +75,7 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
         """
         return await self._calls.run(lambda: self._core.to_arrow(columns, names=names).read_all())
 
+    head: Final = awaited(SyncResults[T].head)
     page: Final = awaited(SyncResults[T].page)
     explain: Final = awaited(SyncResults[T].explain)
     first: Final = awaited(SyncResults[T].first)

@@ -110,6 +110,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
     pages: Final = asked(SyncWebTable.pages)
     hosts: Final = asked_hosts(SyncWebTable.hosts)
+    edges: Final = asked(SyncWebTable.edges)
     search: Final = asked(SyncWebTable.search)
     stats: Final = awaited(SyncWebTable.stats)
     changes: Final = asked(SyncWebTable.changes)
@@ -118,6 +119,7 @@ class WebTable(Wrapped[SyncWebTable]):
     redirect_chains: Final = asked(SyncWebTable.redirect_chains)
     crawls: Final = asked(SyncWebTable.crawls)
     largest_growth: Final = asked(SyncWebTable.largest_growth)
+    audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = asked(SyncWebTable.fetched)
     modified: Final = asked(SyncWebTable.modified)

@@ -129,6 +129,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: links": {
         "linking-to": _listing("inlinks", "The links that lead to a URL"),
         "links-of": _listing("links", "The links of a page"),
+        "edges": _listing("link_graph", "The links of all pages of a site: the link graph"),
         "broken-links": _listing("links", "The links that lead to an error page"),
         "most-linked": _listing("links", "The pages by how many others link to them"),
         "orphans": _listing("unlinked", "The pages that no other page links to"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from webtable.cli.commands import COMMANDS
-from webtable.errors import CellTooLarge, IndexNeeded
+from webtable.errors import CellTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,9 +100,6 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
 
 _WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
 _STATUSES = range(100, 600)
-_MOST_COMPARED: Final = 10_000
-"""At most this many hosts are compared, which takes a second."""
-_ALIKE: Final = 0.75
 
 
 def instead(message: str, command: str, session: CommandSession) -> str:
@@ -134,21 +131,13 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 def meant_instead(table: WebTable, site: str | None) -> str:
     """Return a question that suggests the stored host probably meant by *site*, "" if there is none."""
-    from difflib import get_close_matches
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.similar_hosts import site_meant
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.scanning.site import named_site
 
-    from webtable.repository.scanning.site import ALL, HostOnly, parts_of_site
-
-    if site is None or site.lower() == ALL.value:
-        return ""
-    host = parts_of_site(site).host
-    try:
-        if next(iter(table.hosts(HostOnly(host), limit=1)), None) is not None:
-            return ""
-        known = [one.name for one in table.hosts(limit=_MOST_COMPARED)]
-    except IndexNeeded:
-        return ""
-    alike = get_close_matches(host, known, 1, _ALIKE)
-    return f"; did you mean {alike[0]}?" if alike else ""
+    scope = Scope.of(None if site is None else named_site(site))
+    return site_meant(Frame.of(table.store, table.table, table.layout), scope)
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:

@@ -50,9 +50,10 @@ def write(
     *target* is the name of a file, which appears when it is complete, or a file that is open for bytes or for text.
     *format* is one of `FORMATS`, as for the command line's `--format`; by default the name of the file says it: .csv,
     .jsonl, .parquet (with `hbase-webtable[arrow]`) or .tsv. *columns* are names of the answer's columns (docs/frames.md
-    lists them), by default the usual ones; in `jsonl` a page then also has its headers, body and links, as far as they
-    were read, so that `read_pages` can read it again. *for_terminal* escapes terminal control characters. Raises
-    `InvalidArgument` for another format, `UnknownColumn` for a column that the records do not have, `MissingExtra`.
+    lists them), by default those that its question named, else the usual ones; in `jsonl` a page has the usual ones,
+    its headers, body and links, as far as they were read, so that `read_pages` can read it again. *for_terminal*
+    escapes terminal control characters. Raises `InvalidArgument` for another format, `UnknownColumn` for a column that
+    the records do not have, `MissingExtra`.
     """
     if isinstance(target, str | PathLike):
         named = format_of(target) if format is None else format
@@ -64,7 +65,7 @@ def write(
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
     if isinstance(columns, str):
         raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
-    rows, known = _rows_of(records)
+    rows, known = _rows_of(records, columns)
     if known is None:
         if columns is None:
             return 0
@@ -101,10 +102,11 @@ def write_rows(
     return counted.count
 
 
-def _rows_of(records: Iterable[Any]) -> tuple[Iterable[Any], Columns | None]:
+def _rows_of(records: Iterable[Any], columns: Sequence[str] | None) -> tuple[Iterable[Any], Columns | None]:
     """Return the rows of *records* and their columns; None for the columns if there are no records."""
     if isinstance(records, Tabular):
-        return records._rows(), records._columns
+        answer = records._reading(columns)
+        return answer._rows(), answer._columns
     rest = iter(records)
     first = next(rest, rest)
     if first is rest:

@@ -23,6 +23,8 @@ MAX_TITLE = 60
 """About how many characters of a title search engines show."""
 MOST_NEIGHBOURS = 20
 """How many neighbours are returned for each direction, by default."""
+MOST_FINDINGS = 50
+"""How many findings of each kind an audit lists, by default."""
 IN_FLIGHT = 2
 """How many batches are in flight by default: one is compressed while the one before it is sent."""
 SETTLE_SECONDS = 1.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webtable._shown import Marked, harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import minute_text
 from webtable.cli.terminal.urls import url_cell
 from webtable.formats.text import charset_in, decoded, value_text
 
@@ -38,7 +39,7 @@ def cell(record: object, column: Column) -> Text:
         case "moment", datetime():
             return Text(value_text(value))
         case _, datetime():
-            return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
+            return Text(minute_text(value))
         case "digest", str():
             return Text(value.rpartition(":")[2][:12])
         case "url", str():

@@ -25,6 +25,7 @@ from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
+from webtable.repository.answers.tabular import Tabular
 from webtable.repository.scanning.read_ahead import ahead
 from webtable.repository.stored.page_state import GIVEN
 from webtable.store import Cell, Row
@@ -60,6 +61,8 @@ def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
 
     Raises `UnknownColumn`, and at a row that is not a page `InvalidArgument`, which names the row.
     """
+    if isinstance(rows, Tabular):  # else it would only have the columns that its question named
+        rows = rows.to_arrow(rows._columns.usual)
     if not hasattr(rows, "__arrow_c_stream__"):
         yield from rows
         return

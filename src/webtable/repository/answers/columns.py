@@ -118,6 +118,8 @@ class Columns:
     """Those that a terminal and a notebook show by default: enough to recognise a record."""
     read_again: tuple[str, ...] = ()
     """Those that a line of JSON has besides the usual ones, for records that are read back from such lines."""
+    asked: tuple[str, ...] = ()
+    """Those that the question named, which then are included and shown if no others are named."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,14 +132,14 @@ class Columns:
         return tuple(column.name for column in self.all if column.is_usual)
 
     def chosen(self, names: Sequence[str] | None = None) -> tuple[Column, ...]:
-        """Return the columns *names*, in that order (None: the usual ones); raises `UnknownColumn`."""
+        """Return the columns *names*, in that order (None: those asked, else the usual); raises `UnknownColumn`."""
         if isinstance(names, str):
             raise InvalidArgument(f"columns={names!r} must be a list of names, as in [{names!r}]")
         known = {column.name: column for column in self.all}
         for name in names or ():
             if name not in known:
                 raise UnknownColumn(unknown_column(name, self.noun, known))
-        return tuple(known[name] for name in dict.fromkeys(self.usual if names is None else names))
+        return tuple(known[name] for name in dict.fromkeys((self.asked or self.usual) if names is None else names))
 
     def in_json(self) -> tuple[Column, ...]:
         """Return the columns of a line of JSON, if none are named."""
@@ -146,6 +148,14 @@ class Columns:
     def listing(self, *names: str) -> Columns:
         """Return the same columns, with others listed by default."""
         return replace(self, listed=names)
+
+    def asking(self, names: Sequence[str]) -> Columns:
+        """Return the same columns for an answer to a question that named some of them, if it did: the URL comes first.
+
+        Raises `UnknownColumn`.
+        """
+        asked = tuple(one.name for one in self.chosen(["url", *names])) if names else ()
+        return replace(self, asked=asked)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
         """Return the names of columns that have other *names* there; raises `InvalidArgument`."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from webtable._page.page import Page
 from webtable.repository.answers.columns import Column, Columns, Form, column, declared
+from webtable.repository.stored.named_columns import COMPUTED, EXTRA_COLUMNS, fields_of
 from webtable.rowkey import registered_domain
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 
 def _stored(name: str, form: Form = "text", **more: Any) -> Column:
@@ -88,25 +89,37 @@ PAGES = declared(
     read_again=("headers", "body", "outlinks"),
 )
 """Pages and versions."""
-_READ_FOR = {"body": ("body", "text"), "outlinks": ("outlinks",), "link_counts": ("link_counts", *COUNTED)}
+_READ_FOR = {one: (one, *(name for name, of in COMPUTED.items() if of == one)) for one in EXTRA_COLUMNS}
 """The further columns that pages have if these page columns are read."""
 
 
 def pages_with(names: Iterable[str], like: Columns = PAGES, *, is_counted: bool = False) -> Columns:
-    """Return the columns of pages that are read with the page columns *names*, which become usual ones.
+    """Return the columns of pages that are read for the columns *names*; what is read for them becomes usual.
 
-    With *is_counted* so do the counts of links; the listed ones are those of *like*.
+    With *is_counted* so do the counts of links; the listed ones are those of *like*. Raises `UnknownColumn`.
     """
-    return replace(like, all=_pages_with(frozenset(_READ_FOR.keys() & set(names)), is_counted))
+    given = tuple(names)
+    read = frozenset(_READ_FOR.keys() & set(fields_of(given)))
+    return replace(like, all=_pages_with(read, is_counted)).asking(given)
+
+
+def records_with(names: Sequence[str], like: Columns) -> Columns:
+    """Return the columns *like* of records that have a page, read for the columns *names*; raises `UnknownColumn`."""
+    missing = _not_read(_READ_FOR.keys() & set(fields_of(names)))
+    return replace(like, all=tuple(one for one in like.all if one.name not in missing)).asking(names)
 
 
 @cache
 def _pages_with(asked: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
     read = {*asked, "link_counts"} if is_counted else asked
-    missing = {name for one, made in _READ_FOR.items() if one not in read for name in made}
+    missing = _not_read(read)
     usual = {*asked, *(COUNTED if is_counted else ())}
     some = [one for one in PAGES.all if one.name not in missing]
     return tuple(replace(one, is_usual=True) if one.name in usual else one for one in some)
+
+
+def _not_read(read: Collection[str]) -> set[str]:
+    return {name for one, made in _READ_FOR.items() if one not in read for name in made}
 
 
 def read_for(names: Iterable[str]) -> tuple[str, ...]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, overload
 
 from webtable._page.page import Page
 from webtable._shown import harmless
 from webtable._shown.markup import preformatted
+from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
-from webtable.repository.answers.tabular import Tabular
+from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.scanning.damage import Damage
 from webtable.rowkey import KeyRange
@@ -106,6 +107,9 @@ class ResultList(Tabular[T]):
     def _title(self) -> str:
         return f"{len(self):,} results"
 
+    def _nothing(self) -> str:
+        return "no results"
+
     def __repr__(self) -> str:
         return repr(list(self._results))
 
@@ -113,9 +117,15 @@ class ResultList(Tabular[T]):
 class Batch(ResultList[T]):
     """Results in order, and the token for those after them (`next_token`, None at the end)."""
 
-    def __init__(self, results: Sequence[T], next_token: str | None, columns: Columns) -> None:
+    def __init__(
+        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS
+    ) -> None:
         super().__init__(results, columns)
         self.next_token = next_token
+        self._shown_rows = shown
+
+    def _most_shown(self) -> int:
+        return self._shown_rows
 
     def _title(self) -> str:
         return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
@@ -146,7 +156,11 @@ class Results(Tabular[T]):
     _columns: Columns = field(repr=False, compare=False)
     _cells: Cells | None = field(default=None, repr=False, compare=False)
     """Yields record batches without making pages, for columns that are stored or computed from the URL."""
-    damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
+    _meant: Callable[[], str] = field(default=str, repr=False, compare=False)
+    """Returns a question that suggests another site, for an answer without results; "" if there is none."""
+    _again: Callable[[Sequence[str]], Results[T]] | None = field(default=None, repr=False, compare=False)
+    """Asks the question again, for other columns."""
+    damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
         return self._asked(self.limit)
@@ -164,11 +178,25 @@ class Results(Tabular[T]):
         self.damaged.clear()
         return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
 
+    def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
+        known = self._columns.names
+        if self._again is None or isinstance(columns, str) or all(name in known for name in columns or ()):
+            return self
+        return replace(self._again(list(columns or ())), damaged=self.damaged)
+
     def _head(self, count: int) -> list[T]:
         return list(self._asked(count if self.limit is None else min(count, self.limit)))
 
     def _title(self) -> str:
         return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
+
+    def _nothing(self) -> str:
+        if self.limit == 0:
+            return f"none of the {self.question}: limit 0"
+        if self.after is not None:
+            return f"no further {self.question}"
+        damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
+        return f"no {self.question}{damage}{self._meant()}"
 
     def first(self) -> T | None:
         """Return the first result, or None; no others are read."""
@@ -176,14 +204,21 @@ class Results(Tabular[T]):
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results as a batch; raises `InvalidArgument` for a size below 1."""
-        if not isinstance(size, int) or size < 1:
-            raise InvalidArgument(f"size={size!r} must be at least 1")
+        return self._batch("size", size, SHOWN_ROWS)
+
+    def head(self, n: int = SHOWN_ROWS) -> Batch[T]:
+        """Return the first *n* results as a batch that shows all of them; raises `InvalidArgument` for *n* below 1."""
+        return self._batch("n", n, n)
+
+    def _batch(self, name: str, size: int, shown: int) -> Batch[T]:
+        if type(size) is not int or size < 1:
+            raise InvalidArgument(f"{name}={size!r} must be at least 1")
         wanted = size if self.limit is None else min(size, self.limit)
         # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
-        return Batch(found[:wanted], token, self._columns)
+        return Batch(found[:wanted], token, self._columns, shown=shown)
 
     def token_after(self, result: T) -> str:
         """Return the token with which the answer continues after *result*, which must be one of its results."""
@@ -226,13 +261,17 @@ class Slice(NamedTuple):
         damage: Callable[[list[DamagedRow]], Damage],
         columns: Columns,
         cells: Cells | None = None,
+        meant: Callable[[], str] = str,
+        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         after = self.starts_after(question)
-        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells)
+        return Results(
+            question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant, again
+        )
 
     def starts_after(self, question: str) -> bytes | None:
         """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""

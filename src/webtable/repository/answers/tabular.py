@@ -6,7 +6,7 @@ from abc import abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from webtable._shown import Shown, ShowsItself
+from webtable._shown import Shown, ShowsItself, Unbroken, shown_text
 from webtable.errors import MissingExtra
 from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of, write_parquet
 
@@ -58,14 +58,15 @@ class Tabular(ShowsItself, Generic[T]):
     ) -> pa.RecordBatchReader:
         """Return the results as a reader of Arrow record batches, which are read from the store on demand.
 
-        *columns* are names of columns (docs/frames.md lists them), in that order; by default the usual ones. *names*
-        may be "commoncrawl", for the names of columns in Common Crawl's index. Raises `UnknownColumn`,
-        `InvalidArgument`, `MissingExtra`; while it is read, `FormatError` for a value that Arrow cannot hold, and what
-        the question raises.
+        *columns* are names of columns (docs/frames.md lists them), in that order; by default those that the question
+        named, else the usual ones. *names* may be "commoncrawl", for the names of columns in Common Crawl's index.
+        Raises `UnknownColumn`, `InvalidArgument`, `MissingExtra`; while it is read, `FormatError` for a value that
+        Arrow cannot hold, and what the question raises.
         """
-        chosen, renamed = self._columns.chosen(columns), self._columns.renaming(names)
+        answer = self._reading(columns)
+        chosen, renamed = answer._columns.chosen(columns), answer._columns.renaming(names)
         schema = schema_of(chosen)
-        batches = self._batches(chosen)
+        batches = answer._batches(chosen)
         if renamed:
             schema = arrow().schema([field.with_name(renamed.get(field.name, field.name)) for field in schema])
             batches = (batch.rename_columns(schema.names) for batch in batches)
@@ -109,16 +110,28 @@ class Tabular(ShowsItself, Generic[T]):
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the results as dicts, by names of *columns*; raises `UnknownColumn`, `InvalidArgument`."""
-        chosen = self._columns.chosen(columns)
-        return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
+        answer = self._reading(columns)
+        chosen = answer._columns.chosen(columns)
+        return [{column.name: column.of(row) for column in chosen} for row in answer._rows()]
+
+    def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:  # noqa: ARG002 - for those that can be read
+        """Return the same answer with what *columns* need, if that can be read."""
+        return self
 
     def _shown(self) -> Shown:
-        """Return the first rows, after reading them."""
-        columns = self._columns.chosen(self._columns.listed)
-        head = self._head(SHOWN_ROWS + 1)
-        rows = [[(column.marked or column.of)(row) for column in columns] for row in head[:SHOWN_ROWS]]
-        more = f"the first {SHOWN_ROWS}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
-        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
+        """Return the first rows, after reading them; if there are none, a sentence that says so."""
+        columns = self._columns.chosen(self._columns.asked or self._columns.listed)
+        most = self._most_shown()
+        head = self._head(most + 1)
+        if not head:
+            return Shown("", (), (), self._nothing())
+        rows = [[_shown_of(row, column) for column in columns] for row in head[:most]]
+        more = f"the first {most:,}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
+        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > most else "")
+
+    def _most_shown(self) -> int:
+        """Return how many rows are shown at most."""
+        return SHOWN_ROWS
 
     def _head(self, count: int) -> list[Any]:
         """Return the first *count* rows."""
@@ -128,6 +141,10 @@ class Tabular(ShowsItself, Generic[T]):
         """Return the title of the answer, for display."""
         return type(self).__name__
 
+    def _nothing(self) -> str:
+        """Return in words that there are no rows, for display."""
+        return f"no {self._title()}"
+
     def first(self) -> T | None:
         """Return the first result, or None."""
         return next(islice(iter(self), 1), None)
@@ -135,6 +152,11 @@ class Tabular(ShowsItself, Generic[T]):
     def count(self) -> int:
         """Return how many results there are, by reading all of them."""
         return sum(1 for _ in self)
+
+
+def _shown_of(row: Any, column: Column) -> object:
+    value = (column.marked or column.of)(row)
+    return Unbroken(shown_text(value)) if column.form == "moment" else value
 
 
 def _imported(name: str) -> Any:

@@ -13,8 +13,9 @@ from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.stored.codec import column_names
+from webtable.repository.stored.named_columns import column_names, fields_of
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ PLACES_REMEMBERED = 1_000
 class PageOptions(TypedDict, total=False):
     """The options of every question that an index answers with pages.
 
-    `columns` may add `body`, `outlinks` and `link_counts`; the other columns are always there. At most `limit` pages
-    are returned, in this `order`, after the place of the page token `after`.
+    `columns` names those of tables and frames; `body` (also for `text`), `outlinks` and `link_counts` are read only if
+    they are named, and pages always have their other fields. At most `limit` pages are returned, in this `order`, after
+    the place of the page token `after`.
     """
 
     columns: Sequence[str] | None
@@ -80,9 +82,11 @@ class IndexAnswer:
         self._part = Slice(options.get("order") or next(iter(asked.orders)), options.get("limit"), options.get("after"))
         self._part.check(*asked.orders, "storage")
         named = column_names(options.get("columns"))
+        self._options = options
+        frame.codec.select(named)
         self._record_columns = pages_with(named, asked.columns, is_counted=asked.is_counted)
-        self._columns = (*named, "link_counts") if asked.is_counted else named
-        frame.codec.select(self._columns)
+        fields = fields_of(named)
+        self._columns = (*fields, "link_counts") if asked.is_counted else fields
         self._scope = Scope.of(options.get("site"))
         self._question = asked.said if self._scope.place is None else f"{asked.said} among the {self._scope}"
         # A page that has changed since it was returned has another place now.
@@ -90,8 +94,23 @@ class IndexAnswer:
 
     def pages(self) -> Pages:
         """Return the answer."""
-        columns = self._record_columns
-        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage, columns)
+        frame, columns = self._frame, self._record_columns
+        return self._part.of(
+            self._question,
+            self._run,
+            self._place,
+            self._explain,
+            frame.damage,
+            columns,
+            meant=self._meant,
+            again=self._again,
+        )
+
+    def _again(self, names: Sequence[str]) -> Pages:
+        return IndexAnswer(self._frame, self._asked, {**self._options, "columns": names}).pages()
+
+    def _meant(self) -> str:
+        return site_meant(self._frame, self._scope)
 
     @property
     def _is_storage(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import moment_of, now_in_milliseconds
@@ -19,6 +20,7 @@ from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
 from webtable.repository.questions.inlinks import InlinkReader
 from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -207,7 +209,8 @@ def broken_links(frame: Frame, scope: Scope, part: Slice) -> Results[BrokenLink]
         note = "the inlinks of some error pages at once are read, and checked against the pages that link to them"
         return Explanation(question, part.order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
 
-    return part.of(question, run, place_of, explain, frame.damage, BROKEN_LINKS)
+    meant = partial(site_meant, frame, scope)
+    return part.of(question, run, place_of, explain, frame.damage, BROKEN_LINKS, meant=meant)
 
 
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:

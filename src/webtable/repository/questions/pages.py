@@ -13,7 +13,7 @@ from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.arguments import check_numbers
 from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeRows
-from webtable.repository.stored.codec import column_names
+from webtable.repository.stored.named_columns import column_names
 from webtable.store.rows import Containing, Wanted
 
 if TYPE_CHECKING:
@@ -167,4 +167,8 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
 
     notes = [] if likely is None else [f"filter in the store: {likely.column.decode()} is {likely.words[0]}"]
     known = pages_with(column_names(columns))
-    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells)
+
+    def again(names: Sequence[str]) -> Pages:
+        return pages(frame, scope, condition, names, part)
+
+    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells, again=again)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable.repository.answers.results import Explanation
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
@@ -162,6 +163,10 @@ class ScopeRows(PageRows):
         """Return the scan of all rows in the ranges of the scope, whichever hosts have pages."""
         return ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
 
+    def meant(self) -> str:
+        """Return a question that suggests another site, "" if there is none."""
+        return site_meant(self._frame, self._scope)
+
     def answer(
         self,
         question: str,
@@ -173,6 +178,7 @@ class ScopeRows(PageRows):
         url_of: Callable[[T], str] = attrgetter("url"),
         notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
         cells: Cells | None = None,
+        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return the answer to *question* whose results have a URL each; the other arguments are as in `Slice.of`."""
 
@@ -183,7 +189,7 @@ class ScopeRows(PageRows):
             read = spec()
             return self.explained(question, part.order, read, *notes(read))
 
-        return part.of(question, run, place, explain, self._frame.damage, columns, cells)
+        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant, again)
 
 
 class Pass(ScopeRows):
@@ -216,7 +222,7 @@ class Pass(ScopeRows):
             note = "all pages are read for any part of the answer, and what is found is sorted on disk"
             return replace(self.explained(question, "storage", self._whole(), note, *notes), order=part.order)
 
-        return part.of(question, run, place, explain, self._frame.damage, listing.columns)
+        return part.of(question, run, place, explain, self._frame.damage, listing.columns, meant=self.meant)
 
     def _whole(self) -> ScanSpec:
         spec = self.spec()

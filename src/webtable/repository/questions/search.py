@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import msgspec
 
 from webtable.errors import DamagedRow
+from webtable.repository.answers.page_columns import records_with
 from webtable.repository.frame import Frame
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
-from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matched
 from webtable.repository.text.words import Words
 from webtable.rowkey import KeyRange
@@ -82,8 +83,8 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
     rows = ScopeRows(frame, scope)
     words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")
     question = f"{rows.said} with {words} in their {_WHERE[phrase.in_]}"
-    names = column_names(columns)
-    frame.codec.select(names)
+    named = column_names(columns)
+    known, names = records_with(named, HITS), fields_of(named)
     in_titles = phrase.in_ == "title"
 
     def spec() -> ScanSpec:
@@ -101,7 +102,10 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
     def notes(read: ScanSpec) -> list[str]:
         return _notes(read.wanted.containing, names, in_titles=in_titles)
 
-    return rows.answer(question, part, spec, run, HITS, url_of=attrgetter("page.url"), notes=notes)
+    def again(names: Sequence[str]) -> Results[Hit]:
+        return search(frame, phrase, scope, names, part)
+
+    return rows.answer(question, part, spec, run, known, url_of=attrgetter("page.url"), notes=notes, again=again)
 
 
 @dataclass(frozen=True, slots=True)

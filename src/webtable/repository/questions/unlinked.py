@@ -13,7 +13,7 @@ from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
-from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
     ORPHANS.check(part)
     rows = ScopeRows(frame, scope)
     question = f"{rows.said}, without a link from another page{' of their host' if within_host else ''}"
-    names = column_names(columns)
-    frame.codec.select(names)
+    named = column_names(columns)
+    frame.codec.select(named)
+    names = fields_of(named)
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         frame.indexes.ready(LINK.name, question)
@@ -65,7 +66,11 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
         return _with_columns(frame, found, names, damage)
 
     note = "the first inlinks of 256 pages are read at once, and one page is looked for that still links"
-    return rows.answer(question, part, rows.spec, run, pages_with(names), notes=lambda _: [note])
+
+    def again(names: Sequence[str]) -> Pages:
+        return orphans(frame, scope, names, part, within_host=within_host)
+
+    return rows.answer(question, part, rows.spec, run, pages_with(named), notes=lambda _: [note], again=again)
 
 
 def _unlinked(

@@ -16,7 +16,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
-from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.repository.stored.page_state import brought
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
@@ -47,8 +47,8 @@ def get(frame: Frame, url: str, as_of: Moment | None, columns: Sequence[str] | N
 
 def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Return what `WebTable.get_many` does."""
-    wanted = ("body", "outlinks") if columns is None else column_names(columns)
-    frame.codec.select(wanted)
+    wanted = ("body", "outlinks") if columns is None else fields_of(columns)
+    frame.codec.select(columns)
     return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
 
 
@@ -70,8 +70,10 @@ def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
     from webtable.repository.answers.page_columns import pages_with
 
-    found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
-    return History(found, pages_with(column_names(columns)))
+    named = column_names(columns)
+    frame.codec.select(named)
+    found = frame.damage().sift(version for _, version in _contents(frame, url, fields_of(named)))
+    return History(found, pages_with(named))
 
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
@@ -127,7 +129,7 @@ def _as_of(frame: Frame, url: str, as_of: datetime, columns: Sequence[str] | Non
     at = next((at for at, _ in _versions(frame, url, (), None) if at <= last), None)
     if at is None:
         return None
-    wanted = EXTRA_COLUMNS if columns is None else columns
+    wanted = EXTRA_COLUMNS if columns is None else fields_of(columns)
     _, version = next(_versions(frame, url, wanted, TimeRange(at, at + 1)), (at, None))
     if isinstance(version, DamagedRow):
         raise version

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,13 +12,12 @@ from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
-from webtable._page.fields import ATTRIBUTES
 from webtable._page.memory import LINK_BYTES
-from webtable._page.names import unknown_column
 from webtable._page.page import BLANK, Page
 from webtable._page.parts import LinkCounts
-from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
+from webtable.errors import CellTooLarge, DamagedRow
 from webtable.repository.stored.content import ContentCodec
+from webtable.repository.stored.named_columns import EXTRA_COLUMNS, checked_fields
 from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable
 from webtable.repository.stored.values import MOST_UNPACKED, JSONValue, checked_json, json_of, unpacked_size
 from webtable.store import NewCell, Row
@@ -30,11 +28,6 @@ if TYPE_CHECKING:
     from webtable.repository.stored.content import Packed
     from webtable.schema import Layout
     from webtable.store import Cell
-
-EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
-"""The columns of a page that are separate cells, and are read only on request."""
-PAGE_COLUMNS = tuple(name for name in ATTRIBUTES if name != "same_as")
-"""All columns of a page, for `columns=`."""
 
 _BESIDE_VALUE = 65_536
 """How many bytes of a cell are reserved besides its value: the store's limit includes the row key and the names."""
@@ -65,10 +58,7 @@ class PageCodec(ContentCodec):
 
         Raises `UnknownColumn` for a name that a page does not have.
         """
-        wanted = column_names(columns)
-        unknown = [name for name in wanted if name not in PAGE_COLUMNS]
-        if unknown:
-            raise UnknownColumn(unknown_column(unknown[0], "page", PAGE_COLUMNS))
+        wanted = checked_fields(columns)
         extra = {"body": self.columns.body, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
@@ -244,17 +234,6 @@ class PageCodec(ContentCodec):
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             _content_at=fetched_at,
         )
-
-
-def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return page columns as a tuple; a single name is allowed. Raises `UnknownColumn` for anything but names.
-
-    >>> column_names("body"), column_names(["body", "outlinks"]), column_names(None)
-    (('body',), ('body', 'outlinks'), ())
-    """
-    if not isinstance(columns, Iterable | None):
-        raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['body']")
-    return (columns,) if isinstance(columns, str) else tuple(columns or ())
 
 
 def bare(page: Page) -> Page:

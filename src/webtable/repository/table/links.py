@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.questions.index_answer import PageOptions
     from webtable.repository.questions.inlinks import Inlink
+    from webtable.repository.questions.link_graph import Neighbours
     from webtable.repository.questions.links import BrokenLink, Freshness
-    from webtable.repository.questions.neighbours import Neighbours
     from webtable.repository.scanning.site import Site
 
 
@@ -63,7 +63,7 @@ class TableLinks:
         Each page comes once on a side, and *url* itself never does. Linking pages come by URL, the others in the order
         of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
         """
-        return questions.neighbours.neighbours(self._frame, url, limit)
+        return questions.link_graph.neighbours(self._frame, url, limit)
 
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; at least one does.

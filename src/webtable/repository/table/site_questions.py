@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.hosts import Hosts
+    from webtable.repository.questions.link_graph import Edge
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
@@ -55,9 +56,10 @@ class SiteQuestions:
         """Return the pages of *site*, lazily; without their bodies unless *columns* names them.
 
         *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages; all rows
-        of the site are read for that. *columns* may add `body`, `outlinks` and `link_counts`; the other columns always
-        come. Pages come in the order of their URL keys (host reversed, then path, query, scheme), or with
-        `order="storage"` as they are stored, which is faster where many salts take part.
+        of the site are read for that. *columns* names those of its tables and frames; `body` (also for `text`),
+        `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always are. Pages
+        come in the order of their URL keys (host reversed, then path, query, scheme), or with `order="storage"` as they
+        are stored, which is faster where many salts take part.
         """
         condition = questions.pages.Condition(status, content_type, min_size, max_size)
         part = Slice(order, limit, after)
@@ -78,6 +80,24 @@ class SiteQuestions:
         """
         return questions.hosts.hosts(self._frame, Scope.of(site), Slice(order, limit, after))
 
+    def edges(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Edge]:
+        """Return the link graph of *site*, lazily: an edge for each link of each page, with the status of its target.
+
+        Edges come by the URL of the linking page (or in the `storage` order of these), then by that of the target,
+        which may be on any site; each target once for a page. Links that lead to no page, such as `mailto:`, are left
+        out. The links of all pages of the site are read, and the metadata of the targets of up to 1,000 links at once;
+        a status is looked up again after 10,000 other targets.
+        """
+        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
+        return questions.link_graph.edges(self._frame, scope, part)
+
     def search(
         self,
         text: str,
@@ -96,7 +116,7 @@ class SiteQuestions:
         #29): `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither
         HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body is, and where the table
         has a plain `title` column the store skips most pages that do not match. The other arguments are those of
-        `pages`; the page of a hit has its body only if *columns* names `body`.
+        `pages`; the page of a hit has its body only if *columns* names `body` or `text`.
 
         Raises `InvalidArgument` also for a quote before a word that is not closed.
         """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from webtable._shown import Shown, ShowsItself
 from webtable.repository import questions
-from webtable.repository.arguments import IN_FLIGHT
+from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
 from webtable.repository.frame import Frame
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.table.index_questions import IndexQuestions
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable._page.page import Page
-    from webtable.repository.arguments import Moment
+    from webtable.repository.arguments import Moment, Progress
     from webtable.repository.metrics import Metrics
     from webtable.repository.removing.retention import DeletedPage, Deletions
+    from webtable.repository.reports.audit import Audit
     from webtable.repository.scanning.site import Site
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
@@ -51,7 +52,8 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
       the table is not a small embedded one, it also needs a *limit* or `webtable.ALL`, else `FullScanNeeded` is raised.
     - *limit*: return at most so many results; *after*: continue after the place of this page token; *order*: one of the
       orders that the question names, the first by default.
-    - *columns*: which fields pages have. *on_progress*: called with the number of pages looked at so far.
+    - *columns*: what is read, and what tables and frames have (docs/frames.md). *on_progress*: called with the number
+      of pages looked at so far.
 
     Moments are given as `webtable.answers.Moment` says: a datetime, a date, or a text such as "7d" (ago).
 
@@ -104,6 +106,16 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
     def layout(self) -> Layout:
         """How keys, columns and bodies are made and for how long content is kept, as last read from the store."""
         return self._frame.layout
+
+    def audit(self, site: Site, *, most: int = MOST_FINDINGS, on_progress: Progress | None = None) -> Audit:
+        """Return a report on what is wrong on *site*, with the first *most* findings of each kind.
+
+        It shows its counts in a notebook; `html()` is a page to send, `to_dict()` has everything. A finding whose index
+        the table lacks is left out and says so. *on_progress* is called with the number of pages counted.
+        """
+        from webtable.repository.reports.audit import audit
+
+        return audit(self, site, most=most, on_progress=on_progress)
 
     @property
     def metrics(self) -> Metrics:

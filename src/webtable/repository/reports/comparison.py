@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from webtable._clock import clock
 from webtable._shown.markup import shares, tag
 from webtable.progress import counting
-from webtable.reports.page import moment_text, report_page
-from webtable.reports.section import Found, Heading, Pair, Report, Section, check_most
 from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
+from webtable.repository.reports.page import moment_text, report_page
+from webtable.repository.reports.section import Found, Heading, Pair, Report, Section, check_most
 from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.reports.asked import AskedTable
     from webtable.repository.scanning.site import Site
-    from webtable.repository.table.web_table import WebTable
 
 MOST = 200
 """How many pages of each kind a comparison lists, by default."""
@@ -81,7 +81,7 @@ class Comparison(Report):
 
 
 def compare(
-    table: WebTable,
+    table: AskedTable,
     site: Site,
     *,
     since: Moment | Crawl,

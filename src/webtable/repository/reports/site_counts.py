@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._page.completion import is_html_page
 from webtable._shown.sizes import class_bounds, class_name, size_class
-from webtable.reports.section import Found
 from webtable.repository.page_counts import GroupCounts, PageCounts, grouping
+from webtable.repository.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
 if TYPE_CHECKING:

@@ -10,27 +10,26 @@ from webtable._clock import clock
 from webtable._shown.markup import tag
 from webtable._shown.sizes import size_text
 from webtable.progress import counting
-from webtable.reports.findings import Findings
-from webtable.reports.page import chart, moment_text, report_page
-from webtable.reports.section import Report, Section, check_most
-from webtable.reports.site_counts import NamedGroup, SiteCounts, SizeCount
+from webtable.repository.arguments import MOST_FINDINGS
+from webtable.repository.reports.findings import Findings
+from webtable.repository.reports.page import chart, moment_text, report_page
+from webtable.repository.reports.section import Report, Section, check_most
+from webtable.repository.reports.site_counts import NamedGroup, SiteCounts, SizeCount
 from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.reports.asked import AskedTable
     from webtable.repository.scanning.site import Site
-    from webtable.repository.table.web_table import WebTable
 
 _SHOWN_GROUPS = 8
-MOST = 50
-"""How many findings of each kind a report lists, by default."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit(Report):
-    """The findings of an audit; `webtable.reports.audit` makes it.
+    """The findings of an audit; `WebTable.audit` makes it.
 
     `sections` has a list for each kind of problem, with the first findings and their number.
     """
@@ -67,10 +66,10 @@ class Audit(Report):
 
 
 def audit(
-    table: WebTable,
+    table: AskedTable,
     site: Site,
     *,
-    most: int = MOST,
+    most: int = MOST_FINDINGS,
     program: str = "webtable",
     on_progress: Progress | None = None,
 ) -> Audit:

@@ -8,14 +8,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from webtable.reports.section import Found, Heading, Section
+from webtable.repository.reports.asked import AskedTable
+from webtable.repository.reports.section import Found, Heading, Section
 from webtable.repository.scanning.site import Site
-from webtable.repository.table.web_table import WebTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.reports.site_counts import SiteCounts
+    from webtable.repository.reports.site_counts import SiteCounts
 
 _EXAMPLES = 3
 """How many of the pages that link to an error page, or that are the same, are named."""
@@ -27,7 +27,7 @@ _PAGES, _SIZE, _URLS = Heading("pages", "number"), Heading("size", "size"), Head
 class Findings:
     """The findings of an audit, the first `most` of each kind; `program` is the name of the command line."""
 
-    table: WebTable
+    table: AskedTable
     site: Site
     named: str
     most: int

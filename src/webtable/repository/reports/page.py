@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from webtable._shown.markup import Markup, bar, document, escaped, shortened, table, tag, terms, web_link
 from webtable._shown.sizes import size_text
-from webtable.reports.section import Pair
+from webtable.repository.reports.section import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.reports.section import Heading, Kind, Section
+    from webtable.repository.reports.section import Heading, Kind, Section
 
 _LEFT = ("url", "urls", "text")
 

@@ -1,7 +1,0 @@
-"""Reports on a site, its audit and its changes, as values that convert to an HTML page, a dict or a few lines."""
-
-from webtable.reports.audit import Audit, audit
-from webtable.reports.comparison import Comparison, compare
-from webtable.reports.section import Section
-
-__all__ = ["Audit", "Comparison", "Section", "audit", "compare"]
