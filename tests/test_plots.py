@@ -74,7 +74,7 @@ def overlapping(texts):
     return [(one[0], other[0]) for one, other in pairs if one[1].overlaps(other[1])]
 
 
-@pytest.mark.parametrize("by", ["status", "type", "host", "age"])
+@pytest.mark.parametrize("by", ["status", "type", "host", "age", "month"])
 def test_a_bar_for_each_group_is_as_long_as_its_pages(crawl, by):
     found = crawl.stats(webtable.ALL, by=by, now=NOW)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 import webtable
 from store_differences import on_every_store
+from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
@@ -88,6 +89,22 @@ def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
     assert list(by["type"]) == ["application/pdf", "text/html", "unknown"]
     assert list(by["status"]) == ["100", "200", "301", "404", "999"]
     assert list(by["age"]) == list(AGES[:4])
+
+
+def test_captures_are_counted_by_their_month_in_utc(site):
+    moments = {
+        "/first": datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC),
+        "/same": datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=1))),
+        "/next": datetime(2026, 1, 1, tzinfo=UTC),
+        "/later": datetime(2026, 10, 9, tzinfo=UTC),
+    }
+    for path, moment in moments.items():
+        site.store(Page(url=site.url(path), body=b"xx", fetched_at=moment))
+
+    months = site.table.stats(site.domain, by=["month"]).by["month"]
+
+    assert months == {"2025-12": Group(2, 4), "2026-01": Group(1, 2), "2026-10": Group(1, 2)}
+    assert list(months) == sorted(months)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
 """Called with the number of pages examined so far."""
-Grouping = Literal["host", "status", "type", "age", "region", "size", "day"]
+Grouping = Literal["host", "status", "type", "age", "region", "size", "day", "month"]
 """What pages can be grouped by."""
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
 """The default groupings; the others have many groups, and are meant for plots."""

@@ -145,6 +145,16 @@ def grouping(
                 lambda _, page: page.fetched_at.astimezone(UTC).toordinal(),
                 lambda day: date.fromordinal(day).isoformat(),
             )
+        case "month":
+            return GroupCounts(
+                lambda _, page: _month(page.fetched_at), lambda month: f"{month // 12:04}-{month % 12 + 1:02}"
+            )
+
+
+def _month(moment: datetime) -> int:
+    """Return the number of the month of *moment* in UTC, counted from that of the year 0."""
+    at = moment.astimezone(UTC)
+    return 12 * at.year + at.month - 1
 
 
 @dataclass(frozen=True, slots=True)

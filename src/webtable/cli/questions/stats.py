@@ -33,6 +33,7 @@ _MOST_GROUPS = 15
         "webtable stats example.com",
         "webtable stats all --by status,type --format csv",
         "webtable stats all --by host --no-bytes",
+        "webtable stats example.com --by month",
     ),
 )
 def stats(
@@ -43,7 +44,7 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="What to count by: host, status, type, age, region, size, day. Default: the first five.",
+            help="What to count by: host, status, type, age, region, size, day, month. Default: the first five.",
             show_default=False,
         ),
     ] = None,

@@ -51,7 +51,7 @@ def draw_groups(by: str, groups: Groups, ax: Axes | None) -> Axes:
 
 def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
     """Draw a bar for each of *groups*, which pages were counted *by*, and return the axes."""
-    shown = _shown(groups, ordered=by in ("status", "age"))
+    shown = _shown(groups, ordered=by in ("status", "age", "month"))
     ax = axes_of(ax, height=1.1 + 0.32 * max(len(shown), 2))
     if not shown:
         return say_empty(ax, "no pages")

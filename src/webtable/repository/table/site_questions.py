@@ -137,10 +137,10 @@ class SiteQuestions:
         """Return how many pages *site* has and how many bytes their bodies have, in all and in groups, counted now.
 
         *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `age` (of the last
-        capture, at *now*) and `region`; there are also `size` (in classes) and `day` (of the last capture, in UTC). No
-        bodies are read; without *bytes*, and by host and region alone, only row keys are. *on_progress* is called with
-        the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be read are
-        counted separately. *resume* names the journal from which a count that was cut short continues, as in
+        capture, at *now*) and `region`; there are also `size` (in classes), `day` and `month` (of the last capture, in
+        UTC). No bodies are read; without *bytes*, and by host and region alone, only row keys are. *on_progress* is
+        called with the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be
+        read are counted separately. *resume* names the journal from which a count that was cut short continues, as in
         `maintenance.verify`; `OSError` is raised if it cannot be written.
         """
         asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now)
