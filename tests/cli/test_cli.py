@@ -71,6 +71,7 @@ COMMANDS = [
     "most-linked",
     "orphans",
     "dead-ends",
+    "edges",
     "duplicate-groups",
     "titles",
     "redirect-chains",

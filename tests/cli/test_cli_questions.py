@@ -665,3 +665,29 @@ def test_a_message_speaks_of_options_and_not_of_arguments(run: Run, command: str
     refused = run(*command.split())
 
     assert (refused.code, refused.err) == (2, f"webtable: {message}\n")
+
+
+def test_the_link_graph_of_a_site_is_listed_and_continued(run: Run, site: None) -> None:
+    lines = run("edges", "example.com", "--columns", "source,target,host,status").out.splitlines()
+
+    first = run("edges", "example.com", "--limit", "1", "--columns", "source,target,host,status")
+
+    assert len(lines) > 1
+    assert all(line.split("\t")[1].startswith(("http://", "https://")) for line in lines)
+    assert first.out.splitlines() == lines[:1]
+    assert "--after" in first.err
+
+
+def test_pages_are_counted_by_month(run: Run, site: None) -> None:
+    rows = [line.split("\t") for line in run("stats", "example.com", "--by", "month").out.splitlines()]
+
+    assert {by for by, *_ in rows} == {"all", "month"}
+    assert sum(int(pages) for by, _, pages, _ in rows if by == "month") == int(rows[0][2])
+
+
+def test_the_extracted_text_and_the_host_are_columns(run: Run, site: None) -> None:
+    rows = [line.split("\t") for line in run("pages", "example.com", "--columns", "host,text").out.splitlines()]
+
+    assert {host for host, *_ in rows} >= {"example.com"}
+    assert any(text for _, text in rows)
+    assert not any("<p>" in text for _, text in rows)

@@ -74,6 +74,7 @@ WORDS = {
     "most-linked": "",
     "orphans": f"{DOMAIN}",
     "dead-ends": "",
+    "edges": f"{DOMAIN}",
     "ingest": "more.warc.gz pages.warc.gz --resume --workers 2",
     "export": "exported all --format warc --resume",
     "import": "exported --resume",
