@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-shell check notebooks site bench scale wheel release-check clean
+.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos check notebooks site bench scale wheel release-check clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -58,12 +58,6 @@ test-kerberos: export WEBTABLE_KERBEROS = 1
 test-kerberos: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt gssapi
 	$(BIN)/python -m pytest tests/kerberos --timeout 900
-
-# The lines of `webtable backup snapshot` in HBase's own shell, with JRuby: it needs mvn, unzip and the docker command. `make
-# test` runs the same lines by HBase's Admin API.
-test-shell: export WEBTABLE_HBASE_SHELL = 1
-test-shell: $(STAMP)
-	$(BIN)/python -m pytest tests/hbase/test_hbase_snapshots.py --timeout 900
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ settings=/opt/hbase
 
 # The paths into the JDK are what Hadoop and HBase still use by reflection on Java 17.
 exec java \
-  -cp "$settings:/opt/hbase/lib/*" \
+  -cp "$settings:${HBASE_CLASSPATH_PREFIX:+$HBASE_CLASSPATH_PREFIX:}/opt/hbase/lib/*" \
   -Dlog4j2.configurationFile=/opt/hbase/log4j2.properties \
   -Djava.net.preferIPv4Stack=true \
   -XX:+ExitOnOutOfMemoryError \

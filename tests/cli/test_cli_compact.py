@@ -89,7 +89,7 @@ def test_on_hbase_the_lines_for_the_shell_are_shown(path, monkeypatch):
 @pytest.mark.hbase
 def test_hbase_has_no_call_for_it(hbase_url):
     store, _ = open_store(hbase_url)
-    with store, pytest.raises(CapabilityError, match="major_compact 'crawl'"):
+    with store, pytest.raises(CapabilityError, match="flush 'crawl'; major_compact 'crawl'"):
         store.compact(["crawl"])
 
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import docker
@@ -15,6 +16,7 @@ import pytest
 from certificates import Authority
 from gateways import HOST, Proxy, Server, page_keys
 from real_tls import HTTPModeGateway, address_in, container_at
+from shell import Shell
 
 from webtable.rowkey import split_points
 from webtable.schema import FamilySchema, TableSchema
@@ -121,12 +123,26 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="session")
-def http_mode(gateways: tuple[int, int]) -> Iterator[Callable[..., HTTPModeGateway]]:
-    """Start gateways in HTTP mode beside those of the tests' HBase, to be ended with the session."""
-    with closing(docker.from_env()) as engine, ExitStack() as stack:
-        container = container_at(engine, gateways[0])
-        if container is None:
+def container(gateways: tuple[int, int]) -> Iterator[Any]:
+    """The container of the tests' HBase."""
+    with closing(docker.from_env()) as engine:
+        found = container_at(engine, gateways[0])
+        if found is None:
             pytest.skip("the HBase of WEBTABLE_HBASE_URL is in no container here")
+        yield found
+
+
+@pytest.fixture(scope="session")
+def shell(container: Any) -> Iterator[Shell]:
+    """HBase's own shell."""
+    with closing(Shell(container)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def http_mode(container: Any) -> Iterator[Callable[..., HTTPModeGateway]]:
+    """Start gateways in HTTP mode beside those of the tests' HBase, to be ended with the session."""
+    with ExitStack() as stack:
 
         def start(number: int, keystore: bytes | None = None) -> HTTPModeGateway:
             gateway = HTTPModeGateway(container, number, keystore)

@@ -1,67 +1,52 @@
-"""Lines for HBase's shell, run in the container of the tests' HBase: by the image's own Snapshots.java, or the shell.
-
-The shell is a job of its own (`make test-shell`): its Ruby and a JRuby come from Maven Central. That has no shell of
-the HBase in the image; the one of 2.4 speaks to it, but for one command that is gone since.
-"""
+"""HBase's shell in the container of the tests' HBase, which goes on from one text of lines to the next."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
+import uuid
 from typing import Any
 
-JARS = ("org.apache.hbase:hbase-shell:2.4.17", "org.jruby:jruby-complete:9.2.13.0")
-PLACE = "/tmp/hbase-shell"
-GONE = "module Shell\n  module Commands\n    class Trace < Command; end\n  end\nend\n"
-"""What stands for the command `trace`, whose Java class is gone."""
-_OPENED = ("java.lang", "java.nio", "sun.nio.ch", "java.io", "java.util", "java.net", "jdk.internal.ref")
-RUN = (
-    f"cd {PLACE} && exec java -cp '/opt/hbase:{PLACE}/*:/opt/hbase/lib/*' -Xmx256m -Djava.net.preferIPv4Stack=true "
-    "-Dlog4j2.configurationFile=/opt/hbase/log4j2.properties "
-    + " ".join(f"--add-opens java.base/{package}=ALL-UNNAMED" for package in _OPENED)
-    + " org.jruby.Main -X+O -I . jar-bootstrap.rb -n"
-)
+from docker.utils.socket import frames_iter
+
+STDOUT = 1
 
 
-Run = Callable[[str], str]
-"""Runs lines, which ends at the first error, and returns what they have written."""
+class Shell:
+    """`hbase shell -n` in *container*. Starting it takes seconds: the first lines do, and those after an error."""
 
+    def __init__(self, container: Any) -> None:
+        self._container = container
+        self._engine = container.client.api
+        self._stream: Any = None
 
-def shell_in(container: Any, folder: Path) -> Run:
-    """Bring HBase's shell into *container*, by way of the empty *folder*; it runs as `hbase shell -n`."""
-    _fill(folder)
-    _output("docker", "cp", f"{folder}/.", f"{container.id}:{PLACE}")
+    def run(self, lines: str) -> str:
+        """Run *lines*, and return what they have written; an `AssertionError` has it if one of them fails."""
+        self._started()
+        # The shell repeats every line that it reads: what the last one writes must not stand in that line.
+        mark = uuid.uuid4().hex
+        self._stream._sock.sendall(f"{lines}\nputs '{mark}'.reverse\n".encode())
+        written: dict[int, bytes] = {}
+        end = b"\n%s\n" % mark[::-1].encode()
+        for kind, data in self._frames:
+            written[kind] = written.get(kind, b"") + data
+            if end in written.get(STDOUT, b""):  # the next prompt may stand behind it
+                return written[STDOUT].partition(end)[0].decode()
+        self.close()
+        raise AssertionError("".join(text.decode() for text in written.values()))
 
-    def run(text: str) -> str:
-        command = ["docker", "exec", "-i", container.id, "bash", "-c", RUN]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    def exit_code(self) -> int | None:
+        """Return how it has ended; None while it runs."""
+        return self._engine.exec_inspect(self._process)["ExitCode"]
 
-    return run
+    def _started(self) -> None:
+        if self._stream is None:
+            command = ["hbase", "shell", "-n"]
+            self._process = self._engine.exec_create(self._container.id, command, stdin=True)["Id"]
+            self._stream = self._engine.exec_start(self._process, socket=True)
+            self._frames = frames_iter(self._stream, tty=False)
 
-
-def admin_in(container: Any) -> Run:
-    """Run lines about snapshots by HBase's Admin API in *container*."""
-
-    def run(text: str) -> str:
-        command = ["bash", "/opt/hbase/java.sh", "-Xmx256m", "Snapshots", text]
-        code, (written, complaints) = container.exec_run(command, demux=True)
-        assert code == 0, (complaints or b"").decode()
-        return (written or b"").decode()
-
-    return run
-
-
-def _fill(folder: Path) -> None:
-    """Put the jars of the shell into *folder*, what begins it, and what stands for the command that is gone."""
-    for jar in JARS:
-        _output("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={jar}", f"-DoutputDirectory={folder}")
-    _output("unzip", "-q", "-d", str(folder), *map(str, folder.glob("hbase-shell-*.jar")), "jar-bootstrap.rb")
-    (folder / "shell" / "commands").mkdir(parents=True)
-    (folder / "shell" / "commands" / "trace.rb").write_text(GONE)
-
-
-def _output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    def close(self) -> None:
+        """End it, if it runs."""
+        if self._stream is not None:
+            self._stream._sock.close()
+            self._stream.close()
+            self._stream = None

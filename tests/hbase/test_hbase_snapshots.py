@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-import docker
 import pytest
-from real_tls import container_at
-from shell import admin_in, shell_in
 from typer.testing import CliRunner
 
 import webtable
@@ -23,22 +18,6 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 DOMAIN = "snap.example"
 
 pytestmark = pytest.mark.hbase
-
-
-HAS_SHELL = "WEBTABLE_HBASE_SHELL" in os.environ
-SHELL_ALONE = pytest.mark.skipif(not HAS_SHELL, reason="a job of its own: make test-shell")
-
-
-@pytest.fixture(scope="module", params=["admin", pytest.param("shell", marks=SHELL_ALONE)])
-def run_lines(request, gateways, tmp_path_factory):
-    """Run lines of HBase's shell in the container of the tests' HBase, and return what they have written."""
-    with closing(docker.from_env()) as engine:
-        container = container_at(engine, gateways[0])
-        if container is None:
-            pytest.skip("the HBase of WEBTABLE_HBASE_URL is in no container here")
-        yield (
-            shell_in(container, tmp_path_factory.mktemp("shell")) if request.param == "shell" else admin_in(container)
-        )
 
 
 @pytest.fixture
@@ -107,28 +86,28 @@ def harm(url):
         table.links.refresh()
 
 
-def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, run_lines):
+def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, shell):
     before, label = answers(url), uuid.uuid4().hex[:8]
 
     taken = webtable_command("-s", url, "backup", "snapshot", label)
 
-    listed = run_lines(taken)
+    listed = shell.run(taken)
     harm(url)
     assert answers(url) != before
-    run_lines(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+    shell.run(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
 
     assert answers(url) == before
     assert len(re.findall(rf"^ \S+\.{label} ", listed, re.MULTILINE)) == len(before["states"]) + 3
-    run_lines(remarks(taken, "delete_snapshot"))
+    shell.run(remarks(taken, "delete_snapshot"))
 
 
-def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, run_lines):
+def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, shell):
     before, label = answers(url), uuid.uuid4().hex[:8]
     taken = webtable_command("-s", url, "backup", "snapshot", label)
     other = url.replace("?", "_again?")
 
     lines = webtable_command("-s", url, "backup", "snapshot", label, "--clone", other.rpartition("/")[2].split("?")[0])
-    run_lines(taken + lines)
+    shell.run(taken + lines)
     with webtable.open(url) as table:
         name, store = table.table, table.store
         for one in store.tables():
@@ -136,23 +115,23 @@ def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, 
                 store.drop_table(one)
     with pytest.raises(WebTableError):
         webtable.open(url)
-    run_lines(remarks(taken, "clone_snapshot"))
+    shell.run(remarks(taken, "clone_snapshot"))
 
     assert answers(other) == before
     assert answers(url) == before
-    run_lines(remarks(taken, "delete_snapshot"))
+    shell.run(remarks(taken, "delete_snapshot"))
 
 
-def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, run_lines):
+def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, shell):
     label = uuid.uuid4().hex[:8]
     taken = webtable_command("-s", url, "backup", "snapshot", label)
     lines = taken.splitlines(keepends=True)
     pages = [at for at, line in enumerate(lines) if line.startswith("snapshot")][-2]
 
-    run_lines("".join(lines[:pages]))  # the layout and the indexes
+    shell.run("".join(lines[:pages]))  # the layout and the indexes
     harm(url)
     restored = webtable_command("-s", url, "backup", "snapshot", label, "--restore")
-    run_lines("".join(lines[pages:]) + restored)  # the pages and the queue
+    shell.run("".join(lines[pages:]) + restored)  # the pages and the queue
 
     with webtable.open(url) as table:
         assert len(list(table.pages(webtable.ALL))) == 23
@@ -161,4 +140,4 @@ def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, run_lin
             table.indexes.repair(name, settle=0)
         table.links.refresh()
         assert [drift(table, name)[2] for name in table.indexes.states()] == [0] * len(table.indexes.states())
-    run_lines(remarks(taken, "delete_snapshot"))
+    shell.run(remarks(taken, "delete_snapshot"))

@@ -246,7 +246,7 @@ class HBaseStore(HBaseHealth):
 
     def compact(self, tables: Sequence[str]) -> int:
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
-        lines = "; ".join(f"major_compact '{table}'" for table in tables)
+        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)  # it reads files alone
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
