@@ -92,18 +92,19 @@ def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
 
 
 def test_captures_are_counted_by_their_month_in_utc(site):
+    month = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    before = month - timedelta(seconds=1)
     moments = {
-        "/first": datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC),
-        "/same": datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=1))),
-        "/next": datetime(2026, 1, 1, tzinfo=UTC),
-        "/later": datetime(2026, 10, 9, tzinfo=UTC),
+        "/last": before,
+        "/same": (month - timedelta(minutes=30)).astimezone(timezone(timedelta(hours=1))),
+        "/next": month,
     }
     for path, moment in moments.items():
         site.store(Page(url=site.url(path), body=b"xx", fetched_at=moment))
 
     months = site.table.stats(site.domain, by=["month"]).by["month"]
 
-    assert months == {"2025-12": Group(2, 4), "2026-01": Group(1, 2), "2026-10": Group(1, 2)}
+    assert months == {f"{before:%Y-%m}": Group(2, 4), f"{month:%Y-%m}": Group(1, 2)}
     assert list(months) == sorted(months)
 
 

@@ -102,7 +102,8 @@ class DerivedCells:
 
         *history* has a cell for each of the rows that keeps what was there, or is empty.
         """
-        self.removals.append(Removal(owner, table, rows, removed, history))
+        if rows:
+            self.removals.append(Removal(owner, table, rows, removed, history))
 
 
 def add_entries(
