@@ -36,7 +36,10 @@ class Fit:
     ) -> None:
         self._beginnings: dict[str, str] = {}
         self._short_times = False
-        self.widths = {one.name: _MOMENT if one.form == "moment" else one.width for one in columns if not one.share}
+        self.widths: dict[str, int] = {}
+        for one in columns:
+            if not one.share:
+                self.widths[one.name] = _MOMENT if one.form == "moment" else one.width
         if are_all:
             for one in columns:
                 if one.name in self.widths:
