@@ -18,7 +18,7 @@ import webtable.aio
 from webtable.aio import groups as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
-from webtable.repository import questions
+from webtable.repository import link_questions, questions
 from webtable.repository.questions.listing import Listing
 from webtable.repository.table.links import TableLinks
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DOCS = Path(__file__).parents[1] / "docs"
-MODULES = [import_module(f"{questions.__name__}.{module.name}") for module in pkgutil.iter_modules(questions.__path__)]
+MODULES = [
+    import_module(f"{package.__name__}.{module.name}")
+    for package in (questions, link_questions)
+    for module in pkgutil.iter_modules(package.__path__)
+]
 LISTINGS = {one.name: (module, one) for module in MODULES for one in vars(module).values() if isinstance(one, Listing)}
 LISTS = re.compile(r"Pages|Hosts|Results\[")
 NEEDED = {
@@ -76,7 +80,9 @@ def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
 
     assert method_of(webtable.WebTable, TableLinks, listing), f"{name} is no method (repository/table)"
     assert method_of(webtable.aio.WebTable, aio_groups.TableLinks, listing), f"{name} is not in aio"
-    assert COMMANDS[command].question == module.__name__.rpartition(".")[2], f"{name} is not in cli/commands.py"
+    assert COMMANDS[command].question == module.__name__.removeprefix("webtable.repository."), (
+        f"{name} is not in cli/commands.py"
+    )
     rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
     assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
 

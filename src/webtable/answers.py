@@ -4,6 +4,9 @@ from webtable.repository.answers.arrow_pages import ArrowStream
 from webtable.repository.answers.columns import ColumnNames
 from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
 from webtable.repository.arguments import Grouping, Moment
+from webtable.repository.link_questions.inlinks import Inlink
+from webtable.repository.link_questions.link_graph import Edge, Neighbour, Neighbours
+from webtable.repository.link_questions.links import BrokenLink, Freshness
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.crawls import Crawl
 from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
@@ -12,9 +15,6 @@ from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host, Hosts
 from webtable.repository.questions.index_answer import PageOptions
 from webtable.repository.questions.indexed import SizeClass
-from webtable.repository.questions.inlinks import Inlink
-from webtable.repository.questions.link_graph import Edge, Neighbour, Neighbours
-from webtable.repository.questions.links import BrokenLink, Freshness
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
 from webtable.repository.questions.titles import TitleProblem

@@ -10,8 +10,8 @@ from store_differences import on_every_store
 from webtable import Link
 from webtable._page.page import Page
 from webtable.errors import InvalidToken
-from webtable.repository.questions import link_graph
-from webtable.repository.questions.link_graph import Edge
+from webtable.repository.link_questions import link_graph
+from webtable.repository.link_questions.link_graph import Edge
 from webtable.testing import CountingStore
 
 

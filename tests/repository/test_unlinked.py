@@ -12,7 +12,7 @@ from webtable import Link, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
 from webtable.page import LinkCounts
 from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.questions.confirmation import FIRST_SOURCES
+from webtable.repository.link_questions.confirmation import FIRST_SOURCES
 
 COUNTS = ("link_counts",)
 ASKED = {

@@ -18,7 +18,7 @@ class Listed(NamedTuple):
     home: str
     help: str
     question: str = ""
-    """The module of `webtable.repository.questions` that declares it, for a command built from it."""
+    """The module of `webtable.repository` that declares it, for a command built from it."""
 
     def load(self, name: str) -> Any:
         """Return the command called *name*."""
@@ -40,7 +40,12 @@ class Listed(NamedTuple):
 
 def _listing(question: str, text: str) -> Listed:
     """Return the command for the listing that the module *question* declares."""
-    return Listed("questions.listings:app_of", text, question)
+    return Listed("questions.listings:app_of", text, f"questions.{question}")
+
+
+def _links(question: str, text: str) -> Listed:
+    """Return the command for the listing about links that the module *question* declares."""
+    return Listed("questions.listings:app_of", text, f"link_questions.{question}")
 
 
 def _app(home: str, *declared: str) -> typer.Typer:
@@ -100,7 +105,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: the pages of a site": {
         "pages": _listing("pages", "The pages of a site"),
         "hosts": _listing("hosts", "The hosts that have pages, with how many"),
-        "discovered": _listing("unlinked", "URLs that pages link to and that are not stored yet"),
+        "discovered": _links("unlinked", "URLs that pages link to and that are not stored yet"),
         "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
         "search": _listing("search", "The pages with some words in their title or body"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type and more"),
@@ -127,13 +132,13 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
     },
     "Ask: links": {
-        "linking-to": _listing("inlinks", "The links that lead to a URL"),
-        "links-of": _listing("links", "The links of a page"),
-        "edges": _listing("link_graph", "The links of all pages of a site: the link graph"),
-        "broken-links": _listing("links", "The links that lead to an error page"),
-        "most-linked": _listing("links", "The pages by how many others link to them"),
-        "orphans": _listing("unlinked", "The pages that no other page links to"),
-        "dead-ends": _listing("links", "The pages that have no links to others"),
+        "linking-to": _links("inlinks", "The links that lead to a URL"),
+        "links-of": _links("links", "The links of a page"),
+        "edges": _links("link_graph", "The links of all pages of a site: the link graph"),
+        "broken-links": _links("links", "The links that lead to an error page"),
+        "most-linked": _links("links", "The pages by how many others link to them"),
+        "orphans": _links("unlinked", "The pages that no other page links to"),
+        "dead-ends": _links("links", "The pages that have no links to others"),
     },
     "Write": {
         "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON Lines and Parquet files"),

@@ -50,8 +50,8 @@ _TYPES: dict[str, Any] = {"text": str, "number": int, "flag": bool, "time": str,
 
 
 def app_of(module: str, name: str) -> typer.Typer:
-    """Return an app with the command *name*, for the listing that a *module* of the questions declares."""
-    declared = vars(import_module(f"webtable.repository.questions.{module}")).values()
+    """Return an app with the command *name*, for the listing that a *module* of the repository declares."""
+    declared = vars(import_module(f"webtable.repository.{module}")).values()
     listing = next(one for one in declared if isinstance(one, Listing) and _dashed(one.name) == name)
     app = typer.Typer()
     app.command(name, epilog=examples(*listing.examples))(_command(listing))

@@ -1,4 +1,4 @@
-"""The questions that a web table answers, by what answers them: ranges of rows, indexes, links, text."""
+"""The questions that a web table answers, by what answers them: ranges of rows, indexes, text."""
 
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,11 @@ if TYPE_CHECKING:
         handles,
         hosts,
         indexed,
-        inlinks,
-        link_graph,
-        links,
         pages,
         redirect_chains,
         search,
         stats,
         titles,
-        unlinked,
         verification,
         versions,
     )
@@ -34,15 +30,11 @@ __all__ = [
     "handles",
     "hosts",
     "indexed",
-    "inlinks",
-    "link_graph",
-    "links",
     "pages",
     "redirect_chains",
     "search",
     "stats",
     "titles",
-    "unlinked",
     "verification",
     "versions",
 ]

@@ -18,8 +18,8 @@ from webtable.repository.derived.inlinks import PAST, inlinks_of
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, LINK, place_of
+from webtable.repository.link_questions.links import refresh_links
 from webtable.repository.questions.hosts import entries_without_pages
-from webtable.repository.questions.links import refresh_links
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.repository.stored.cells import later_removed, together, written
 from webtable.rowkey import KeyRange

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.answers.results import Pages, Results
+    from webtable.repository.link_questions.links import BrokenLink
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
-    from webtable.repository.questions.links import BrokenLink
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.scanning.site import Site

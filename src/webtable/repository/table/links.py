@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from webtable.repository import questions
+from webtable.repository import link_questions
 from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import MOST_NEIGHBOURS
 from webtable.repository.scanning.scope import Scope
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.derived.refresh import Recount
     from webtable.repository.frame import Frame
+    from webtable.repository.link_questions.inlinks import Inlink
+    from webtable.repository.link_questions.link_graph import Neighbours
+    from webtable.repository.link_questions.links import BrokenLink, Freshness
     from webtable.repository.questions.index_answer import PageOptions
-    from webtable.repository.questions.inlinks import Inlink
-    from webtable.repository.questions.link_graph import Neighbours
-    from webtable.repository.questions.links import BrokenLink, Freshness
     from webtable.repository.scanning.site import Site
 
 
@@ -48,14 +48,14 @@ class TableLinks:
         Each is checked against the linking page. *url* need not be stored.
         """
         part = Slice(order, limit, after)
-        return questions.inlinks.linking_to(self._frame, url, past=past, scope=Scope.of(site), part=part)
+        return link_questions.inlinks.linking_to(self._frame, url, past=past, scope=Scope.of(site), part=part)
 
     def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
         """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
 
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
-        return questions.links.links_of(self._frame, url, Slice(order, limit, after))
+        return link_questions.links.links_of(self._frame, url, Slice(order, limit, after))
 
     def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
         """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
@@ -63,7 +63,7 @@ class TableLinks:
         Each page comes once on a side, and *url* itself never does. Linking pages come by URL, the others in the order
         of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
         """
-        return questions.link_graph.neighbours(self._frame, url, limit)
+        return link_questions.link_graph.neighbours(self._frame, url, limit)
 
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; at least one does.
@@ -71,11 +71,11 @@ class TableLinks:
         The counts (`Page.link_counts`) are those that `refresh` has made, and each says when; `freshness` reports what
         waits to be counted.
         """
-        return questions.links.most_linked(self._frame, {"site": site, **options})
+        return link_questions.links.most_linked(self._frame, {"site": site, **options})
 
     def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
-        return questions.links.dead_ends(self._frame, {"site": site, **options})
+        return link_questions.links.dead_ends(self._frame, {"site": site, **options})
 
     def broken(
         self,
@@ -89,7 +89,7 @@ class TableLinks:
 
         Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
         """
-        return questions.links.broken_links(self._frame, Scope.of(site), Slice(order, limit, after))
+        return link_questions.links.broken_links(self._frame, Scope.of(site), Slice(order, limit, after))
 
     def orphans(
         self,
@@ -109,7 +109,7 @@ class TableLinks:
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
+        return link_questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
 
     def discovered(
         self,
@@ -124,7 +124,7 @@ class TableLinks:
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
-        return questions.unlinked.discovered(self._frame, Scope.of(site, limit=limit), Slice(order, limit, after))
+        return link_questions.unlinked.discovered(self._frame, Scope.of(site, limit=limit), Slice(order, limit, after))
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.
@@ -134,8 +134,8 @@ class TableLinks:
         once more then. *on_progress* is called with the number of pages looked at so far. There is no dry run, because
         nothing is lost; `freshness` says what waits.
         """
-        return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+        return link_questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
     def freshness(self) -> Freshness:
         """Return what waits for `refresh`: how fresh the counts of links are."""
-        return questions.links.links_freshness(self._frame)
+        return link_questions.links.links_freshness(self._frame)

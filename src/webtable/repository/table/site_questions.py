@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.repository import questions
+from webtable.repository import link_questions, questions
 from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE
 from webtable.repository.scanning.scope import Scope
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.frame import Frame
+    from webtable.repository.link_questions.link_graph import Edge
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.hosts import Hosts
-    from webtable.repository.questions.link_graph import Edge
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
@@ -96,7 +96,7 @@ class SiteQuestions:
         a status is looked up again after 10,000 other targets.
         """
         scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return questions.link_graph.edges(self._frame, scope, part)
+        return link_questions.link_graph.edges(self._frame, scope, part)
 
     def search(
         self,

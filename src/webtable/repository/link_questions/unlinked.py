@@ -10,7 +10,7 @@ from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK
-from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
+from webtable.repository.link_questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of

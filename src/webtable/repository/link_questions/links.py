@@ -17,8 +17,8 @@ from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.refresh import Recount, Refresh
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.link_questions.inlinks import InlinkReader
 from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
-from webtable.repository.questions.inlinks import InlinkReader
 from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
 from webtable.repository.questions.similar_hosts import site_meant
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop

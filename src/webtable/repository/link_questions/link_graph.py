@@ -12,7 +12,7 @@ from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
-from webtable.repository.questions.inlinks import linking_to
+from webtable.repository.link_questions.inlinks import linking_to
 from webtable.repository.questions.listing import BY_URL, SITE, Listing
 from webtable.repository.questions.rows import ScopeRows, url_at
 from webtable.repository.scanning.scope import Scope

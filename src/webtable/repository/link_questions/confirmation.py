@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
 from webtable.repository.derived.inlinks import CURRENT_SOURCES
-from webtable.repository.questions.inlinks import InlinkReader
+from webtable.repository.link_questions.inlinks import InlinkReader
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port
 
