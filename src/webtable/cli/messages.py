@@ -131,13 +131,12 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 def meant_instead(table: WebTable, site: str | None) -> str:
     """Return a question that suggests the stored host probably meant by *site*, "" if there is none."""
-    from webtable.repository.frame import Frame
     from webtable.repository.questions.similar_hosts import site_meant
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.scanning.site import named_site
 
     scope = Scope.of(None if site is None else named_site(site))
-    return site_meant(Frame.of(table.store, table.table, table.layout), scope)
+    return site_meant(table._frame, scope)
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:
