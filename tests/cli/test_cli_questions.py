@@ -77,7 +77,7 @@ LISTINGS = {
     "what became of pages, a kind": (["changes", "all", "--since", "60h", "--kind", "new"], [GONE]),
     "fetched": (["fetched"], [HOME, GONE, OLD, COPY, ABOUT, OTHER, BIG]),
     "fetched since": (["fetched", "--since", "60h"], [HOME, GONE]),
-    "fetched, the oldest first": (["fetched", "--until", "5d", "--order", "oldest"], [BIG, OTHER, ABOUT]),
+    "fetched, the oldest first": (["fetched", "--until", "108h", "--order", "oldest"], [BIG, OTHER, ABOUT]),
     "fetched of a domain": (["fetched", "other.example"], [OTHER]),
     "modified": (["modified", "--since", "30d", "--until", "100h"], [OTHER, BIG]),
     "modified long ago": (["modified", "--until", "30d"], [ABOUT]),
