@@ -385,10 +385,34 @@ def test_an_empty_answer_says_so(site):
 
     assert said(table.pages(site.domain, status=404)) == f"no pages of {site.domain} and below, status 404"
     assert said(table.errors(site.domain)).endswith(f"among the pages of {site.domain} and below")
+    assert said(table.pages(status=404)) == "no pages, status 404"
     assert said(table.links.of(site.url("/none"))) == f"no links of {site.url('/none')}"
     assert said(table.history(site.url("/none"))) == "no results"
     assert said(table.pages(site.domain, limit=0)).endswith("limit 0")
     assert "0 pages" in table.stats("nowhere.example")._repr_html_()
+
+
+def test_an_empty_answer_says_the_time_that_was_asked_for_as_people_write_it(site):
+    day, moment = "2020-01-02", datetime(2020, 1, 2, 3, 4, 5, 678_000, timezone(timedelta(hours=1)))
+    table = site.table
+
+    notes = {
+        answer._shown().note
+        for answer in (
+            table.outdated(site.domain, not_fetched_since=day),
+            table.outdated(site.domain, not_modified_since=moment),
+            table.fetched(site.domain, since=day, until=moment),
+            table.changes(site.domain, since=moment),
+        )
+    }
+
+    of_site = f"among the pages of {site.domain} and below"
+    assert notes == {
+        f"no pages fetched before 2020-01-02 {of_site}",
+        f"no pages modified before 2020-01-02 02:04:05.678 UTC {of_site}",
+        f"no pages fetched from 2020-01-02 before 2020-01-02 02:04:05.678 UTC {of_site}",
+        f"no pages of {site.domain} and below that are new or gone or changed, since 2020-01-02 02:04:05.678 UTC",
+    }
 
 
 def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_alike(site):

@@ -151,6 +151,19 @@ def given_moment(name: str, given: Moment | None) -> datetime | None:
     raise InvalidArgument(f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {FORMS}")
 
 
+def said_time(moment: datetime) -> str:
+    """Return *moment* to the millisecond as the words of a question have it, in UTC.
+
+    >>> said_time(datetime(2026, 11, 20, tzinfo=UTC)), said_time(datetime(2026, 11, 20, 10, 0, 0, 5_000, UTC))
+    ('2026-11-20', '2026-11-20 10:00:00.005 UTC')
+    """
+    with suppress(OverflowError):  # in the first or the last hours of the calendar
+        moment = moment.astimezone(UTC)
+    text = moment.replace(tzinfo=None).isoformat(" ", "milliseconds").removesuffix(".000")
+    day, _, time = text.partition(" ")
+    return day if time == "00:00:00" else f"{text} UTC"
+
+
 def moments(**given: Moment | None) -> dict[str, datetime | None]:
     """Return the moments that were *given*, by the names of the arguments.
 

@@ -196,7 +196,7 @@ class Results(Tabular[T]):
         if self.after is not None:
             return f"no further {self.question}"
         damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
-        return f"no {self.question}{damage}{self._meant()}"
+        return f"no {self.question.removeprefix('all ')}{damage}{self._meant()}"
 
     def first(self) -> T | None:
         """Return the first result, or None; no others are read."""

@@ -14,8 +14,7 @@ from webtable._clock import milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
-from webtable.repository.arguments import FORMS, Moment, moments
-from webtable.repository.indexes.index import time_text
+from webtable.repository.arguments import FORMS, Moment, moments, said_time
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.questions.versions import versions_in
@@ -166,9 +165,9 @@ def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
         raise InvalidArgument("since= must be given: the moment to compare with")
     begin = milliseconds(first)
     if last is None:
-        return Period(begin, None), f"since {time_text(first)}"
+        return Period(begin, None), f"since {said_time(first)}"
     end = milliseconds(last)
-    return Period(begin, end), f"from {time_text(first)} to {time_text(last)}"
+    return Period(begin, end), f"from {said_time(first)} to {said_time(last)}"
 
 
 def changes_of(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.arguments import FORMS, Moment, check_numbers, given_moment, moments
+from webtable.repository.arguments import FORMS, Moment, check_numbers, given_moment, moments, said_time
 from webtable.repository.indexes.index import (
     HIGHEST_SIZE,
     SIZE,
@@ -179,21 +179,18 @@ def by_time(
     bounds = moments(since=since, until=until).values()
     prefix = f"{kind}_".encode()
     # Places are whole milliseconds: each bound is the first one that is not before its moment.
-    first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in bounds)
-    begin, end = (prefix + moment.encode() if moment else None for moment in (first, last))
+    first, last = (None if moment is None else _next_millisecond(moment) for moment in bounds)
+    begin, end = (prefix + time_text(moment).encode() if moment else None for moment in (first, last))
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
-    said = f"pages {kind}" + (f" from {first}" if first else "") + (f" before {last}" if last else "")
-    return IndexAnswer(
-        frame,
-        IndexQuestion(
-            said=said,
-            index=TIME,
-            places=lambda: [places],
-            orders={order: order == "newest" for order in listing.orders if order != "storage"},
-            columns=listing.columns,
-        ),
-        options,
-    ).pages()
+    said = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
+    asked = IndexQuestion(
+        said=said + (f" before {said_time(last)}" if last else ""),
+        index=TIME,
+        places=lambda: [places],
+        orders={order: order == "newest" for order in listing.orders if order != "storage"},
+        columns=listing.columns,
+    )
+    return IndexAnswer(frame, asked, options).pages()
 
 
 def outdated(
