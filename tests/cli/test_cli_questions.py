@@ -287,6 +287,7 @@ def test_a_mistyped_host_is_answered_with_the_closest_one(run: Run, site: None) 
     assert run("pages", "https://docs.exmaple.com/x/").err.endswith("did you mean docs.example.com?\n")
     assert run("errors", "exmaple.com").err.endswith("did you mean example.com?\n")
     assert run("stats", "exmaple.com").err.endswith("did you mean example.com?\n")
+    assert run("linking-to", "https://exmaple.com/").err.endswith("did you mean example.com?\n")
     assert run("audit", "exmaple.com").err.endswith("did you mean example.com?\n")
     assert "did you mean" not in run("pages", "https://example.com/nothing/").err
     assert "did you mean" not in run("pages", "elsewhere.org").err

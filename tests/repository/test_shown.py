@@ -14,7 +14,7 @@ from webtable import Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.tabular import SHOWN_ROWS
-from webtable.repository.questions import hosts
+from webtable.repository.questions import host_entries
 from webtable.repository.questions.stats import SHOWN_GROUPS
 from webtable.repository.text.diff_views import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.rowkey.advice import advise
@@ -264,7 +264,7 @@ def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_readin
 
 
 def test_a_table_with_many_hosts_is_not_added_up_to_be_shown(new_url, site, monkeypatch):
-    monkeypatch.setattr(hosts, "MOST_HOSTS", 1)
+    monkeypatch.setattr(host_entries, "MOST_HOSTS", 1)
     with webtable.open(new_url(), create=True) as table:
         for name in "ab":
             table.put(Page(url=f"https://{name}.example/", body=b"xx", fetched_at=site.now))
@@ -419,6 +419,10 @@ def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_a
     site.store(site.page("/", host="shop"))
     wrong = f"shpo.{site.domain}"
 
-    for answer in (site.table.pages(wrong), site.table.errors(wrong), site.table.titles(wrong)):
+    table, url = site.table, f"https://{wrong}/"
+    about_a_site = table.pages(wrong), table.errors(wrong), table.titles(wrong), table.hosts(wrong)
+    about_links = table.links.to(url), table.links.to(site.url("/"), wrong), table.links.of(url)
+    for answer in (*about_a_site, *about_links):
         assert answer._repr_html_().endswith(f"; did you mean shop.{site.domain}?</p>")
+    assert f"0 pages, 0 bytes; did you mean shop.{site.domain}?" in table.stats(wrong)._repr_html_()
     assert "did you mean" not in site.table.pages(f"shop.{site.domain}", status=404)._repr_html_()

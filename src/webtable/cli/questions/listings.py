@@ -17,7 +17,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.messages import meant_instead, why_nothing
+from webtable.cli.messages import why_nothing
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.interaction import interruptible
@@ -74,8 +74,7 @@ def _command(listing: Listing) -> Callable[..., None]:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
             if not found and given["limit"] != 0:
-                meant = meant_instead(table, given.get("site"))
-                note(f"no {results.question.removeprefix('all ')}{why_nothing(given)}{meant}")
+                note(f"no {results.question.removeprefix('all ')}{why_nothing(given)}{results._meant()}")
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
         if damaged:

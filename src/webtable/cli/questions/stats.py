@@ -9,7 +9,6 @@ import typer
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.messages import meant_instead
 from webtable.cli.options import ResumeOption, SiteArgument, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
@@ -71,8 +70,8 @@ def stats(
             on_progress=counted,
             resume=file,
         )
-        if not found.pages and (meant := meant_instead(table, site)):
-            note(f"no pages{meant}")
+        if found._meant:
+            note(f"no pages{found._meant}")
     if chosen_format(format) == TABLE:
         _show_stats(found)
     else:

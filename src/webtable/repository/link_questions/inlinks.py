@@ -17,6 +17,7 @@ from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
+from webtable.repository.questions.similar_hosts import host_meant, site_meant
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.store import Cell
 
@@ -112,7 +113,10 @@ def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice)
         )
         return Explanation(question, part.order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
 
-    return part.of(question, run, lambda inlink: inlink.source.encode(), explain, frame.damage, INLINKS)
+    def meant() -> str:
+        return site_meant(frame, scope) or host_meant(frame, target)
+
+    return part.of(question, run, lambda one: one.source.encode(), explain, frame.damage, INLINKS, meant=meant)
 
 
 class InlinkReader:

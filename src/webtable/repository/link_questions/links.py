@@ -20,7 +20,7 @@ from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.link_questions.inlinks import InlinkReader
 from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
 from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
-from webtable.repository.questions.similar_hosts import site_meant
+from webtable.repository.questions.similar_hosts import host_meant, site_meant
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
         names = tuple(column.decode() for column in frame.codec.select(("outlinks",)))
         return Explanation(question, part.order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
 
-    return part.of(question, run, place, explain, frame.damage, LINKS)
+    return part.of(question, run, place, explain, frame.damage, LINKS, meant=partial(host_meant, frame, source))
 
 
 def broken_links(frame: Frame, scope: Scope, part: Slice) -> Results[BrokenLink]:

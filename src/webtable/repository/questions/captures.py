@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
-from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together

@@ -15,7 +15,7 @@ from webtable.repository.derived.queue import Pending, RecountQueue
 from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import HOST
 from webtable.repository.page_counts import PageCounts, grouping
-from webtable.repository.questions.hosts import known_totals
+from webtable.repository.questions.host_entries import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.regions import sample_urls
 from webtable.rowkey import KeyRange, prefix_stop
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.questions.hosts import HostTotals
+    from webtable.repository.questions.host_entries import HostTotals
     from webtable.repository.table.web_table import WebTable
 
 SAMPLE: Final = 400

@@ -1,28 +1,21 @@
-"""The question for hosts, which the host index answers; and which salts the hosts of a domain have."""
+"""The question for hosts, which the host index answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-from webtable._checksums import UNREADABLE
-from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument
+from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
-from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
+from webtable.repository.indexes.index import HOST, HOST_COUNTS
+from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.questions.listing import SITE, Listing
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
-from webtable.repository.scanning.site import SiteParts
-from webtable.rowkey import KeyRange, canonical_host
-from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
-from webtable.store.metrics import Tally
-from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,12 +24,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.frame import Frame
     from webtable.repository.pictures.treemap import Amount
-    from webtable.store import Row
-
-MOST_HOSTS = 256
-"""The most hosts of a domain whose salts are worth looking up before its pages are read."""
-HOSTS_AT_ONCE = 64
-"""How many hosts are checked at once, if each is one range."""
+    from webtable.repository.scanning.damage import Damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +87,11 @@ def hosts(frame: Frame, scope: Scope, part: Slice) -> Hosts:
     if scope.place is not None and not scope.place.is_whole_host:
         raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
     question = f"hosts of the {scope}" if scope.place is not None else "hosts"
-    entries = _Entries(frame, scope.place, question)
+    entries = HostEntries(frame, scope.place, question)
 
     def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
-        return _with_pages(frame, entries.rows(after_place, at_most), damage)
+        for name, counts in with_pages(frame, entries.rows(after_place, at_most), damage):
+            yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
 
     def explain() -> Explanation:
         ranges = entries.ranges()
@@ -115,179 +104,5 @@ def hosts(frame: Frame, scope: Scope, part: Slice) -> Hosts:
         return PLAIN_KEY.host_ranges(found.name)[0].start
 
     after = part.starts_after(question)
-    return Hosts(question, part.order, part.limit, after, run, place, explain, frame.damage, HOSTS)
-
-
-class HostTotals(NamedTuple):
-    """The totals of a table's hosts at the last refresh of links and hosts, which was at `as_of`."""
-
-    hosts: int
-    pages: int
-    bytes: int
-    as_of: datetime
-
-
-def known_totals(frame: Frame, most: int) -> HostTotals | None:
-    """Return the totals of the counts of hosts, which are exact except for what waits in the queue.
-
-    None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than *most*
-    hosts. A host without counts waits for them; if nothing waits and it has pages, the totals would lack these, so
-    the result is None too.
-    """
-    try:
-        entries = _Entries(frame, None, "").all(most + 1)
-    except IndexNeeded:
-        return None
-    waits = RecountQueue(frame.store, frame.table).extent()[0] > 0
-    uncounted: list[Row] = []
-    count = hosts = pages = size = 0
-    newest: datetime | None = None
-    # A separate one: to display a table must neither raise nor count damage.
-    damage = Damage(Tally(), [])
-    for row in entries:
-        if (count := count + 1) > most:
-            return None
-        found = _counts(row, damage)
-        if found is None:
-            uncounted.append(row)
-            continue
-        hosts, pages, size = hosts + (found.pages > 0), pages + found.pages, size + found.bytes
-        newest = max(newest or found.counted_at, found.counted_at)
-    if newest is None or damage.count:
-        return None
-    if not waits and any(has_pages for _, has_pages in _checked(frame, iter(uncounted), damage)):
-        return None
-    # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
-    # only the counts show it.
-    return HostTotals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
-
-
-class CountedHost(NamedTuple):
-    """A counted host: the key of its entry, its name, its counts, and their timestamp."""
-
-    entry: bytes
-    name: str
-    counts: HostCounts
-    at: int
-
-
-def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iterator[CountedHost]:
-    """Yield the hosts of *place* (None: all) that were counted, in any order; raises `IndexNeeded`."""
-    for row in _Entries(frame, place, "verify").all():
-        counts = _counts(row, damage)
-        if counts is not None and _rows_of(frame, row, damage):
-            yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
-
-
-def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
-    """Return the rows that show *totals* for a table, or refer to `stats` if they are not known."""
-    if totals is None:
-        return [("pages", "stats() counts them")]
-    hosts, pages, size, as_of = totals
-    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M} UTC")]
-
-
-def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
-    """Return those of *ranges*, the rows of *scope*, one per salt, whose salt a host of the scope has."""
-    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
-        return ranges
-    entries = _Entries(frame, scope.place, "")
-    try:
-        found = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
-    except IndexNeeded:
-        return ranges
-    if len(found) > MOST_HOSTS:
-        return ranges
-    size = frame.layout.digits + 1
-    salts = {keys.start[:size] for row in found for keys in _rows_of(frame, row)}
-    return [keys for keys in ranges if keys.start[:size] in salts]
-
-
-class _Entries:
-    """The entries of the host index for the hosts of a *place*, or for all."""
-
-    def __init__(self, frame: Frame, place: SiteParts | None, question: str) -> None:
-        self._frame = frame
-        self._place = place
-        self._question = question
-
-    def table(self) -> str:
-        return self._frame.indexes.ready(HOST.name, self._question).table
-
-    def ranges(self) -> list[KeyRange]:
-        if self._place is None:
-            return HOST.ranges(KeyRange())
-        host = self._place.host
-        places = (PLAIN_KEY.subtree_ranges if self._place.is_subtree else PLAIN_KEY.host_ranges)(host)[0]
-        # An IP address is not a domain, and hosts below a single label are in all shards.
-        is_one = host.count(".") > 0
-        return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
-
-    def all(self, limit: int | None = None) -> Iterator[Row]:
-        """Return at most *limit* entries with their counts, in any order."""
-        spec = ScanSpec(self.table(), self.ranges(), Wanted([INDEX_COLUMN, HOST_COUNTS]), limit=limit)
-        return in_storage_order(self._frame.store, spec, None)
-
-    def rows(self, after: bytes | None, expected: int | None, *, keys_only: bool = False) -> Iterator[Row]:
-        wanted = Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only)
-        spec = ScanSpec(self.table(), self.ranges(), wanted, expected=expected)
-        return in_key_order(self._frame.store, spec, place_of, None if keys_only else wanted.columns, after)
-
-
-def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
-    """Yield the entries of the hosts of *domain* and below that have no page; none without a host index."""
-    try:
-        entries = _Entries(frame, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
-    except IndexNeeded:
-        return
-    yield from (row for row, has_pages in _checked(frame, entries, frame.damage()) if not has_pages)
-
-
-def _with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
-    """Yield the hosts of *entries* that still have a page."""
-    for row, has_pages in _checked(frame, entries, damage):
-        frame.counts("host.read")
-        if not has_pages:
-            frame.counts("host.dropped")
-            continue
-        counts = _counts(row, damage)
-        name = _host_of(row)
-        yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
-
-
-def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
-    """Yield those of *entries* that name a host, each with whether that host has a page."""
-    size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
-    is_page = Wanted([frame.codec.columns.page], keys_only=True)
-    while batch := list(islice(entries, size)):
-        named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
-        first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
-        for row, ranges in named:
-            yield row, any(list(islice(first, len(ranges))))
-
-
-def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
-    """Return the ranges of the pages of the host that *entry* names; none if it names none."""
-    try:
-        return frame.key.host_ranges(_host_of(entry))
-    except ValueError as exc:
-        if damage is not None:
-            damage.add(DamagedRow(entry.key, None, f"the host index: it names no host: {exc}"))
-        return []
-
-
-def _counts(entry: Row, damage: Damage) -> HostCounts | None:
-    cells = entry.cells.get(HOST_COUNTS)
-    try:
-        return HOST_VALUES.read(cells[0].value, entry.key, cells[0].timestamp) if cells else None
-    except UNREADABLE as exc:
-        damage.add(DamagedRow(entry.key, None, f"the host index: the counts cannot be read: {exc}"))
-        return None
-
-
-def _host_of(entry: Row) -> str:
-    """Return the host that *entry* names; raises `ValueError`."""
-    host = host_of(place_of(entry.key)[:-1].decode())
-    if reversed_host(host).encode() + b"/" != place_of(entry.key):
-        raise ValueError(f"{host[:200]!r} stands there")
-    return host
+    meant = partial(site_meant, frame, scope)
+    return Hosts(question, part.order, part.limit, after, run, place, explain, frame.damage, HOSTS, _meant=meant)

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable.repository.answers.results import Explanation
-from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order

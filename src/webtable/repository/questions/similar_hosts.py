@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import IndexNeeded
-from webtable.repository.answers.results import Slice
-from webtable.repository.questions.hosts import hosts
+from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import SiteParts
+from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
     from webtable.repository.frame import Frame
@@ -27,12 +28,22 @@ def site_meant(frame: Frame, scope: Scope) -> str:
     if scope.place is None:
         return ""
     host = scope.place.host
-    whole = Scope(SiteParts(host, scope.place.is_subtree))
     try:
-        if hosts(frame, whole, Slice("url", 1)).first() is not None:
+        if _stored(frame, SiteParts(host, scope.place.is_subtree), 1):
             return ""
-        known = [one.name for one in hosts(frame, Scope(), Slice("url", _MOST_COMPARED))]
+        known = _stored(frame, None, _MOST_COMPARED)
     except IndexNeeded:
         return ""
     alike = get_close_matches(host, known, 1, _ALIKE)
     return f"; did you mean {alike[0]}?" if alike else ""
+
+
+def host_meant(frame: Frame, url: str) -> str:
+    """Return what `site_meant` does, for the host of *url* and the hosts below it."""
+    return site_meant(frame, Scope(SiteParts(split_url(url).host, is_subtree=True)))
+
+
+def _stored(frame: Frame, place: SiteParts | None, most: int) -> list[str]:
+    """Return the first hosts of *place* that have pages, at most so many; raises `IndexNeeded`."""
+    entries = HostEntries(frame, place, "hosts").rows(None, most)
+    return [name for name, _ in islice(with_pages(frame, entries, frame.damage()), most)]

@@ -16,7 +16,8 @@ from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_counts import Group, PageCounts, grouping
-from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.host_entries import narrowed
+from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
 from webtable.rowkey import KeyRange, key_text
@@ -77,6 +78,8 @@ class Stats(Tabular[GroupRow]):
     """The first 100 of them."""
     regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """All regions of the table, if it was counted by them; those without pages have no group."""
+    _meant: str = field(default="", repr=False, compare=False)
+    """A question that suggests another site, if there are no pages; "" if there is none."""
 
     @property
     def _columns(self) -> Columns:
@@ -91,7 +94,7 @@ class Stats(Tabular[GroupRow]):
             if len(groups) > SHOWN_GROUPS:
                 rows.append((by, f"… and {len(groups) - SHOWN_GROUPS:,} more", None, None))
         damaged = f"{self.damaged:,} rows cannot be read and are left out" if self.damaged else ""
-        return Shown(str(Group(self.pages, self.bytes)), ("by", "group", "pages", "bytes"), rows, damaged)
+        return Shown(f"{Group(self.pages, self.bytes)}{self._meant}", ("by", "group", "pages", "bytes"), rows, damaged)
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
@@ -183,7 +186,8 @@ def stats(
     groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
     size = counts.bytes if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
-    return Stats(counts.pages, size, groups, found.damaged, examples, starts)
+    meant = "" if counts.pages else site_meant(frame, scope)
+    return Stats(counts.pages, size, groups, found.damaged, examples, starts, meant)
 
 
 def _count(

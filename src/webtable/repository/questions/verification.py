@@ -14,7 +14,7 @@ from webtable.errors import DamagedRow, IndexNeeded, InvalidURL, KeyFormatError,
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked
-from webtable.repository.questions.hosts import CountedHost, counted_hosts
+from webtable.repository.questions.host_entries import CountedHost, counted_hosts
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scanning.damage import MOST_KEPT, Damage

@@ -19,7 +19,7 @@ from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.link_questions.links import refresh_links
-from webtable.repository.questions.hosts import entries_without_pages
+from webtable.repository.questions.host_entries import entries_without_pages
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.repository.stored.cells import later_removed, together, written
 from webtable.rowkey import KeyRange

@@ -83,7 +83,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
     def _shown(self) -> Shown:
         """Return its place, the salt, the indexes, the counts of hosts, and what waits to be counted."""
-        layout, freshness = self.layout, self.links.freshness()
+        layout, freshness, hosts = self.layout, self.links.freshness(), questions.host_entries
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
         rows = [
             ("salt", str(layout.salt)),
@@ -93,7 +93,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
                 ", ".join(f"{name} ({state.phase})" for name, state in self.indexes.states().items()) or "none",
             ),
             ("links counted", counted),
-            *questions.hosts.counted_rows(questions.hosts.known_totals(self._frame, questions.hosts.MOST_HOSTS)),
+            *hosts.counted_rows(hosts.known_totals(self._frame, hosts.MOST_HOSTS)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 

@@ -1,0 +1,208 @@
+"""The entries of the host index: which hosts have pages, how many, and which salts the hosts of a domain have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable._checksums import UNREADABLE
+from webtable.errors import DamagedRow, IndexNeeded
+from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
+from webtable.repository.scanning.damage import Damage
+from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.scanning.site import SiteParts
+from webtable.rowkey import KeyRange, canonical_host
+from webtable.rowkey.fields.domain import host_of, reversed_host
+from webtable.schema import INDEX_COLUMN
+from webtable.store.metrics import Tally
+from webtable.store.rows import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.repository.frame import Frame
+    from webtable.store import Row
+
+MOST_HOSTS = 256
+"""The most hosts of a domain whose salts are worth looking up before its pages are read."""
+HOSTS_AT_ONCE = 64
+"""How many hosts are checked at once, if each is one range."""
+
+
+class HostTotals(NamedTuple):
+    """The totals of a table's hosts at the last refresh of links and hosts, which was at `as_of`."""
+
+    hosts: int
+    pages: int
+    bytes: int
+    as_of: datetime
+
+
+def known_totals(frame: Frame, most: int) -> HostTotals | None:
+    """Return the totals of the counts of hosts, which are exact except for what waits in the queue.
+
+    None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than *most*
+    hosts. A host without counts waits for them; if nothing waits and it has pages, the totals would lack these, so
+    the result is None too.
+    """
+    try:
+        entries = HostEntries(frame, None, "").all(most + 1)
+    except IndexNeeded:
+        return None
+    waits = RecountQueue(frame.store, frame.table).extent()[0] > 0
+    uncounted: list[Row] = []
+    count = hosts = pages = size = 0
+    newest: datetime | None = None
+    # A separate one: to display a table must neither raise nor count damage.
+    damage = Damage(Tally(), [])
+    for row in entries:
+        if (count := count + 1) > most:
+            return None
+        found = _counts(row, damage)
+        if found is None:
+            uncounted.append(row)
+            continue
+        hosts, pages, size = hosts + (found.pages > 0), pages + found.pages, size + found.bytes
+        newest = max(newest or found.counted_at, found.counted_at)
+    if newest is None or damage.count:
+        return None
+    if not waits and any(has_pages for _, has_pages in _checked(frame, iter(uncounted), damage)):
+        return None
+    # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
+    # only the counts show it.
+    return HostTotals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
+
+
+class CountedHost(NamedTuple):
+    """A counted host: the key of its entry, its name, its counts, and their timestamp."""
+
+    entry: bytes
+    name: str
+    counts: HostCounts
+    at: int
+
+
+def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iterator[CountedHost]:
+    """Yield the hosts of *place* (None: all) that were counted, in any order; raises `IndexNeeded`."""
+    for row in HostEntries(frame, place, "verify").all():
+        counts = _counts(row, damage)
+        if counts is not None and _rows_of(frame, row, damage):
+            yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
+
+
+def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
+    """Return the rows that show *totals* for a table, or refer to `stats` if they are not known."""
+    if totals is None:
+        return [("pages", "stats() counts them")]
+    hosts, pages, size, as_of = totals
+    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M} UTC")]
+
+
+def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
+    """Return those of *ranges*, the rows of *scope*, one per salt, whose salt a host of the scope has."""
+    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
+        return ranges
+    entries = HostEntries(frame, scope.place, "")
+    try:
+        found = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
+    except IndexNeeded:
+        return ranges
+    if len(found) > MOST_HOSTS:
+        return ranges
+    size = frame.layout.digits + 1
+    salts = {keys.start[:size] for row in found for keys in _rows_of(frame, row)}
+    return [keys for keys in ranges if keys.start[:size] in salts]
+
+
+class HostEntries:
+    """The entries of the host index for the hosts of a *place*, or for all."""
+
+    def __init__(self, frame: Frame, place: SiteParts | None, question: str) -> None:
+        self._frame = frame
+        self._place = place
+        self._question = question
+
+    def table(self) -> str:
+        """Return the table of the index; raises `IndexNeeded`."""
+        return self._frame.indexes.ready(HOST.name, self._question).table
+
+    def ranges(self) -> list[KeyRange]:
+        """Return the ranges of the entries."""
+        if self._place is None:
+            return HOST.ranges(KeyRange())
+        host = self._place.host
+        places = (PLAIN_KEY.subtree_ranges if self._place.is_subtree else PLAIN_KEY.host_ranges)(host)[0]
+        # An IP address is not a domain, and hosts below a single label are in all shards.
+        is_one = host.count(".") > 0
+        return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
+
+    def all(self, limit: int | None = None) -> Iterator[Row]:
+        """Return at most *limit* entries with their counts, in any order."""
+        spec = ScanSpec(self.table(), self.ranges(), Wanted([INDEX_COLUMN, HOST_COUNTS]), limit=limit)
+        return in_storage_order(self._frame.store, spec, None)
+
+    def rows(self, after: bytes | None, expected: int | None, *, keys_only: bool = False) -> Iterator[Row]:
+        """Yield the entries after a place, in the order of the hosts; *expected* is how many will be read, if known."""
+        wanted = Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only)
+        spec = ScanSpec(self.table(), self.ranges(), wanted, expected=expected)
+        return in_key_order(self._frame.store, spec, place_of, None if keys_only else wanted.columns, after)
+
+
+def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
+    """Yield the entries of the hosts of *domain* and below that have no page; none without a host index."""
+    try:
+        entries = HostEntries(frame, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
+    except IndexNeeded:
+        return
+    yield from (row for row, has_pages in _checked(frame, entries, frame.damage()) if not has_pages)
+
+
+def with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[str, HostCounts | None]]:
+    """Yield the hosts of *entries* that still have a page, with their counts, None before they are counted."""
+    for row, has_pages in _checked(frame, entries, damage):
+        frame.counts("host.read")
+        if not has_pages:
+            frame.counts("host.dropped")
+            continue
+        yield _host_of(row), _counts(row, damage)
+
+
+def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
+    """Yield those of *entries* that name a host, each with whether that host has a page."""
+    size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
+    is_page = Wanted([frame.codec.columns.page], keys_only=True)
+    while batch := list(islice(entries, size)):
+        named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
+        first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
+        for row, ranges in named:
+            yield row, any(list(islice(first, len(ranges))))
+
+
+def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
+    """Return the ranges of the pages of the host that *entry* names; none if it names none."""
+    try:
+        return frame.key.host_ranges(_host_of(entry))
+    except ValueError as exc:
+        if damage is not None:
+            damage.add(DamagedRow(entry.key, None, f"the host index: it names no host: {exc}"))
+        return []
+
+
+def _counts(entry: Row, damage: Damage) -> HostCounts | None:
+    cells = entry.cells.get(HOST_COUNTS)
+    try:
+        return HOST_VALUES.read(cells[0].value, entry.key, cells[0].timestamp) if cells else None
+    except UNREADABLE as exc:
+        damage.add(DamagedRow(entry.key, None, f"the host index: the counts cannot be read: {exc}"))
+        return None
+
+
+def _host_of(entry: Row) -> str:
+    """Return the host that *entry* names; raises `ValueError`."""
+    host = host_of(place_of(entry.key)[:-1].decode())
+    if reversed_host(host).encode() + b"/" != place_of(entry.key):
+        raise ValueError(f"{host[:200]!r} stands there")
+    return host
