@@ -142,7 +142,7 @@ class ObservedStore(WrappedStore):
         if call.name == "write":  # with an error among its outcomes the write counts as failed
             outcome.error = next((error for error in cast("list[StoreError | None]", found) if error is not None), None)
             if outcome.error is not None:
-                self._tell_failed("write", call.table, seconds, outcome.error)
+                self._report_failed("write", call.table, seconds, outcome.error)
         return found
 
     def _scanned(self, table: str, do: Callable[[], Iterator[Sequence[Row]]]) -> Iterator[Sequence[Row]]:
@@ -210,9 +210,9 @@ class ObservedStore(WrappedStore):
     def _failed(self, operation: str, table: str, seconds: float, error: WebTableError, *, is_new: bool = True) -> None:
         self._took(operation, table, seconds, (0, 0), is_new=is_new)
         if not isinstance(error, TableNotFound):
-            self._tell_failed(operation, table, seconds, error)
+            self._report_failed(operation, table, seconds, error)
 
-    def _tell_failed(self, operation: str, table: str, seconds: float, error: BaseException) -> None:
+    def _report_failed(self, operation: str, table: str, seconds: float, error: BaseException) -> None:
         with self._lock:
             self._sums[operation].failed += 1
         # Not the text of the error: it may quote the answer of a server.

@@ -128,10 +128,10 @@ def _headers(page: Page) -> list[tuple[str, str]]:
     media = page.content_type and (
         f"{page.content_type}; charset={page.charset}" if page.charset else page.content_type
     )
-    told = {"Content-Type": media, "Location": page.redirect_to, "ETag": page.etag, "Last-Modified": modified}
+    derived = {"Content-Type": media, "Location": page.redirect_to, "ETag": page.etag, "Last-Modified": modified}
     had = Headers(page.headers)
     own = [(name, value) for name, value in had.items() if name.lower() not in _OF_THE_TRANSFER]
-    return own + [(name, value) for name, value in told.items() if value is not None and name not in had]
+    return own + [(name, value) for name, value in derived.items() if value is not None and name not in had]
 
 
 def _head(status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> bytes:
@@ -141,7 +141,7 @@ def _head(status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -
 
 
 def _written(url: str, when: datetime, fields: Mapping[str, str], head: bytes, body: bytes) -> bytes:
-    told = [("WARC-Target-URI", url), *fields.items()]
+    named = [("WARC-Target-URI", url), *fields.items()]
     if "WARC-Profile" in fields:
-        return b"".join(record("revisit", when, told, (head, body)).parts)
-    return b"".join(record("response", when, [*told, ("WARC-Payload-Digest", sha256(body))], (head, body)).parts)
+        return b"".join(record("revisit", when, named, (head, body)).parts)
+    return b"".join(record("response", when, [*named, ("WARC-Payload-Digest", sha256(body))], (head, body)).parts)

@@ -118,7 +118,7 @@ def _write_file(ctx: typer.Context, out: Path, **asked: Any) -> None:
 
     with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
         done = write_captures(table, out, on_progress=counted, **asked)
-    _tell(done.pages, done.records, 1, done.bytes, out)
+    _report_written(done.pages, done.records, 1, done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
@@ -131,7 +131,7 @@ def _archive(ctx: typer.Context, out: Path, *, is_wacz: bool, **asked: Any) -> N
             done = write_wacz(table, out, on_progress=counted, **asked)
         else:
             done = write_warc(table, out, with_index=True, on_progress=counted, **asked)
-    _tell(done.pages, done.records, len(done.files), done.bytes, out)
+    _report_written(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
@@ -147,7 +147,7 @@ def _export(ctx: typer.Context, out: Path, **asked: Any) -> None:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None
     manifest = done.manifest
-    _tell(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
+    _report_written(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
     if done.refetched or done.added:
         note(
             "the table has changed since the export began, and the files of the earlier run do not have the changes: "
@@ -156,7 +156,7 @@ def _export(ctx: typer.Context, out: Path, **asked: Any) -> None:
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
 
 
-def _tell(pages: int, captures: int, files: int, size: int, out: Path) -> None:
+def _report_written(pages: int, captures: int, files: int, size: int, out: Path) -> None:
     what = f"{plural(pages, 'page')}, {plural(captures, 'capture')} in {plural(files, 'file')} of {size_text(size)}"
     typer.echo(harmless(f"{what}: {out}"))
 

@@ -14,7 +14,7 @@ from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
 from webtable.cli.session import import_indexes, session
-from webtable.cli.terminal.output import ToldFormat, on_terminal, write_bytes, write_json, write_lines
+from webtable.cli.terminal.output import FactsFormat, on_terminal, write_bytes, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
 from webtable.progress import progress_bar
@@ -62,7 +62,7 @@ def doctor(
         float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
     ] = SECONDS,
     format: Annotated[  # noqa: A002
-        ToldFormat | None,
+        FactsFormat | None,
         typer.Option(
             "--format",
             help="As lines with their remedies below them, tab-separated lines, or a JSON object a line. "
@@ -82,7 +82,7 @@ def doctor(
     """
     this = session(ctx).of(store)
     import_indexes(this.indexes)
-    chosen = format or (ToldFormat.table if on_terminal() else ToldFormat.lines)
+    chosen = format or (FactsFormat.table if on_terminal() else FactsFormat.lines)
     has_failed = False
     with closing(_Progress()) as progress:
         for check in checks(this.store, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=progress):
@@ -121,11 +121,11 @@ class _CheckLine:
         )
 
 
-def _write(line: _CheckLine, chosen: ToldFormat) -> None:
-    if chosen == ToldFormat.jsonl:
+def _write(line: _CheckLine, chosen: FactsFormat) -> None:
+    if chosen == FactsFormat.jsonl:
         fields = {"check": line.check, "state": line.state, "found": line.found, "remedy": line.remedy or None}
         write_json(fields)
-    elif chosen == ToldFormat.lines:
+    elif chosen == FactsFormat.lines:
         write_lines([(line.state, line.check, line.found, line.remedy)])
     else:
         mark, color = _MARKS[line.state]

@@ -15,7 +15,7 @@ from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
-from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
+from webtable.cli.terminal.output import FactsFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
@@ -65,7 +65,7 @@ def info(
         bool, typer.Option("--schema", help="Show the regions, and the families with all their options.")
     ] = False,
     format: Annotated[  # noqa: A002
-        ToldFormat | None,
+        FactsFormat | None,
         typer.Option(
             "--format",
             help="As tables, tab-separated lines, or a JSON object a line. "
@@ -93,14 +93,14 @@ def info(
     """
     this = session(ctx)
     facts, holdings = _facts_of(this, count=count, schema=schema)
-    if format == ToldFormat.jsonl:
+    if format == FactsFormat.jsonl:
         for fact in facts:
             write_json(fact)
-    elif format == ToldFormat.table or (format is None and on_terminal()):
+    elif format == FactsFormat.table or (format is None and on_terminal()):
         _show(facts)
     else:
         write_lines(line for fact in facts for line in _lines_of(fact))
-    _tell_what_is_missing(holdings, this)
+    _report_what_is_missing(holdings, this)
     if count and holdings is not None and holdings.damaged:
         raise typer.Exit(NOT_DONE)
 
@@ -157,7 +157,7 @@ def _counted(table: WebTable) -> Holdings:
         return counted(table, counting)
 
 
-def _tell_what_is_missing(holdings: Holdings | None, this: CommandSession) -> None:
+def _report_what_is_missing(holdings: Holdings | None, this: CommandSession) -> None:
     """Report what waits to be counted, and how many rows were left out."""
     if holdings is None:
         return

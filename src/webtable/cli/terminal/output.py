@@ -50,7 +50,7 @@ else:
     """How records are written: as a table or lines, or in a format of `webtable.formats` for programs."""
 
 
-class ToldFormat(StrEnum):
+class FactsFormat(StrEnum):
     """The output formats of a command that reports one thing instead of listing records."""
 
     table = "table"

@@ -60,17 +60,17 @@ def print_table(
     fit, have_room = None, natural <= target.width
     if to_width and (following or not have_room):
         fit = Fit(first, columns, target.width, are_all=not following, have_room=have_room)
-        _tell(target, fit, first, columns)
+        _print_beginnings(target, fit, first, columns)
         table = _table(first, columns, fit, title=title)
     target.print(table)
     rows = chain(following, rows)
     while chunk := list(islice(rows, CHUNK)):
         if fit is not None:
-            _tell(target, fit, chunk, columns)
+            _print_beginnings(target, fit, chunk, columns)
         target.print(_table(chunk, columns, fit, heading=False))
 
 
-def _tell(target: Console, fit: Fit, records: Sequence[object], columns: Sequence[Column]) -> None:
+def _print_beginnings(target: Console, fit: Fit, records: Sequence[object], columns: Sequence[Column]) -> None:
     """Print what the URLs of *records* begin with, which their columns omit."""
     for line in fit.leave_out(records, columns):
         target.print(line, soft_wrap=True)

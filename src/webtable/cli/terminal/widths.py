@@ -64,10 +64,10 @@ class Fit:
             room -= self.widths[name]
 
     def leave_out(self, records: Sequence[object], columns: Sequence[Column]) -> list[str]:
-        """Leave out what the URLs of *records* begin with, and return lines that tell it, unless it is as before."""
+        """Leave out what the URLs of *records* begin with, and return lines that name it, unless it is as before."""
         from rich.cells import cell_len
 
-        told: dict[str, list[str]] = {}
+        headings_of: dict[str, list[str]] = {}
         for one in columns:
             urls = [url for record in records for url in _urls(record, one)]
             before = self._beginnings.get(one.name, "")
@@ -77,8 +77,8 @@ class Fit:
                 continue
             self._beginnings[one.name] = beginning_of(urls)
             if self._beginnings[one.name] not in ("", before):
-                told.setdefault(self._beginnings[one.name], []).append(one.heading)
-        return [f"{', '.join(headings)}: {harmless(beginning)}…" for beginning, headings in told.items()]
+                headings_of.setdefault(self._beginnings[one.name], []).append(one.heading)
+        return [f"{', '.join(headings)}: {harmless(beginning)}…" for beginning, headings in headings_of.items()]
 
     def cells(self, records: Sequence[object], column: Column) -> list[Text]:
         """Return the values of a *column* as shown in its width."""

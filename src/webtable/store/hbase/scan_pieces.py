@@ -160,7 +160,7 @@ class ScannerPieces(Pieces):
         keys = self._left[0]
         results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway, self._table)
         if self._is_lost:
-            self._tell_reopened(keys, clock.monotonic() - began)
+            self._report_reopened(keys, clock.monotonic() - began)
         scanner, self._scanner = self._scanner, None
         rows = self._client.translated(self._table, results, self._wanted, deadline)
         self._scanner = scanner  # it has moved on, so it is useful only together with its rows
@@ -193,7 +193,7 @@ class ScannerPieces(Pieces):
             self._is_lost = True
         return results
 
-    def _tell_reopened(self, keys: KeyRange, seconds: float) -> None:
+    def _report_reopened(self, keys: KeyRange, seconds: float) -> None:
         self._is_lost = False
         row = keys.stop if self._wanted.reverse else keys.start
         name = None if self._scanner is None else self._scanner.gateway

@@ -218,7 +218,7 @@ class StoreFile:
         try:
             self.check_open()
             connection = self._entered(connections, wait, begin)
-            self._tell_waited(purpose, table, wait.seconds())
+            self._report_waited(purpose, table, wait.seconds())
             yield connection
         except sqlite3.Error as exc:
             raise self._error(exc, wait) from exc
@@ -230,7 +230,7 @@ class StoreFile:
             if connection is not None:
                 forks.leave()
 
-    def _tell_waited(self, purpose: str, table: str | None, seconds: float) -> None:
+    def _report_waited(self, purpose: str, table: str | None, seconds: float) -> None:
         if seconds >= LONG_WAIT:
             self.events("waited")
             log_event(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)

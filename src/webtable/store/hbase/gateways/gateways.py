@@ -115,11 +115,11 @@ class Gateways(Gateway):
                 errors[candidate] = error
                 continue
             if errors:
-                self._tell_failover(candidate, table, clock.monotonic() - began, errors)
+                self._report_failover(candidate, table, clock.monotonic() - began, errors)
             return candidate, session
         raise self.unavailable(table, errors) from list(errors.values())[-1]
 
-    def _tell_failover(
+    def _report_failover(
         self, member: Member, table: str | None, seconds: float, errors: Mapping[Member, StoreError]
     ) -> None:
         text = f"takes the place of {', '.join(str(one.address) for one in errors)}"
