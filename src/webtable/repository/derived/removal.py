@@ -44,14 +44,14 @@ class PageRemoval:
             self._entered = self._updater.queue.entered(targets, pages=pages)
             self._updater.queue.write([self._entered])
 
-    def remove(self, until: Sequence[int]) -> None:
-        """Remove the entries and inlinks of each page up to a moment, and mark the recounts as due."""
+    def remove(self, until: int) -> None:
+        """Remove the entries and inlinks of the pages up to a moment, and mark the recounts as due."""
         derived = DerivedCells()
-        for (row, page, links), moment in zip(self._found, until, strict=True):
+        for row, page, links in self._found:
             if page is not None:
-                self._remove_entries(derived, row, page, moment)
+                self._remove_entries(derived, row, page, until)
             url = self._updater.frame.key.url_of(row)
-            self._updater.inlinks.remove(derived, 0, links, url, until=_FOREVER, before=page, now=moment)
+            self._updater.inlinks.remove(derived, 0, links, url, until=_FOREVER, before=page, now=until)
         self._updater.writer.remove(derived, [True])
         if self._entered is not None:
             self._updater.queue.write([self._updater.queue.done(self._entered)])

@@ -62,21 +62,22 @@ class Deletion:
         columns = [names.capture, names.page, *names.plain.values(), *self._links, names.deleted]
         later = Wanted([*self._content, *self._links], time_range=TimeRange(now + 1), keys_only=True)
         some = self._store.read(self._table, rows, Wanted(columns))
+        # A read of its own, since the one above has no bodies: a delete that was killed may have left one alone.
         dated_later = self._store.read(self._table, rows, later)
         done, together = [], []
         for row, found, is_later in zip(rows, some, dated_later, strict=True):
             if is_later is not None or found is None or found.cells.keys() == {names.deleted}:
                 done.append(self._of_each(row, is_meant, dry_run=dry_run))
             elif is_meant is None or is_meant(found):
-                together.append((found, now))
+                together.append(found)
                 done.append(True)
             else:
                 done.append(False)
         if together and not dry_run:
             with self._store.transaction():
-                removal = self._entered([found for found, _ in together])
-                self._write([self._mark(found, now) for found, _ in together])
-                self._remove(together, removal)
+                removal = self._entered(together)
+                self._write([self._mark(found, now) for found in together])
+                self._remove(together, now, removal)
         return done
 
     def _of_each(self, row: bytes, is_meant: Callable[[Row], bool] | None, *, dry_run: bool) -> bool:
@@ -89,7 +90,7 @@ class Deletion:
             return True
         with self._store.transaction():
             removal = self._entered([found])
-            self._remove([(found, self._marked(found, now_in_milliseconds()))], removal)
+            self._remove([found], self._marked(found, now_in_milliseconds()), removal)
         return True
 
     def _entered(self, found: Sequence[Row]) -> PageRemoval:
@@ -97,15 +98,15 @@ class Deletion:
         removal.enter()
         return removal
 
-    def _remove(self, removed: Sequence[tuple[Row, int]], removal: PageRemoval) -> None:
-        """Remove rows whose deletes are marked, each up to a moment, and what other rows have of them.
+    def _remove(self, removed: Sequence[Row], until: int, removal: PageRemoval) -> None:
+        """Remove rows whose deletes are marked, up to a moment, and what other rows have of them.
 
         The links of the pages are removed last: if this is interrupted, the next attempt finds by them which inlinks
         are left.
         """
-        self._write([Delete(found.key, until, self._content) for found, until in removed])
-        removal.remove([until for _, until in removed])
-        self._write([Delete(found.key, until, self._links) for found, until in removed])
+        self._write([Delete(found.key, until, self._content) for found in removed])
+        removal.remove(until)
+        self._write([Delete(found.key, until, self._links) for found in removed])
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
@@ -127,7 +128,7 @@ class Deletion:
             removal = self._entered([found]) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:
-                removal.remove([until])
+                removal.remove(until)
             self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:
