@@ -126,12 +126,9 @@ def advise(
         check_page_file(plot)
     own = own_keys(design or ())
     of_rows = bool(files) and holds_rows(files or (), own)
-    if of_rows and compare is not None:
-        raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
-    named = advice.WEB_DESIGNS if compare is None else parse_names(compare)
     measured = partial(
         advice.advise,
-        designs=own if of_rows else [*named, *_url_designs(own)],
+        designs=_designs(compare, own, of_rows=of_rows),
         regions=regions,
         servers=servers,
         window=window,
@@ -148,6 +145,20 @@ def advise(
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
+
+
+def _designs(
+    compare: str | None, own: Mapping[str, RowKey], *, of_rows: bool
+) -> Sequence[str | Design] | Mapping[str, RowKey]:
+    """Return the designs to measure: keys of one's own alone on rows, with the named ones on URLs."""
+    from webtable.rowkey.advice import WEB_DESIGNS
+
+    if of_rows:
+        if compare is not None:
+            raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
+        return own
+    named = WEB_DESIGNS if compare is None else parse_names(compare)
+    return [*named, *_url_designs(own)]
 
 
 def _questions(ask: Sequence[str]) -> list[str]:

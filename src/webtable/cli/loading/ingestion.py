@@ -36,10 +36,11 @@ from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from webtable._page.page import Page
     from webtable.cli.loading.journal import IngestJournal
+    from webtable.cli.loading.load import Load
     from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.table.web_table import WebTable
 
@@ -126,9 +127,7 @@ def ingest(
     inflation times its size. Sizes may end with kB, MB or GB.
     """
     from webtable.cli.loading.load import Job, Load
-    from webtable.cli.loading.loader import Loader
     from webtable.cli.loading.summary import conclude
-    from webtable.cli.terminal.progress import load_progress
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     cut = parse_size("max-body", max_body) if max_body else None
@@ -145,16 +144,26 @@ def ingest(
     job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
+    table = _run(load, journal, lambda first: _open(this, first, regions, options), refresh=refresh)
+    raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
+
+
+def _run(
+    load: Load, journal: IngestJournal | None, opened: Callable[[Page | None], WebTable], *, refresh: bool
+) -> WebTable | None:
+    """Run *load*, count the links if *refresh*, and return the table, which is closed again; None without pages.
+
+    *opened* opens the table when the first page comes, which it is given.
+    """
+    from webtable.cli.loading.loader import Loader
+    from webtable.cli.terminal.progress import load_progress
+
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
-
-        def opened(first: Page | None) -> WebTable:
-            return stack.enter_context(_open(this, first, regions, options))
-
-        table = Loader(load, opened).run()
+        table = Loader(load, lambda first: stack.enter_context(opened(first))).run()
         if refresh and table is not None:
             load.count_links(table)
-    raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
+    return table
 
 
 def archive_files(given: Iterable[str]) -> list[str]:
