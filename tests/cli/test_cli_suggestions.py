@@ -92,6 +92,36 @@ def test_an_empty_answer_is_told_in_a_pipe_too(run: Run):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "old.warc.gz"],
+        ["export", "old.wacz"],
+        ["export", "new"],
+        ["export", "new", "--format", "cdxj"],
+        ["verify"],
+        ["delete-pages", "--dry-run"],
+        ["delete-pages", "--yes"],
+    ],
+)
+def test_what_is_done_with_a_site_that_has_no_pages_is_not_done_and_names_the_one_that_was_meant(run: Run, command):
+    for name in ("old.warc.gz", "old.wacz"):
+        Path(name).write_bytes(b"an archive")
+
+    done = run(*command, "exmaple.com")
+
+    assert done.code == 1
+    assert done.err == "webtable: no pages of exmaple.com and below; did you mean example.com?\n"
+    assert {Path(name).read_bytes() for name in ("old.warc.gz", "old.wacz")} == {b"an archive"}
+    assert not Path("new").exists()
+
+
+def test_a_filter_that_matches_no_page_of_a_site_deletes_nothing_without_an_error(run: Run):
+    done = run("delete-pages", "example.com", "--status", "404", "--yes")
+
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(
     ("command", "told"),
     [
         (["pages", "example.com", "--status", "999"], "no server answers with 999"),

@@ -129,14 +129,27 @@ def stored_likes(table: WebTable, url: str) -> str:
     return f"; stored is {', '.join(unlike)}" if unlike else ""
 
 
-def meant_instead(table: WebTable, site: str | None) -> str:
-    """Return a question that suggests the stored host probably meant by *site*, "" if there is none."""
+def nothing_of(table: WebTable, site: str) -> str:
+    """Return that there are no pages of *site*, with the stored host that was probably meant, if there is one."""
     from webtable.repository.questions.similar_hosts import site_meant
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.scanning.site import named_site
 
-    scope = Scope.of(None if site is None else named_site(site))
-    return site_meant(table._frame, scope)
+    scope = Scope.of(named_site(site))
+    return f"no {scope}{site_meant(table._frame, scope)}"
+
+
+def why_empty(table: WebTable, site: str | None) -> str:
+    """Return `nothing_of` a *site* that has no pages; "" if it has some, and for all pages, which may be none."""
+    from webtable.repository.scanning.site import AllPages, named_site
+
+    named = None if site is None else named_site(site)
+    if site is None or isinstance(named, AllPages):
+        return ""
+    pages = table.pages(named, limit=1)
+    if pages.first() is not None:
+        return ""
+    return nothing_of(table, site) + (", except damaged ones" if pages.damaged else "")
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,6 +13,7 @@ from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
+from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, parse_size
@@ -19,9 +21,11 @@ from webtable.errors import InvalidArgument
 from webtable.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from webtable.errors import DamagedRow
+    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 
@@ -88,12 +92,13 @@ def export(
             f"{out if is_file else chosen.value} appears when it is complete"
         )
     asked: dict[str, Any] = {"site": site_of(site)}
+    opened = _opened(ctx, site)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _archive(ctx, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
+        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
     elif is_file:
-        _write_file(ctx, out, **asked)
+        _write_file(opened, out, **asked)
     else:
-        _export(ctx, out, format=chosen.value, resume=resume, file_bytes=parse_size("max-file", max_file), **asked)
+        _export(opened, out, format=chosen.value, resume=resume, file_bytes=parse_size("max-file", max_file), **asked)
 
 
 def _chosen(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
@@ -111,22 +116,32 @@ def _chosen(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool
     return ArchiveFormat(named), True
 
 
-def _write_file(ctx: typer.Context, out: Path, **asked: Any) -> None:
+@contextmanager
+def _opened(ctx: typer.Context, site: str | None) -> Iterator[WebTable]:
+    """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one."""
+    with session(ctx).open() as table:
+        if nothing := why_empty(table, site):
+            complain(nothing)
+            raise typer.Exit(NOT_DONE)
+        yield table
+
+
+def _write_file(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
     """Write one file of captures."""
     from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_captures
 
-    with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
+    with interruptible(), opened as table, progress_bar("export", "page") as counted:
         done = write_captures(table, out, on_progress=counted, **asked)
     _report_written(done.pages, done.records, 1, done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _archive(ctx: typer.Context, out: Path, *, is_wacz: bool, **asked: Any) -> None:
+def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **asked: Any) -> None:
     """Write WARC files with an index, or a WACZ file."""
     from webtable.formats import write_wacz, write_warc
 
-    with session(ctx).open() as table, progress_bar("export", "page") as counted:
+    with opened as table, progress_bar("export", "page") as counted:
         if is_wacz:
             done = write_wacz(table, out, on_progress=counted, **asked)
         else:
@@ -135,13 +150,13 @@ def _archive(ctx: typer.Context, out: Path, *, is_wacz: bool, **asked: Any) -> N
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _export(ctx: typer.Context, out: Path, **asked: Any) -> None:
+def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
     """Write files with a manifest."""
     from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_export
 
     try:
-        with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
+        with interruptible(), opened as table, progress_bar("export", "page") as counted:
             done = write_export(table, out, on_progress=counted, **asked)
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.messages import meant_instead
+from webtable.cli.messages import nothing_of
 from webtable.cli.options import NeededSiteArgument
 from webtable.cli.session import session
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.columns import column
 from webtable.repository.arguments import FORMS
-from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
@@ -77,12 +76,12 @@ def audit(
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
         found = audit(table, named_site(site), most=most, program=program, on_progress=counted)
-        meant = "" if found.pages else meant_instead(table, site)
+        nothing = "" if found.pages else nothing_of(table, site)
     _write(
         found, html, format, [_Line("Pages", found.pages, f"{program} pages {shlex.quote(found.site)}"), *_lines(found)]
     )
-    if not found.pages:
-        note(f"no {Scope.of(named_site(site))}{meant}")
+    if nothing:
+        note(nothing)
     _report_damage(found)
 
 
@@ -115,11 +114,11 @@ def compare(
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
         found = compare(table, named_site(site), most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
-        meant = "" if sum(found.counts.values()) else meant_instead(table, site)
+        nothing = "" if sum(found.counts.values()) else nothing_of(table, site)
     unchanged = found.counts["unchanged"]
     _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])
-    if not sum(found.counts.values()):
-        note(f"no {Scope.of(named_site(site))}{meant}")
+    if nothing:
+        note(nothing)
     _report_damage(found)
 
 

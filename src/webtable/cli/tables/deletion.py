@@ -14,6 +14,7 @@ from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
+from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
@@ -21,12 +22,13 @@ from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.output import on_terminal
 from webtable.cli.terminal.text import examples, parse_times
 from webtable.progress import progress_bar
+from webtable.repository.removing.retention import Deletions
 from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository.removing.retention import DeletedPage, Deletions
+    from webtable.repository.removing.retention import DeletedPage
     from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
@@ -128,6 +130,7 @@ def delete_pages(
         if dry_run or not yes:
             would = _counted(partial(run, fetched_before=moment))
             if dry_run:
+                _complain_of_nothing(table, site, would)
                 return
             if would.pages:
                 confirm(_PURPOSE, _question(would.pages, table), yes=yes)
@@ -141,8 +144,9 @@ def delete_pages(
                 on_page=_counting(written.gone, shown),
             )
             done = written.total(done)
-    typer.echo(f"{_amount(done)} deleted")
-    _complain_of(done)
+        typer.echo(f"{_amount(done)} deleted")
+        _complain_of(done)
+        _complain_of_nothing(table, site, done)
 
 
 def _question(count: int, table: WebTable) -> str:
@@ -177,6 +181,14 @@ def _amount(found: Deletions) -> str:
     if found.links or found.inlinks:
         said += f", and on other pages {plural(found.links, 'link')} and {plural(found.inlinks, 'link')} from them,"
     return said
+
+
+def _complain_of_nothing(table: WebTable, site: str, found: Deletions) -> None:
+    """End the command with an error if nothing was *found* because *site* has no pages."""
+    # Only after the run: what an interrupted one has left is removed also where no page is left.
+    if found == Deletions() and (nothing := why_empty(table, site)):
+        complain(nothing)
+        raise typer.Exit(NOT_DONE)
 
 
 def _complain_of(found: Deletions) -> None:

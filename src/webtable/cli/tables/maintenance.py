@@ -8,7 +8,8 @@ import typer
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note, report_damage, report_findings
+from webtable.cli.exit_codes import NOT_DONE, complain, note, report_damage, report_findings
+from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm
@@ -50,12 +51,15 @@ def verify(
         progress_bar("verify", "page") as counted,
     ):
         found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
+        nothing = why_empty(table, site) if found.is_sound and not found.pages else ""
     write_records([found], _FOUND, format)
     report_findings(found)
     if found.inconsistent:
         which = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
         note(f"{which}; to repair them: {this.command('index repair --all')}")
-    if not found.is_sound:
+    if nothing:
+        complain(nothing)
+    if nothing or not found.is_sound:
         raise typer.Exit(NOT_DONE)
 
 
