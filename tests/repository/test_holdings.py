@@ -84,6 +84,36 @@ def test_an_estimate_is_near_and_says_what_it_goes_by(new_url, monkeypatch, layo
     assert found.hosts == 10 or (found.hosts > 4 and "hosts, of which there may be more" in found.basis)
 
 
+@pytest.fixture
+def few_hosts(new_url):
+    """A table of 600 pages of one host, which all have one of 256 salts."""
+    with webtable.open(new_url(), create=True, indexes=[], salt=Salt.domain(digits=2)) as table:
+        with table.writer() as writer:
+            for number in range(600):
+                writer.put(Page(url=f"https://host.example/{number}", body=body(number), fetched_at=NOW))
+        yield table
+
+
+def test_the_pages_of_one_salt_are_not_taken_for_those_of_all(few_hosts, monkeypatch):
+    monkeypatch.setattr(holdings, "SAMPLE", 100)
+    monkeypatch.setattr(holdings, "_LEAST_PAGES", 150)
+
+    found = estimated(few_hosts)
+
+    assert found.pages == 600
+    assert "pages counted" in found.basis
+
+
+def test_without_the_time_to_count_all_salts_the_pages_of_one_are_a_lower_bound(few_hosts, monkeypatch):
+    monkeypatch.setattr(holdings, "SAMPLE", 100)
+    monkeypatch.setattr(holdings, "_SECONDS", 0)
+
+    found = estimated(few_hosts)
+
+    assert 0 < found.pages <= 600
+    assert "at least as many pages" in found.basis
+
+
 def test_without_salts_and_time_an_estimate_says_at_least(new_url, monkeypatch):
     monkeypatch.setattr(holdings, "SAMPLE", 100)
     monkeypatch.setattr(holdings, "_SECONDS", 0)

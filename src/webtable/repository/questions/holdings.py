@@ -6,6 +6,8 @@ import random
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from math import inf, sqrt
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
@@ -23,7 +25,7 @@ from webtable.store import Row
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
     from webtable.repository.questions.host_entries import HostTotals
@@ -36,6 +38,8 @@ _SECONDS: Final = 2.0
 _LEAST_PAGES: Final = 2_000
 _LEAST_SALTS: Final = 4
 """The fewest pages and salts counted: an estimate is then off by some percent if salts are made from URLs."""
+_MOST_OFF: Final = 0.25
+"""The largest standard error of the pages of a salt, in proportion to them, with which all salts are extrapolated."""
 _AT_ONCE: Final = 16
 _MOST_HOSTS: Final = 200_000
 """The most hosts whose counts are added up; if there are more, pages are estimated."""
@@ -87,8 +91,8 @@ def estimated(table: WebTable) -> Holdings:
     """Return an estimate of what *table* holds, within seconds however large it is.
 
     Pages, hosts and `unpacked` are the exact counts of the hosts if these were counted (`TableLinks.refresh`).
-    Otherwise the pages of some salts are counted, or without salts those that can be in two seconds, as a lower bound.
-    Everything else is extrapolated from a sample of the pages.
+    Otherwise the pages of some salts are counted, or those that can be in two seconds: a lower bound without salts, and
+    where salts differ much, as those of few hosts do. Everything else is extrapolated from a sample of the pages.
     """
     frame = _frame(table)
     found = _sums(frame, _sampled(table, frame))
@@ -124,6 +128,7 @@ def _by_hosts(found: Holdings, totals: HostTotals, pending: Pending | None) -> H
 
 def _by_sample(frame: Frame, found: Holdings) -> Holdings:
     pages, basis = _pages(frame)
+    pages = max(pages, found.pages)  # a count without time may have found fewer than the sample
     factor = pages / (found.pages or 1)
     return replace(
         found,
@@ -192,21 +197,34 @@ def _pages(frame: Frame) -> tuple[int, str]:
 
 
 def _by_salts(frame: Frame, digits: int) -> tuple[int, str]:
-    """Return the pages of all salts, extrapolated from some: salts are hashes, so they have about equally many."""
+    """Return the pages of all salts, extrapolated from some if these have about equally many.
+
+    Those of hosts do not where a few hosts have most pages: then it is at least what was counted.
+    """
     salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
     random.shuffle(salts)
-    last, pages, looked_at = clock.monotonic() + _SECONDS, 0, 0
+    last, pages, part = clock.monotonic() + _SECONDS, list[int](), 0
     for salt in salts:
         found, is_whole = _counted(frame, KeyRange(salt, prefix_stop(salt)), last)
-        if not is_whole and looked_at:
-            break
-        pages, looked_at = pages + found, looked_at + 1
         if not is_whole:
-            return pages, "at least as many pages as in a part of one salt"
-        if looked_at >= _LEAST_SALTS and pages >= _LEAST_PAGES:
+            part = found
             break
-    what = "all" if looked_at == len(salts) else f"{looked_at} of {len(salts)}"
-    return pages * len(salts) // looked_at, f"pages by a count of {what} salts"
+        pages.append(found)
+        is_even = frame.layout.salt == "url" and len(pages) >= _LEAST_SALTS
+        if (is_even and sum(pages) >= _LEAST_PAGES) or clock.monotonic() > last:
+            break
+    if len(pages) == len(salts):
+        return sum(pages), "pages counted"
+    if _error(pages) > _MOST_OFF:
+        return sum(pages) + part, f"at least as many pages as were counted in {_SECONDS:g} s"
+    return sum(pages) * len(salts) // len(pages), f"pages by a count of {len(pages)} of {len(salts)} salts"
+
+
+def _error(pages: Sequence[int]) -> float:
+    """Return the standard error of the mean of *pages*, in proportion to it."""
+    if len(pages) < _LEAST_SALTS or not any(pages):
+        return inf
+    return stdev(pages) / mean(pages) / sqrt(len(pages))
 
 
 def _counted(frame: Frame, keys: KeyRange, last: float) -> tuple[int, bool]:
