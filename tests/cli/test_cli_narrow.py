@@ -128,7 +128,7 @@ def test_a_time_of_another_year_is_shortened_to_its_date():
 
     rows = printed(*found, columns="url,status,fetched_at,title")[3:]
 
-    assert [re.findall(r"[\d-]+-\d\d(?: [\d:]+)?", row)[-1] for row in rows] == ["11-24 10:20", "2025-11-24"]
+    assert re.findall(r" (\d[\d-]+-\d\d(?: [\d:]+)?)", "\n".join(rows)) == ["11-24 10:20", "2025-11-24"]
 
 
 def test_a_cut_url_keeps_its_end_and_its_host_if_others_have_another():
@@ -158,8 +158,25 @@ def test_no_url_is_wider_than_its_column_and_a_short_one_is_whole(paths, width):
 
     shown = rests_of(urls, "https://a.example/", width)
 
-    assert all(cell_len(text) <= width for text in shown.values())
-    assert all(text == url.removeprefix("https://a.example") for url, text in shown.items() if "…" not in text)
+    assert all(cell_len(line) <= width for text in shown.values() for line in text.split("\n"))
+    assert all(_whole(text) == url.removeprefix("https://a.example") for url, text in shown.items() if "…" not in text)
+    assert len(set(shown.values())) == len(urls)
+
+
+def _whole(text: str) -> str:
+    return text.replace("\n", "")
+
+
+@given(
+    st.lists(st.text("ab-/1", max_size=60), min_size=2, max_size=8, unique=True),
+    st.integers(12, 50),
+)
+def test_what_is_shown_of_a_cut_url_is_in_it_in_this_order_and_only_once(paths, width):
+    urls = {f"https://{'ab'[len(path) % 2]}.example/{path}" for path in paths}
+
+    for url, text in rests_of(urls, "https://", width).items():
+        assert re.fullmatch(".*".join(map(re.escape, _whole(text).split("…"))), url.removeprefix("https://"))
+        assert text.startswith(url.removeprefix("https://")[:5])
 
 
 def test_several_urls_in_a_cell_have_a_line_each_and_are_not_cut():

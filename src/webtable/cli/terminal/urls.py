@@ -68,7 +68,10 @@ def rest_of(url: str, beginning: str) -> str:
 
 
 def rests_of(urls: Iterable[str], beginning: str, width: int) -> dict[str, str]:
-    """Return each of *urls* without its *beginning*, in at most *width* columns; different ones stay so if possible."""
+    """Return each of *urls* without its *beginning*, in at most *width* columns, and different from all others.
+
+    Those that would look alike wherever they were cut are whole, on several lines.
+    """
     rests = {url: rest_of(url, beginning) for url in urls}
     # Where the hosts differ, they are kept too.
     hosts = {url: 0 if beginning.count("/") > 2 else _path_begin(rest) for url, rest in rests.items()}
@@ -76,7 +79,7 @@ def rests_of(urls: Iterable[str], beginning: str, width: int) -> dict[str, str]:
     for _ in range(_ROUNDS):
         for group in _alike(shown):
             difference = _shared([rests[url] for url in group])
-            shown |= {url: _cut_around(rests[url], difference, width) for url in group}
+            shown |= {url: _cut_around(rests[url], difference, width, hosts[url]) for url in group}
     # What looks alike now has been cut in turn where one and where another differs: each for itself.
     taken = {text: url for url, text in shown.items()}
     for url in (url for group in _alike(shown) for url in group):
@@ -84,8 +87,9 @@ def rests_of(urls: Iterable[str], beginning: str, width: int) -> dict[str, str]:
             other = taken.setdefault(shown[url], url)
             if other == url:
                 break
-            shown[url] = _cut_around(rests[url], _shared([rests[url], rests[other]]), width)
-    return shown
+            difference = _shared([rests[url], rests[other]])
+            shown[url] = _cut_around(rests[url], difference, width, hosts[url])
+    return shown | {url: _wrapped(rests[url], width) for group in _alike(shown) for url in group}
 
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
@@ -126,16 +130,37 @@ def cut(text: str, width: int, head: int = 0) -> str:
     return f"{begin}…{_last(text, width - 1 - cell_len(begin))}"
 
 
-def _cut_around(text: str, place: int, width: int) -> str:
-    """Return *text* in at most *width* columns, with what is around a *place* and with its end."""
+def _cut_around(text: str, place: int, width: int, head: int = 0) -> str:
+    """Return *text* in at most *width* columns, with its *head* as `cut` has it, what is around a *place*, and its end.
+
+    >>> _cut_around("example.com/a/very/long/path/page.html", 17, 26, 12)
+    'example.com/…ery/long…html'
+    >>> _cut_around("example.com/a/very/long/path/page.html", 30, 26, 12)
+    'example.com/…ath/page.html'
+    """
     from rich.cells import cell_len
 
-    if cell_len(text) <= width:
-        return text
-    room = max(width * 2 // 3 - 2, 1)
-    start = max(place - room // 3, 0)
-    begin = ("…" if start else "") + _first(text[start:], room)
-    return f"{begin}…{_last(text, width - 1 - cell_len(begin))}"
+    begin = _first(text[:head], (width - 1) // 2)
+    room = width - cell_len(begin) - 2
+    around = room * 2 // 3
+    start = max(place - around // 3, len(begin))
+    end = _last(text, room - around)
+    if cell_len(text) <= width or place < len(begin) or around < 1 or start + around >= len(text) - len(end):
+        return cut(text, width, head)
+    if start == len(begin):
+        return f"{_first(text, cell_len(begin) + around)}…{end}"
+    return f"{begin}…{_first(text[start:], around)}…{end}"
+
+
+def _wrapped(text: str, width: int) -> str:
+    r"""Return *text* on lines of at most *width* columns.
+
+    >>> _wrapped("a/very/long/path", 7)
+    'a/very/\nlong/pa\nth'
+    """
+    from rich.cells import chop_cells
+
+    return "\n".join(chop_cells(text, width))
 
 
 def _first(text: str, width: int) -> str:
