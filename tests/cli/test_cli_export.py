@@ -49,6 +49,47 @@ def test_a_name_that_ends_with_wacz_is_one_and_a_directory_of_a_host_is_chosen(r
     assert "indexes/index.cdx" in zipfile.ZipFile("docs.wacz").namelist()
 
 
+@pytest.mark.parametrize(
+    ("name", "start"), [("x.WARC.GZ", b"\x1f\x8b"), ("x.JSONL.Gz", b"\x1f\x8b"), ("x.WACZ", b"PK")]
+)
+def test_an_ending_in_capitals_says_the_same(run, name, start):
+    done = run("export", name, "all")
+
+    assert done.code == 0
+    assert Path(name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("name", ["x.zip", "backup.tar.gz", "x.warc.zst", "x.CDXJ", "-"])
+def test_a_name_of_another_kind_of_file_is_no_directory(run, name):
+    done = run("export", name, "all")
+
+    assert done.code == 2
+    assert "captures are written as .warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, .parquet and .wacz" in done.err
+    assert names(".") == ["webtable.db"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["example.com"], "export FILE example.com"),
+        (["https://example.com/docs/"], "export FILE https://example.com/docs/"),
+        (["example.com", "x.warc.gz"], "export x.warc.gz example.com"),
+        (["example.com", "./x.warc.gz"], "export ./x.warc.gz example.com"),
+        (["https://example.com/", "out"], "export out https://example.com/"),
+    ],
+)
+def test_a_site_in_place_of_a_file_is_refused(run, given, meant):
+    done = run("export", *given)
+
+    assert (done.code, done.err.partition("; ")[2]) == (2, f"did you mean: {meant}?\n")
+    assert names(".") == ["webtable.db"]
+
+
+def test_a_directory_may_be_named_like_a_host(run):
+    assert run("export", "example.com", "example.com").code == 0
+    assert names("example.com") == ["manifest.json", "webtable-00001.warc.gz"]
+
+
 @pytest.mark.usefixtures("large_store")
 def test_a_large_table_is_written_only_when_that_is_said(run):
     done = run("export", "out")

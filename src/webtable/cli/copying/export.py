@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,6 +11,7 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
+from webtable.cli.copying.targets import ArchiveFormat, check_is_no_site, chosen_format
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, site_of
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 
 
-class ArchiveFormat(StrEnum):
-    """The formats that captures are written in."""
-
-    warc = "warc"
-    parquet = "parquet"
-    jsonl = "jsonl"
-    cdxj = "cdxj"
-    wacz = "wacz"
-
-
 @commands.command(
     epilog=examples(
         "webtable export exported all --format jsonl",
@@ -51,8 +41,8 @@ class ArchiveFormat(StrEnum):
 )
 def export(
     ctx: typer.Context,
-    out: Annotated[
-        Path,
+    target: Annotated[
+        str,
         typer.Argument(
             metavar="DIR|FILE",
             help="A new or empty directory, or a file whose name says its format.",
@@ -85,14 +75,15 @@ def export(
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
-    chosen, is_file = _chosen(out, format)
+    out = Path(target)
+    chosen, is_file = chosen_format(out, format)
     if resume and (is_file or chosen is ArchiveFormat.cdxj):
         raise InvalidArgument(
             "resume=True works with directories of warc, parquet and jsonl files only; "
             f"{out if is_file else chosen.value} appears when it is complete"
         )
     asked: dict[str, Any] = {"site": site_of(site)}
-    opened = _opened(ctx, site)
+    opened = _opened(ctx, target, site)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
         _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
     elif is_file:
@@ -101,25 +92,11 @@ def export(
         _export(opened, out, format=chosen.value, resume=resume, file_bytes=parse_size("max-file", max_file), **asked)
 
 
-def _chosen(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
-    """Return the format of *out*, and whether it is one file; raises `InvalidArgument` if its name says another one."""
-    from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format
-
-    if out.suffix in (".csv", ".tsv"):
-        files = f"captures are written as {', '.join(CAPTURE_ENDINGS)} and .wacz"
-        raise InvalidArgument(f"{out}: {files}; webtable pages --out {out} lists pages")
-    named = None if out.is_dir() else capture_format(out) or ("wacz" if out.suffix == ".wacz" else None)
-    if named is None:
-        return given or ArchiveFormat.warc, given is ArchiveFormat.wacz
-    if given not in (None, named):
-        raise InvalidArgument(f"format={given} does not agree with the name of {out}, which says {named}")
-    return ArchiveFormat(named), True
-
-
 @contextmanager
-def _opened(ctx: typer.Context, site: str | None) -> Iterator[WebTable]:
+def _opened(ctx: typer.Context, target: str, site: str | None) -> Iterator[WebTable]:
     """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one."""
     with session(ctx).open() as table:
+        check_is_no_site(table, target, site)
         if nothing := why_empty(table, site):
             complain(nothing)
             raise typer.Exit(NOT_DONE)

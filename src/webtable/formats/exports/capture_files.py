@@ -52,11 +52,12 @@ class JSONLinesFile:
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._packed: Any = nullcontext(file)
-        if name.endswith(".zst"):
+        ending = name.lower()
+        if ending.endswith(".zst"):
             import zstandard
 
             self._packed = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
-        elif name.endswith(".gz"):
+        elif ending.endswith(".gz"):
             self._packed = gzip.GzipFile(filename="", fileobj=file, mode="wb")
         self._lines = self._packed.__enter__()
 
@@ -111,7 +112,7 @@ class WARCFile:
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
-        self._write_record = write_member if name.endswith(".gz") else _write_plain
+        self._write_record = write_member if name.lower().endswith(".gz") else _write_plain
         self.incomplete: int = 0
         info = warcinfo(name, software(), clock.now())
         self._info = info.id
