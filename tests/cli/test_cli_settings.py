@@ -52,6 +52,32 @@ def test_a_profile_is_a_store_with_a_name(run: Run):
     assert pages(run, "-s", "test") == ["https://here.example/"]
 
 
+@pytest.mark.parametrize("command", [["pages", "all"], ["create"]])
+def test_a_misspelt_profile_is_not_taken_for_a_new_file(run: Run, command):
+    Path("webtable.toml").write_text('[profiles.production]\nstore = "here.db"')
+
+    done = run("-s", "prodution", *command)
+
+    told = "no profile 'prodution' in webtable.toml; did you mean production? For a file write ./prodution"
+    assert (done.code, done.err) == (2, f"webtable: {told}\n")
+    assert not Path("prodution").exists()
+
+
+@pytest.mark.parametrize("name", ["./prodution", "archive"])
+def test_a_name_that_is_no_misspelt_profile_is_a_file(run: Run, name):
+    Path("webtable.toml").write_text('[profiles.production]\nstore = "here.db"')
+
+    assert run("-s", name, "create").code == 0
+    assert Path(name).exists()
+
+
+def test_an_existing_file_may_be_named_like_a_profile(run: Run):
+    Path("here.db").rename("prod")
+    Path("webtable.toml").write_text('[profiles.prods]\nstore = "there.db"')
+
+    assert pages(run, "-s", "prod") == ["https://here.example/"]
+
+
 def test_a_command_that_is_told_is_for_the_profile(run: Run):
     Path("webtable.toml").write_text('[profiles.prod]\nstore = "there.db"')
 

@@ -66,6 +66,15 @@ class Config:
         """Return the store that `-s` *name* means: the profile of this name, or the store *name* itself."""
         return self.profiles.get(name) or Profile(name)
 
+    def check(self, name: str) -> None:
+        """Raise `InvalidArgument` if *name* is probably a misspelt profile, which would make a store of that name."""
+        if name in self.profiles or not _PROFILE.fullmatch(name) or Path(name).exists():
+            return
+        from difflib import get_close_matches  # only where something is wrong
+
+        if alike := get_close_matches(name, self.profiles, 1):
+            raise InvalidArgument(f"no profile {name!r} in {FILE}; did you mean {alike[0]}? For a file write ./{name}")
+
 
 def read_settings() -> Config:
     """Return the settings of the config files; raises `InvalidArgument`, which names the file, for an invalid one."""
@@ -140,6 +149,7 @@ class CommandSession:
     def named(cls, name: str | None, indexes: Iterable[str] = ()) -> CommandSession:
         """Return the session of the store that `-s` *name* means, or of the usual one; raises `InvalidArgument`."""
         settings = read_settings()
+        settings.check(settings.usual if name is None else name)
         usual = settings.target(settings.usual)
         target = usual if name is None else settings.target(name)
         return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)

@@ -26,9 +26,9 @@ class ArchiveFormat(StrEnum):
 
 
 _LISTS: Final = (".csv", ".tsv")
-_OTHER_FILES: Final = frozenset(
-    [".7z", ".bz2", ".cdx", ".cdxj", ".db", ".gz", ".htm", ".html", ".json", ".lz4", ".ndjson", ".rar", ".sqlite"]
-    + [".tar", ".tgz", ".txt", ".xml", ".xz", ".zip", ".zst"]
+_OTHER_FILES: Final = (
+    *(".7z", ".bz2", ".gz", ".lz4", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"),
+    *(".cdx", ".cdxj", ".db", ".htm", ".html", ".json", ".ndjson", ".sqlite", ".txt", ".xml"),
 )
 """Endings of files that are not written here: a directory of such a name would be taken for one."""
 _URL = re.compile(r"https?:/", re.IGNORECASE)
