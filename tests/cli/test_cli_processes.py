@@ -116,9 +116,13 @@ def test_ctrl_c_keeps_what_was_read_and_says_how_much(
     assert 0 < said < PAGES
     assert count(tmp_path / "crawl.db") == said
     (line,) = err.decode().splitlines()
-    place = re.fullmatch(r"webtable: interrupted after record ([\d,]+) of (.+): what was read is stored; .+", line)
+    place = re.fullmatch(r"webtable: interrupted after record ([\d,]+) of (.+): what was read is stored; (.+)", line)
     assert place is not None
     assert (int(place[1].replace(",", "")), place[2]) == (said, str(warc))
+    assert place[3] == (
+        "the same command reads everything again and stores the rest; "
+        "only a run that was started with --resume can be continued from where it ended"
+    )
 
     again = run("-s", "crawl.db", "ingest", str(warc), cwd=tmp_path, environment=environment)
     assert again.returncode == 0

@@ -15,6 +15,7 @@ from webtable._shown.text import plural
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, exit_code, note, report_damage
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
+    CAN_CONTINUE,
     Compression,
     DigitsOption,
     DryRunOption,
@@ -163,7 +164,7 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
         complain(f"interrupted: {rest}")
         return SIGNALLED + run.ended_by
     if run.lost is not None:
-        rest = "continues from there" if run.journal else "copies the rest; with --resume it would continue from there"
+        rest = "continues from there" if run.journal else f"copies the rest; {CAN_CONTINUE}"
         complain(f"ended early, since a store is gone: {run.lost}; the same command {rest}")
         return exit_code(run.lost)
     is_whole = (last is None or last.is_whole) and (run.check is None or run.check.is_sound)

@@ -13,6 +13,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import in_commands, of_page
+from webtable.cli.options import CAN_CONTINUE
 from webtable.errors import StoreFull
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def _continues(load: Load) -> str:
     """Return how to go on after a run that ended early."""
     if load.journal is not None:
         return "the same command continues from there"
-    return "the same command reads everything again and stores the rest; with --resume it would continue from there"
+    again = "the same command reads everything again and stores the rest"
+    # Standard input has no place to continue from.
+    return again if "-" in load.files else f"{again}; {CAN_CONTINUE}"
 
 
 def _ignored(fields: Counter[str]) -> Iterator[str]:
