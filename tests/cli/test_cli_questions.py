@@ -300,6 +300,15 @@ def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(
     assert "--columns 'url' is not a column of a host; it has name, pages, bytes, counted_at" in result.err
 
 
+@pytest.mark.parametrize(("wrong", "meant"), [("titel", "title"), ("contenttype", "content_type")])
+def test_columns_that_are_suggested_are_named_as_columns_and_not_as_options(run: Run, site: None, wrong, meant) -> None:
+    told = run("pages", "all", "--columns", f"url,{wrong}").err
+
+    assert told.startswith(f"webtable: --columns {wrong!r} is not a column of a page; did you mean {meant!r}? ")
+    assert ", content_type, " in told
+    assert told.count("--") == 1
+
+
 def test_bodies_come_with_html(run: Run, site: None) -> None:
     (line,) = run("errors", "--body", "--format", "jsonl", "--columns", "url").lines
 

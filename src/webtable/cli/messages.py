@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _ARGUMENT = re.compile(
     r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
 )
-_COLUMNS = "; it has "
-"""The beginning of a list of columns in a message. Some columns are named like arguments."""
+_COLUMNS = re.compile(r" is not a (?:column|field) of ")
+"""What names of columns follow in a message. Some columns are named like arguments."""
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
@@ -32,8 +32,11 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     '--limit -1 must be at least 0'
     >>> in_options("takes since_day= or dry_run=True", {"since_day": "--since-day", "dry_run": "--dry-run"})
     'takes --since-day or --dry-run'
+    >>> in_options("columns='contenttype' is not a column of a page; did you mean 'content_type'?", {"columns": "-c"})
+    "-c 'contenttype' is not a column of a page; did you mean 'content_type'?"
     """
-    text, columns, listed = message.partition(_COLUMNS)
+    listed = _COLUMNS.search(message)
+    text = message if listed is None else message[: listed.start()]
 
     def option(found: re.Match[str]) -> str:
         name = (found[1] or found[3] or found[4]).replace("-", "_")
@@ -42,7 +45,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         following = text[found.end() : found.end() + 1]
         return options[name] + (" " if found[1] and not found[2] and following not in {"", " ", ","} else "")
 
-    return _ARGUMENT.sub(option, text) + columns + listed
+    return _ARGUMENT.sub(option, text) + message[len(text) :]
 
 
 def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
