@@ -415,6 +415,28 @@ def test_an_empty_answer_says_the_time_that_was_asked_for_as_people_write_it(sit
     }
 
 
+def test_an_empty_answer_about_all_pages_does_not_name_them(new_url):
+    with webtable.open(new_url(), create=True) as table:
+        answers = (
+            table.search("zxcvbn", webtable.ALL),
+            table.redirect_chains(webtable.ALL),
+            table.crawls(webtable.ALL),
+            table.titles(webtable.ALL),
+            table.edges(webtable.ALL),
+            table.links.discovered(webtable.ALL),
+        )
+        notes = [answer._shown().note for answer in answers]
+
+    assert notes == [
+        "no pages with 'zxcvbn' in their title or body",
+        "no chains of redirects",
+        "no crawls with pauses over 6h",
+        "no pages with a title that is missing, of several pages, or of over 60 characters",
+        "no links",
+        "no URLs without a page",
+    ]
+
+
 def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_alike(site):
     site.store(site.page("/", host="shop"))
     wrong = f"shpo.{site.domain}"

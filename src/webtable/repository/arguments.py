@@ -95,6 +95,16 @@ def duration_of(name: str, given: timedelta | str) -> timedelta:
     return duration
 
 
+def said_duration(duration: timedelta) -> str:
+    """Return a *duration* as people write it.
+
+    >>> said_duration(timedelta(hours=6)), said_duration(timedelta(days=2)), said_duration(timedelta(minutes=90))
+    ('6h', '2d', '90m')
+    """
+    units = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
+    return next((f"{duration // unit}{name}" for name, unit in units.items() if not duration % unit), str(duration))
+
+
 def is_ago(text: str) -> bool:
     """Whether *text* is relative to now."""
     return _AGO.fullmatch(text.strip().lower()) is not None or _beginning(text) is not None

@@ -74,7 +74,7 @@ def _command(listing: Listing) -> Callable[..., None]:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
             if not found and given["limit"] != 0:
-                note(f"no {results.question.removeprefix('all ')}{why_nothing(given)}{results._meant()}")
+                note(f"{results._absent()}{why_nothing(given)}{results._meant()}")
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
         if damaged:

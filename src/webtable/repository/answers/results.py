@@ -196,7 +196,11 @@ class Results(Tabular[T]):
         if self.after is not None:
             return f"no further {self.question}"
         damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
-        return f"no {self.question.removeprefix('all ')}{damage}{self._meant()}"
+        return f"{self._absent()}{damage}{self._meant()}"
+
+    def _absent(self) -> str:
+        """Return that the question has no answer, without a suggestion."""
+        return f"no {self.question.removeprefix('all ')}"
 
     def first(self) -> T | None:
         """Return the first result, or None; no others are read."""

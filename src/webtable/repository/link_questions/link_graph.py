@@ -181,7 +181,7 @@ def edges(frame: Frame, scope: Scope, part: Slice) -> Results[Edge]:
     """Return what `WebTable.edges` does."""
     LISTING.check(part)
     rows = ScopeRows(frame, scope)
-    question = f"links of {rows.said}"
+    question = f"links{rows.said_after('of')}"
 
     def spec() -> ScanSpec:
         return rows.spec(Wanted(frame.codec.select(("outlinks",))))

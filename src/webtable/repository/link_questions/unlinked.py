@@ -53,7 +53,7 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
     """Return what `TableLinks.orphans` does."""
     ORPHANS.check(part)
     rows = ScopeRows(frame, scope)
-    question = f"{rows.said}, without a link from another page{' of their host' if within_host else ''}"
+    question = f"{rows.said} without a link from another page{' of their host' if within_host else ''}"
     named = column_names(columns)
     frame.codec.select(named)
     names = fields_of(named)
@@ -116,7 +116,7 @@ def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
     """Return what `TableLinks.discovered` does."""
     DISCOVERED.check(part)
     rows = ScopeRows(frame, scope)
-    question = f"URLs without a page among the {rows.said}"
+    question = f"URLs without a page{rows.said_after('among the')}"
     spec = rows.unnarrowed(Wanted([frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:

@@ -11,7 +11,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.arguments import DURATIONS, duration_of
+from webtable.repository.arguments import DURATIONS, duration_of, said_duration
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass
@@ -93,7 +93,7 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
     LISTING.check(part)
     pause = duration_of("gap", gap)
     read = Pass(frame, scope)
-    question = f"crawls of {read.said}, with pauses over {pause}"
+    question = f"crawls{read.said_after('of')} with pauses over {said_duration(pause)}"
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Crawl]:
         place = None if after is None else max(number_of(after), 0)

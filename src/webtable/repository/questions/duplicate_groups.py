@@ -107,7 +107,7 @@ def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> R
     if by not in get_args(Sameness):
         raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
     pages = Pass(frame, scope)
-    question = f"{pages.said}, in groups of the same {by}"
+    question = f"{pages.said} in groups of the same {by}"
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
         valued = ((value_of(page, by), page) for page in pages.all(damage))

@@ -77,7 +77,7 @@ def largest_growth(
     rank = _RANKS[part.order]
     pages = Pass(frame, scope)
     period, said_times = period_of(since, until)
-    question = f"{pages.said}, by change of size {said_times}"
+    question = f"{pages.said} by change of size {said_times}"
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Growth]:
         changes = damage.sift(changes_of(frame, pages.all(damage), period, None))

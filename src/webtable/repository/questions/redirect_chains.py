@@ -96,7 +96,7 @@ def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[Redirect
     """Return what `WebTable.redirect_chains` does."""
     LISTING.check(part)
     pages = Pass(frame, scope)
-    question = f"chains of redirects from {pages.said}"
+    question = f"chains of redirects{pages.said_after('from')}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[RedirectChain]:
         with TemporaryTables(*_TABLES) as scratch:

@@ -152,6 +152,10 @@ class ScopeRows(PageRows):
         said, self._ranges = str(scope), scope.ranges(frame)
         self.said: Final = said
 
+    def said_after(self, word: str) -> str:
+        """Return the pages in words after *word*, as the end of a phrase; "" for all pages."""
+        return "" if self._scope.place is None else f" {word} {self.said}"
+
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
         """Return the scan of these rows, with what is *wanted* of each (None: the metadata)."""
         frame = self._frame

@@ -81,7 +81,7 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
     if type(max_length) is not int or not 0 < max_length < 2**63:
         raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
     pages = Pass(frame, scope)
-    question = f"{pages.said}, with a title that is missing, of several pages, or of over {max_length} characters"
+    question = f"{pages.said} with a title that is missing, of several pages, or of over {max_length} characters"
 
     def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[TitleProblem]:
         shown = (page for page in pages.all(damage) if _is_shown(page))
