@@ -51,6 +51,15 @@ def notebook(monkeypatch):
     return shown
 
 
+def test_a_bar_shows_how_many_there_are_in_all_where_that_is_known(terminal):
+    written = terminal()
+
+    with webtable.progress.progress_bar("export", total=3_000) as told:
+        told(1_000)
+
+    assert "1,000 of 3,000 pages" in written.getvalue()
+
+
 def test_in_a_terminal_a_bar_shows_how_many_there_are_and_goes_away(terminal):
     written = terminal()
 

@@ -24,28 +24,33 @@ SECONDS_BETWEEN = 0.2
 """The shortest time between two redraws of a bar."""
 
 
-def progress_bar(title: str = "", noun: str = "page") -> ProgressBar:
+def progress_bar(title: str = "", noun: str = "page", total: int | None = None) -> ProgressBar:
     """Return an object to give as `on_progress`, which shows how many pages were read.
 
-    *title* is shown before the bar, and *noun* is the singular of what is counted.
+    *title* is shown before the bar, *noun* is the singular of what is counted, and *total* how many there are, if that
+    is known.
     In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It disappears
     when nothing refers to it any more, so no variable is needed: `table.stats(on_progress=progress_bar())`. In a `with`
     block it is shown from the beginning of the block to its end.
     """
-    return ProgressBar(title, noun)
+    return ProgressBar(title, noun, total)
 
 
 class ProgressBar:
     """Shows a count, with which it is called again and again; `progress_bar` makes one."""
 
-    def __init__(self, title: str, noun: str) -> None:
+    def __init__(self, title: str, noun: str, total: int | None = None) -> None:
         self._title = title
         self._noun = noun
+        self._total = total
+        self.so_far: int = 0
+        """The count that is shown."""
         self._view: _View | None = None
 
     def __call__(self, so_far: int) -> None:
         """Show the count *so_far*."""
-        self._shown(animated=False).show(_text(so_far, self._noun))
+        self.so_far = so_far
+        self._shown(animated=False).show(_text(so_far, self._noun, self._total), so_far)
 
     def close(self) -> None:
         """Remove the bar."""
@@ -54,7 +59,7 @@ class ProgressBar:
             self._view = None
 
     def __enter__(self) -> Self:
-        self._shown(animated=True).show(_text(0, self._noun))
+        self._shown(animated=True).show(_text(0, self._noun, self._total), 0)
         return self
 
     def __exit__(
@@ -64,7 +69,7 @@ class ProgressBar:
 
     def _shown(self, *, animated: bool) -> _View:
         if self._view is None:
-            self._view = _view(self._title, animated=animated)
+            self._view = _view(self._title, self._total, animated=animated)
             # Also at the end of the process: otherwise the terminal would be left without a cursor.
             self._end = weakref.finalize(self, self._view.close)
         return self._view
@@ -111,7 +116,7 @@ class _View:
         self.title, self.text = title, ""
         self._next = 0.0
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, done: int) -> None:  # noqa: ARG002 - for a bar
         self.text, now = text, time.monotonic()
         if now >= self._next:
             self._next = now + SECONDS_BETWEEN
@@ -122,10 +127,10 @@ class _View:
     def close(self) -> None: ...
 
 
-def _view(title: str, *, animated: bool) -> _View:
+def _view(title: str, total: int | None, *, animated: bool) -> _View:
     if _in_notebook():
         return _Notebook(title)
-    return _Terminal(title, animated=animated) if sys.stderr.isatty() else _View(title)
+    return _Terminal(title, total, animated=animated) if sys.stderr.isatty() else _View(title)
 
 
 def _in_notebook() -> bool:
@@ -135,19 +140,19 @@ def _in_notebook() -> bool:
 
 
 class _Terminal(_View):
-    def __init__(self, title: str, *, animated: bool) -> None:
+    def __init__(self, title: str, total: int | None, *, animated: bool) -> None:
         from rich.progress import BarColumn, TextColumn
 
         super().__init__(title)
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[text]}"))
         self._is_animated = animated
         self._bar = terminal_bar(*columns, animated=animated)
-        self._task = self._bar.add_task(title, total=None, text="")
+        self._task = self._bar.add_task(title, total=total, text="")
         self._bar.start()
 
-    def show(self, text: str) -> None:
-        self._bar.update(self._task, text=text)
-        super().show(text)
+    def show(self, text: str, done: int) -> None:
+        self._bar.update(self._task, completed=done, text=text)
+        super().show(text, done)
 
     def draw(self) -> None:
         if not self._is_animated:
@@ -182,5 +187,7 @@ class _NotebookLine:
         return escaped(repr(self) if self.is_done else [tag("progress"), " ", repr(self)])
 
 
-def _text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _text(count: int, noun: str, total: int | None) -> str:
+    if total is None:
+        return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} of {total:,} {noun}{'' if total == 1 else 's'}"

@@ -57,6 +57,23 @@ def test_what_is_chosen_is_deleted_with_yes(run: Run, options, gone):
     assert left() == set(PAGES) - gone
 
 
+def test_ctrl_c_says_how_many_pages_are_gone(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(retention, "PAGES_AT_ONCE", 1)
+    given = iter([None, None, KeyboardInterrupt])
+
+    def deleted(self: Deletion, *args: Any, of: Callable[..., Any] = Deletion.of, **more: Any) -> list[bool]:
+        if error := next(given):
+            raise error
+        return of(self, *args, **more)
+
+    monkeypatch.setattr(Deletion, "of", deleted)
+    done = run("delete-pages", "a.example", "--yes")
+
+    assert done.code == 130
+    assert done.err == "webtable: interrupted: 2 pages deleted; the same command deletes the rest\n"
+    assert len(left()) == len(PAGES) - 2
+
+
 RECEIPT = ["delete-pages", "a.example", "--receipt", "receipt.jsonl", "--yes"]
 TOTAL = {"what": "total", "pages": 3, "versions": 3, "bytes": 19, "links": 0, "inlinks": 0, "damaged": 0}
 

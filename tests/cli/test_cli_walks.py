@@ -53,6 +53,17 @@ def interrupted(monkeypatch):
         yield patch
 
 
+@pytest.mark.parametrize("walk", ["verify"], indirect=True)
+def test_an_interrupted_verify_says_how_far_it_was(run: Run, walk, interrupted):
+    ended = run(*COMMANDS[walk])
+
+    assert ended.code == 130
+    assert ended.errors[-1] == (
+        "webtable: interrupted: at least 4 pages compared; "
+        "only a run that was started with --resume can be continued from where it ended"
+    )
+
+
 @pytest.mark.parametrize("walk", COMMANDS, indirect=True)
 def test_what_was_found_is_kept_until_the_walk_is_at_its_end(run: Run, walk, interrupted):
     file = Path(f"webtable.db.{walk}")

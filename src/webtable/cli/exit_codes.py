@@ -138,7 +138,8 @@ class CommandGroup(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt as exc:
-            complain("interrupted")
+            # A command notes how far it was.
+            complain(": ".join(["interrupted", *getattr(exc, "__notes__", ())]))
             raise typer.Exit(SIGNALLED + ended_by(exc)) from None
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):

@@ -16,15 +16,17 @@ from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, not
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
+from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples, parse_size
 from webtable.errors import InvalidArgument
-from webtable.progress import progress_bar
+from webtable.progress import ProgressBar, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from webtable.errors import DamagedRow
+    from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
@@ -108,7 +110,7 @@ def _write_file(opened: AbstractContextManager[WebTable], out: Path, **asked: An
     from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_captures
 
-    with interruptible(), opened as table, progress_bar("export", "page") as counted:
+    with interruptible(), opened as table, _progress(table, **asked) as counted:
         done = write_captures(table, out, on_progress=counted, **asked)
     _report_written(done.pages, done.records, 1, done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
@@ -118,7 +120,7 @@ def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bo
     """Write WARC files with an index, or a WACZ file."""
     from webtable.formats import write_wacz, write_warc
 
-    with opened as table, progress_bar("export", "page") as counted:
+    with opened as table, _progress(table, **asked) as counted:
         if is_wacz:
             done = write_wacz(table, out, on_progress=counted, **asked)
         else:
@@ -133,7 +135,7 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
     from webtable.formats import write_export
 
     try:
-        with interruptible(), opened as table, progress_bar("export", "page") as counted:
+        with interruptible(), opened as table, _progress(table, **asked) as counted:
             done = write_export(table, out, on_progress=counted, **asked)
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
@@ -146,6 +148,10 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
             f"{plural(done.refetched or 0, 'page')} fetched again, {done.added or 0:+,} pages"
         )
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
+
+
+def _progress(table: WebTable, site: Site | None, **_: Any) -> ProgressBar:
+    return progress_bar("export", "page", pages_of(table, site))
 
 
 def _report_written(pages: int, captures: int, files: int, size: int, out: Path) -> None:

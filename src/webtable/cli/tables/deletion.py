@@ -126,23 +126,25 @@ def delete_pages(
     moment = parse_times(older_than=older_than)["older_than"]
     asked: dict[str, Any] = {"status": status or None, "and_links": and_links}
     with session(ctx).open() as table:
-        run = partial(table.delete_pages, named_site(site), **asked)
+        run, total = partial(table.delete_pages, named_site(site), **asked), None
         if dry_run or not yes:
             would = _counted(partial(run, fetched_before=moment))
+            total = would.pages
             if dry_run:
                 _complain_of_nothing(table, site, would)
                 return
             if would.pages:
                 confirm(_PURPOSE, _question(would.pages, table), yes=yes)
-        with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
+        with receipt_in(receipt) as written, progress_bar("delete", "page", total) as shown:
             request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
             if written.before.pages:
                 complain(f"continuing {receipt}: {_amount(written.before)} deleted before")
-            done = run(
-                fetched_before=request["fetched_before"],
-                before_delete=written.pages,
-                on_page=_counting(written.gone, shown),
-            )
+            counting = _Counting(written.gone, shown)
+            try:
+                done = run(fetched_before=request["fetched_before"], before_delete=written.pages, on_page=counting)
+            except KeyboardInterrupt as exc:
+                exc.add_note(f"{plural(counting.pages, 'page')} deleted; the same command deletes the rest")
+                raise
             done = written.total(done)
         typer.echo(f"{_amount(done)} deleted")
         _complain_of(done)
@@ -156,23 +158,25 @@ def _question(count: int, table: WebTable) -> str:
 def _counted(run: Callable[..., Deletions]) -> Deletions:
     """Report and return what would be deleted."""
     with progress_bar("counting", "page") as shown:
-        would = run(dry_run=True, on_page=_counting(DeletionReceipt().gone, shown))
+        would = run(dry_run=True, on_page=_Counting(DeletionReceipt().gone, shown))
     typer.echo(f"{_amount(would)} would be deleted")
     _complain_of(would)
     return would
 
 
-def _counting(take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:
-    count = 0
+class _Counting:
+    """Counts the `pages` that it is called with, and shows their number; each is passed on to *take*."""
 
-    def counted(page: DeletedPage) -> None:
-        nonlocal count
-        count += 1
-        take(page)
-        if count % _SHOWN_EACH == 0:
-            shown(count)
+    def __init__(self, take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> None:
+        self.pages = 0
+        self._take = take
+        self._shown = shown
 
-    return counted
+    def __call__(self, page: DeletedPage) -> None:
+        self.pages += 1
+        self._take(page)
+        if self.pages % _SHOWN_EACH == 0:
+            self._shown(self.pages)
 
 
 def _amount(found: Deletions) -> str:

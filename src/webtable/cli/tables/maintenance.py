@@ -10,10 +10,11 @@ from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note, report_damage, report_findings
 from webtable.cli.messages import why_empty
-from webtable.cli.options import DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
+from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
+from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples
 from webtable.progress import progress_bar
 from webtable.repository.answers.columns import column
@@ -48,9 +49,14 @@ def verify(
     with (
         this.open() as table,
         resuming(this, "verify", resume=resume) as path,
-        progress_bar("verify", "page") as counted,
+        progress_bar("verify", "page", pages_of(table, site_of(site))) as counted,
     ):
-        found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
+        try:
+            found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
+        except KeyboardInterrupt as exc:
+            rest = "" if resume else f"; {CAN_CONTINUE}"
+            exc.add_note(f"at least {plural(counted.so_far, 'page')} compared{rest}")
+            raise
         nothing = why_empty(table, site) if found.is_sound and not found.pages else ""
     write_records([found], _FOUND, format)
     report_findings(found)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
+from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.progress import terminal_bar
+from webtable.repository.scanning.site import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from webtable.cli.loading.load import Load
+    from webtable.repository.scanning.site import Site
+    from webtable.repository.table.web_table import WebTable
+
+_MOST_HOSTS = 1_000
+"""The most hosts whose counts are added up for a bar."""
 
 
 @contextmanager
@@ -69,6 +76,18 @@ def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], Non
 
     with shown_progress(command, total, lambda: (done, size_text(done))):
         yield counted
+
+
+def pages_of(table: WebTable, site: Site | None) -> int | None:
+    """Return how many pages of *site* were counted, for a bar; None if nobody looks, or if that is not known."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        hosts = list(table.hosts(ALL if site is None else site, limit=_MOST_HOSTS + 1))
+    except (IndexNeeded, InvalidArgument):  # the pages of a directory are not counted
+        return None
+    counts = [host.pages for host in hosts if host.pages is not None]
+    return sum(counts) if len(counts) == len(hosts) <= _MOST_HOSTS else None
 
 
 def size_of(files: Sequence[str]) -> int | None:
