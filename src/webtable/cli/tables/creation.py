@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,12 +23,17 @@ from webtable.cli.options import (
     altered_options,
     layout_options,
 )
-from webtable.cli.session import session
+from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
+from webtable.repository.creation.web import NewWebTable
 from webtable.repository.opening import create as create_table
-from webtable.schema import LayoutPlan, Plan
+from webtable.schema import LayoutPlan, Plan, index_table, meta_table, queue_table
+from webtable.store import adapter_of, table_of
+
+if TYPE_CHECKING:
+    from webtable.repository.creation.web import LayoutOptions
 
 commands: Final = typer.Typer()
 
@@ -89,7 +94,7 @@ def create(
     )
     this = session(ctx)
     if dry_run:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this, options)
         return
     if alter_families and not yes:
         steps = create_table(this.store, regions=regions, dry_run=True, **options)
@@ -97,7 +102,7 @@ def create(
     try:
         done = create_table(this.store, regions=regions, alter_families=alter_families, **options)
     except SchemaDrift as exc:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this, options)
         complain("the table differs from what is wanted, as shown: nothing was changed; --alter-families alters it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
@@ -158,7 +163,7 @@ def alter(
     with session(ctx).open() as table:
         steps = table.maintenance.alter(dry_run=True, **given)
         if dry_run or steps.is_empty:
-            _show_plan(steps)
+            _show_plan(steps, session(ctx))
             return
         _confirm_losses(steps, yes=yes)
         typer.echo(str(table.maintenance.alter(**given)))
@@ -173,12 +178,25 @@ def _confirm_losses(steps: Plan | LayoutPlan, *, yes: bool) -> None:
     confirm(purpose, "Alter the table? What it removes cannot be brought back.", yes=yes)
 
 
-def _show_plan(steps: Plan | LayoutPlan) -> None:
+def _show_plan(steps: Plan | LayoutPlan, this: CommandSession, options: LayoutOptions | None = None) -> None:
+    """Show *steps*, for a store with a shell also as its statements; *options* are those of a table to be created."""
     if steps.is_empty:
         typer.echo(_as_wanted(steps))
         return
-    shell = steps.shell()
-    typer.echo(f"{steps}\n\nIn the HBase shell:\n{shell}" if shell else str(steps))
+    # No other store has a shell, and a file is one whatever tables are in it.
+    shell = steps.shell() if adapter_of(this.store).capabilities.has_snapshots else ""
+    if not shell:
+        typer.echo(str(steps))
+        return
+    others = f"\n{_others(this.store, options)}" if isinstance(steps, Plan) and steps.create else ""
+    typer.echo(f"{steps}{others}\n\nIn the HBase shell:\n{shell}")
+
+
+def _others(store: str, options: LayoutOptions | None) -> str:
+    """Return which tables `create` makes beside that of the pages."""
+    table, indexes = table_of(store), NewWebTable.of(store, options or {}, 1).indexes
+    names = [meta_table(table).name, queue_table(table).name, *(index_table(table, name).name for name in indexes)]
+    return f"and beside it, which webtable create makes: {', '.join(map(repr, names))}"
 
 
 def _as_wanted(steps: Plan | LayoutPlan) -> str:
