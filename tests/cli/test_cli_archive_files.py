@@ -53,6 +53,13 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(run):
     assert urls(run) == ["https://example.com/a"]
 
 
+def test_an_empty_standard_input_is_said_to_be_empty(run):
+    done = run("ingest", "-", stdin=b"")
+
+    assert done.code == 1
+    assert done.err == "webtable: standard input: it is empty\n"
+
+
 def test_an_empty_file_is_said_to_be_empty_and_the_others_are_stored(run):
     Path("empty.warc.gz").touch()
     write("full.warc.gz", "https://example.com/a")

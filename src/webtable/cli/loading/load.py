@@ -102,6 +102,8 @@ class Load(LoadCounts):
     is_ending: bool = False
     """Whether nothing more is to be read: it was interrupted, or the store is gone."""
     _waiting: bool = False
+    _has_input: bool = False
+    """Whether standard input was read."""
 
     @property
     def where(self) -> str:
@@ -212,7 +214,11 @@ class Load(LoadCounts):
         try:
             if self.is_ending:
                 raise KeyboardInterrupt
-            return cast("BufferedReader", sys.stdin.buffer).read1(size)  # what is there, without waiting for more
+            data = cast("BufferedReader", sys.stdin.buffer).read1(size)  # what is there, without waiting for more
+            if not (data or self._has_input):
+                self.damaged_files.append("standard input: it is empty")
+            self._has_input = True
+            return data
         finally:
             self._waiting = False
 
