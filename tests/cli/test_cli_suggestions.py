@@ -26,9 +26,9 @@ def store() -> None:
             table.put(webtable.Page(url=url, body=b"<title>Some page</title>"))
 
 
-@pytest.mark.parametrize("command", ["get", "history", "linking-to"])
+@pytest.mark.parametrize("command", ["get", "history", "linking-to", "keys encode"])
 def test_a_host_in_place_of_a_url_leads_to_the_pages_of_the_host(run: Run, command):
-    done = run(command, "example.com")
+    done = run(*command.split(), "example.com")
 
     assert done.code == 2
     assert done.err.endswith(

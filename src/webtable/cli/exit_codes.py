@@ -15,7 +15,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
 from webtable.cli.messages import in_commands, in_options, instead, options_of
-from webtable.cli.session import CommandSession
+from webtable.cli.session import WORDS, CommandSession
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -145,7 +145,8 @@ class CommandGroup(TyperGroup):
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 _trace()
             options = options_of(ctx.command, ctx.invoked_subcommand)
-            raise typer.Exit(_failed(exc, ctx.find_object(CommandSession), options, ctx.invoked_subcommand)) from exc
+            words = ctx.meta.get(WORDS, ctx.invoked_subcommand)
+            raise typer.Exit(_failed(exc, ctx.find_object(CommandSession), options, words)) from exc
 
     def main(
         self,

@@ -117,7 +117,7 @@ def instead(message: str, command: str, session: CommandSession) -> str:
         return ""
     host, path = found[1], found[2] or "/"
     site = shlex.join(["pages", host if path == "/" else f"https://{host}{path}"])
-    page = shlex.join([command, f"https://{host}{path}"])
+    page = f"{command} {shlex.quote(f'https://{host}{path}')}"
     return f"did you mean `{session.command(site)}` or `{session.command(page)}`?"
 
 

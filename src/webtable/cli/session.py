@@ -212,8 +212,13 @@ def importing_from_here() -> Iterator[None]:
             sys.path.remove(here)
 
 
+WORDS = "webtable.words"
+"""The key under which the contexts of a command have its own words, as in "keys encode"."""
+
+
 def session(ctx: typer.Context) -> CommandSession:
     """Return the session of a command."""
+    ctx.meta[WORDS] = ctx.command_path.partition(" ")[2]
     found = ctx.find_object(CommandSession)
     if found is None:
         raise InvalidArgument("this command runs only under `webtable`")
