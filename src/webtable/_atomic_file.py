@@ -67,10 +67,10 @@ def partial_path(path: Path) -> Path:
 
 @contextmanager
 def naming_errors(path: Path) -> Iterator[None]:
-    """Give the name *path* to an `OSError` without a name (a full disk), or with that of the unfinished file."""
+    """Say in an `OSError` that *path* cannot be written: it has no name (a full disk), or the unfinished file's."""
     try:
         yield
     except OSError as exc:
-        if exc.errno is None or exc.filename not in (None, str(partial_path(path))):
+        if exc.errno is None or exc.filename not in (None, str(path), str(partial_path(path))):
             raise
-        raise OSError(exc.errno, exc.strerror, str(path)) from exc
+        raise OSError(exc.errno, f"it cannot be written: {exc.strerror}", str(path)) from exc

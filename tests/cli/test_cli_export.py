@@ -85,6 +85,25 @@ def test_a_site_in_place_of_a_file_is_refused(run, given, meant):
     assert names(".") == ["webtable.db"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["errors", "--out", "/proc/x.csv"],
+        ["export", "/proc/x.warc.gz", "all"],
+        ["export", "/proc/x", "all"],
+        ["export", "/proc/x", "all", "--format", "cdxj"],
+        ["audit", "example.com", "--html", "/proc/x.html"],
+    ],
+)
+def test_what_cannot_be_written_is_named(run, command):
+    done = run(*command)
+
+    (path,) = (one for one in command if one.startswith("/proc"))
+    assert done.code == 1
+    assert done.err.startswith(f"webtable: {path}: it cannot be written: ")
+    assert "Errno" not in done.err
+
+
 def test_a_directory_may_be_named_like_a_host(run):
     assert run("export", "example.com", "example.com").code == 0
     assert names("example.com") == ["manifest.json", "webtable-00001.warc.gz"]

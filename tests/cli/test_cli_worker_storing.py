@@ -11,7 +11,7 @@ from webtable import Page, WebTable
 from webtable.cli.loading.chunks import Chunk, ChunkWriter
 from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.load import Job
-from webtable.errors import StoreFull, StoreUnavailable
+from webtable.errors import StoreFull, StoreRefused, StoreUnavailable
 from webtable.formats import Place
 from webtable.testing import ListeningStore
 
@@ -99,6 +99,29 @@ def test_a_store_that_comes_back_is_waited_for_and_both_are_reported(table, manu
 
     assert ([one.number for one in told], storing.lost) == ([1], None)
     assert (waits[0], waits[-1], len(waits) > 2) == ("HBase is restarted", None, True)
+
+
+@pytest.mark.parametrize(("refused", "is_lost"), [(range(100), True), (range(5, 100), False)])
+def test_a_refusal_of_all_pages_from_the_first_ends_it_at_once(table, refused, is_lost):
+    written = []
+
+    def fail(call):
+        if call.name == "write" and call.table == table.table:
+            written.append(call)
+            if len(written) - 1 in refused:
+                raise StoreRefused("crawl.db: the file is read-only")
+
+    storing = ChunkWriter(
+        WebTable(ListeningStore(table.store, fail), table.table, table.layout),
+        Job(None, batch=1),
+        lambda _: None,
+        lambda _: None,
+    )
+    for number in range(50):
+        storing.put(chunk(number, f"/{number}"))
+    storing.close()
+
+    assert (isinstance(storing.lost, StoreRefused), len(written) < 10) == (is_lost, is_lost)
 
 
 def test_a_full_disk_ends_it_at_once(table, manual_clock):

@@ -99,8 +99,8 @@ def unprivileged(code, path):
         (0o444, 0o555, True, "[b'a']", "StoreRefused"),
         (0o666, 0o555, False, "[b'a']", "StoreRefused"),
         (0o666, 0o555, True, "[b'a']", "stored"),
-        (0o000, 0o777, False, "StoreUnavailable", "StoreUnavailable"),
-        (0o000, 0o777, True, "StoreUnavailable", "StoreUnavailable"),
+        (0o000, 0o777, False, "StoreRefused", "StoreRefused"),
+        (0o000, 0o777, True, "StoreRefused", "StoreRefused"),
         (0o666, 0o000, True, "StoreUnavailable", "StoreUnavailable"),
     ],
 )
@@ -157,7 +157,7 @@ def test_permissions_that_are_taken_away_while_it_is_open_lose_nothing(folder):
 
     # Who has it open goes on; the connections that are made later are refused.
     assert [line.partition(" ")[0] for line in said[:2]] == ["stored", "stored"]
-    assert said[3].startswith("StoreUnavailable")
+    assert said[3] == f"StoreRefused {path}: this user may not read it"
     assert said[4] == "stored"
     folder.chmod(0o777)
     for file in files(path):

@@ -201,6 +201,8 @@ def _failed(
     elif isinstance(error, InvalidURL) and session is not None and command is not None:
         meant = instead(message, command, session)
         message += f"; {meant}" if meant else ""
+    elif isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     elif not isinstance(error, WebTableError | OSError):
         message = f"unexpected error: {error!r} (--debug shows where)"
     complain(message)

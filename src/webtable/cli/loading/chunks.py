@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
 from webtable.cli.loading.counts import COUNTERS, NUMBERS, LoadCounts
-from webtable.errors import FormatError, InvalidCapture, InvalidURL, SchemaError, StoreFull, StoreUnavailable
+from webtable.errors import (
+    FormatError,
+    InvalidCapture,
+    InvalidURL,
+    SchemaError,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+)
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.rowkey.urls import canonical_or_none
 
@@ -140,6 +148,8 @@ class ChunkWriter:
         self, table: WebTable, job: Job, on_stored: Callable[[Chunk], None], on_wait: Callable[[str | None], None]
     ) -> None:
         self.lost: WebTableError | None = None
+        self._refused: str | None = ""
+        """The refusal of the last page, for as long as no page was stored; None from then on."""
         self._on_wait = on_wait
         self._is_waiting = False
         self._on_stored = on_stored
@@ -205,10 +215,19 @@ class ChunkWriter:
                 counts.unchanged += not outcome.is_new
             else:
                 counts.failed.add(error)
-            if isinstance(error, StoreUnavailable | StoreFull | SchemaError):
+            if isinstance(error, StoreUnavailable | StoreFull | SchemaError) or self._is_refused_as_before(error):
                 self.lost = self.lost or error
             else:
                 self._settle(entry)
+
+    def _is_refused_as_before(self, error: WebTableError | None) -> bool:
+        """Whether nothing was stored yet, and two pages are refused in the same words: they are of the store."""
+        if error is None:
+            self._refused = None
+        if self._refused is None or type(error) is not StoreRefused:
+            return False
+        before, self._refused = self._refused, str(error)
+        return before == self._refused
 
     def _taken(self, url: str, *, last: bool = False) -> _Unsettled:
         """Return the chunk of the page *url*: the outcomes for one URL come in the order of its pages."""

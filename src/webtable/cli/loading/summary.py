@@ -14,7 +14,7 @@ from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import in_commands, of_page
 from webtable.cli.options import CAN_CONTINUE
-from webtable.errors import StoreFull
+from webtable.errors import StoreFull, StoreRefused
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webtable.cli.loading.counts import Failures
     from webtable.cli.loading.load import Load
     from webtable.cli.session import CommandSession
+    from webtable.errors import WebTableError
     from webtable.formats import ReadReport
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import Dropped
@@ -61,14 +62,22 @@ def conclude(
         complain(f"interrupted{by} {load.where}: {rest}")
         return SIGNALLED + load.signal
     if load.lost:
-        why = "full: make space" if isinstance(load.lost, StoreFull) else "gone"
-        complain(f"ended early, since the store is {why}: {load.lost}; {_continues(load)}")
+        complain(f"ended early, since the store {_why_lost(load.lost)}: {load.lost}; {_continues(load)}")
         return exit_code(load.lost)
     if load.uncounted:
         complain(f"the links were not counted: {load.uncounted}")
         return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
+
+
+def _why_lost(error: WebTableError) -> str:
+    match error:
+        case StoreFull():
+            return "is full: make space"
+        case StoreRefused():
+            return "refuses every page"
+    return "is gone"
 
 
 def _continues(load: Load) -> str:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from webtable._atomic_file import atomic_file
+from webtable._atomic_file import atomic_file, naming_errors
 from webtable._clock import clock
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
@@ -123,7 +123,8 @@ def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
         raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
     if not folder.parent.is_dir():
         raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
-    folder.mkdir(exist_ok=True)
+    with naming_errors(folder):
+        folder.mkdir(exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _lock(descriptor, folder)

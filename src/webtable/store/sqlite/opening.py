@@ -18,7 +18,7 @@ from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
 from webtable.store.sqlite.failures import is_busy
-from webtable.store.sqlite.read_only import IMMUTABLE, SHARED, log_of
+from webtable.store.sqlite.read_only import IMMUTABLE, SHARED, log_of, may
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +57,8 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     log = log_of(path)
     has_log = log.exists() and log.stat().st_size > 0
     exists = path.exists()
+    if exists and not may(path, os.R_OK):
+        raise StoreRefused(f"{name}: this user may not read it")
     if exists and path.stat().st_size:
         return True
     what = "an empty file" if exists else "no such file"

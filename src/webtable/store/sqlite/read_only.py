@@ -40,13 +40,14 @@ class FileState(NamedTuple):
 
 def is_read_only(path: Path) -> bool:
     """Whether this process may not write the file, or may neither make files beside it nor write those of its owner."""
-    return _may(path, os.F_OK) and not (
-        _may(path, os.W_OK)
-        and (_may(path.parent, os.W_OK) or all(_may(one, os.W_OK) for one in (log_of(path), _shared_of(path))))
+    return may(path, os.F_OK) and not (
+        may(path, os.W_OK)
+        and (may(path.parent, os.W_OK) or all(may(one, os.W_OK) for one in (log_of(path), _shared_of(path))))
     )
 
 
-def _may(path: Path, mode: int) -> bool:
+def may(path: Path, mode: int) -> bool:
+    """Whether this process may do with *path* what *mode* says, as for `os.access`."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
