@@ -103,7 +103,7 @@ def test_families_that_are_not_as_the_layout_says_are_a_warning_with_the_stateme
     assert families.state == "warning"
     assert "family 'content': versions " in families.found
     assert " -> 5" in families.found
-    assert families.remedy.startswith("webtable create --apply: alter ")
+    assert families.remedy.startswith("webtable create --alter-families: alter ")
 
 
 def test_an_index_that_is_not_complete_is_a_warning(url):

@@ -75,7 +75,7 @@ def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
         yield well("digests", text)
     if found.inconsistent:
         text = f"the newest capture of {found.inconsistent:,} of these pages disagrees with their history"
-        yield failed("history", text, "run: webtable index repair --all --apply")
+        yield failed("history", text, "run: webtable index repair --all")
 
 
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:

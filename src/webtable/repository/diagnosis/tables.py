@@ -75,7 +75,7 @@ def families(checked: CheckedTable) -> Iterator[Check]:
     if not drifted:
         yield well("families", "they match the layout")
     for plan in drifted:
-        remedy = "webtable create --apply" if plan.wanted.name == checked.table else "in the HBase shell"
+        remedy = "webtable create --alter-families" if plan.wanted.name == checked.table else "in the HBase shell"
         yield warned("families", "; ".join(str(plan).splitlines()), f"{remedy}: {'; '.join(plan.shell().splitlines())}")
 
 
