@@ -18,6 +18,7 @@ from webtable.cli.terminal.tables import CHUNK, print_table
 from webtable.cli.terminal.urls import rests_of
 from webtable.repository.answers.columns import columns_of
 from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.questions.duplicate_groups import DuplicateGroup
 from webtable.repository.questions.redirect_chains import RedirectChain
 
 GUIDE = "https://docs.example.com/guide/"
@@ -179,7 +180,19 @@ def test_what_is_shown_of_a_cut_url_is_in_it_in_this_order_and_only_once(paths, 
         assert text.startswith(url.removeprefix("https://")[:5])
 
 
-def test_several_urls_in_a_cell_have_a_line_each_and_are_not_cut():
+def test_urls_of_a_group_are_cut_and_its_digest_is_short():
+    urls = tuple(f"https://{host}.example.com/{'part/' * 12}{name}" for host in ("a", "b") for name in NAMES)
+    group = DuplicateGroup("content", f"blake3:{'0123456789abcdef' * 4}", 4, 1_000, urls)
+
+    _, _, _, *rows = printed(group, columns="value,pages,bytes,urls")
+
+    assert rows[0].split()[0] == "0123456789ab"
+    shown = [row.split()[-1] for row in rows]
+    assert len(rows) == len(set(shown)) == 4
+    assert all(text.startswith(f"{host}.example.com/…") for text, host in zip(shown, "aabb", strict=True))
+
+
+def test_several_urls_in_a_cell_have_a_line_each():
     urls = tuple(f"{GUIDE}{'part/' * 8}{name}" for name in NAMES)
 
     told, _, _, *rows = printed(RedirectChain(urls, 1, is_loop=False, end=200), columns="urls,length,end", width=60)

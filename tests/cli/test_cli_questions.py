@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -167,7 +168,7 @@ def test_every_listing_has_all_formats(run: Run, site: None, case: str) -> None:
 
     assert len(jsonl) == len(expected)
     assert all(isinstance(json.loads(line), dict) for line in jsonl)
-    assert all(url in table for url in expected)
+    assert all(url in table for url in (re.sub(r"^blake3:(.{12}).*", r"\1", one) for one in expected))
     assert [row[0] for row in with_header[1:]] == expected
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from webtable._page.parts import LinkCounts
     from webtable.repository.answers.columns import Column, Form
 
+_DIGITS = 12
+"""A table shows so many hexadecimal digits of a digest."""
+_DIGEST = re.compile(r"[a-z0-9]+:[0-9a-f]{32,}")
 CELL_WIDTH = 1_000
 """A table shows at most this many characters of a value; other formats show all."""
 
@@ -41,7 +45,9 @@ def cell(record: object, column: Column) -> Text:
         case _, datetime():
             return Text(minute_text(value))
         case "digest", str():
-            return Text(value.rpartition(":")[2][:12])
+            return Text(value.rpartition(":")[2][:_DIGITS])
+        case "text", str() if _DIGEST.fullmatch(value):  # as that of a group, which may be a title
+            return Text(value.rpartition(":")[2][:_DIGITS])
         case "url", str():
             return url_cell(value)
         case _, Marked():

@@ -82,8 +82,7 @@ class Fit:
 
     def cells(self, records: Sequence[object], column: Column) -> list[Text]:
         """Return the values of a *column* as shown in its width."""
-        if column.form == "url":
-            urls = dict.fromkeys(url for record in records for url in _urls(record, column))
+        if urls := dict.fromkeys(url for record in records for url in _urls(record, column)):
             shown = rests_of(urls, self._beginnings.get(column.name, ""), self.widths[column.name])
             return [self._cell(record, column, shown) for record in records]
         return [self._cell(record, column) for record in records]
