@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from webtable.cli.loading.journal import IngestJournal
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
 from webtable.formats.parts import FilePart
+from webtable.store.sqlite import SQLiteStore
 
 URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]
 
@@ -47,6 +49,16 @@ def test_files_that_are_stored_are_not_read_again(run: Run):
     assert "0 pages stored" in third.out
     assert "2 files stored before" in third.out
     assert stored() == sorted(URLS[:200])
+
+
+def test_a_run_for_a_table_that_is_not_there_leaves_no_journal(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(SQLiteStore, "capabilities", replace(SQLiteStore.capabilities, is_created_on_ingest=False))
+    written(Path("one.jsonl"), URLS[:10])
+
+    done = run("ingest", "--resume", "one.jsonl")
+
+    assert done.code == 3
+    assert [path.name for path in Path().iterdir()] == ["one.jsonl"]
 
 
 def test_a_file_that_has_changed_is_read_anew(run: Run):

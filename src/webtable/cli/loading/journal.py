@@ -54,6 +54,7 @@ class IngestJournal(Journal[_Ingested]):
         super().__init__(path, "ingest", _Ingested, seconds=0)
         self._made_with = made_with
         self._is_kept = True
+        self._is_open = False
         self.alone("ingest")
         try:
             found = self.begun() or _Ingested()
@@ -63,6 +64,7 @@ class IngestJournal(Journal[_Ingested]):
         self._before = {(part.file, part.begin): part for part in found.parts}
         self._now = self._before.copy()
         self._begun: dict[FilePart, _StoredPart] = {}
+        self._is_open = True
         self._in_parts = {part.file for part in found.parts if part.begin or part.stop is not None}
 
     def forget(self) -> None:
@@ -100,8 +102,10 @@ class IngestJournal(Journal[_Ingested]):
             self._keep()
 
     def close(self) -> None:
-        """Write what is not yet written, and let others use the journal."""
-        if not self._is_kept:
+        """Write what is not yet written, and let others use the journal; one of nothing is removed."""
+        if self._is_open and not self._now:
+            self.end()
+        elif not self._is_kept:
             self._keep()
         super().close()
 
