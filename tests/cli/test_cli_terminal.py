@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -81,6 +82,17 @@ def test_a_pager_gets_the_table_of_a_terminal_and_what_is_told_beside_it():
     assert "status" in shown
     assert "\x1b]8;" in shown
     assert "more: --after " in lines[-1]
+
+
+@pytest.mark.usefixtures("two_pages")
+@pytest.mark.parametrize("word", ["page", "zxcvbn"])
+def test_a_search_shows_how_far_it_is_until_it_has_found_something(word):
+    shown = in_a_terminal("search", word, "all", pager="cat")
+
+    assert re.search(r"\d+ rows? read", shown)
+    _, _, behind = shown.rpartition("read")
+    assert ("Some page" in re.sub(r"\x1b\[[0-9;]*m", "", behind)) == (word == "page")
+    assert ("no pages with 'zxcvbn'" in behind) == (word == "zxcvbn")
 
 
 @pytest.mark.usefixtures("two_pages")

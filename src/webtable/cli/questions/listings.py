@@ -30,6 +30,7 @@ from webtable.cli.terminal.output import (
     console,
     write_records,
 )
+from webtable.cli.terminal.progress import with_progress
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
@@ -69,7 +70,9 @@ def _command(listing: Listing) -> Callable[..., None]:
                 typer.echo(str(results.explain()))
                 return
             listing_ = Limited(results, given["limit"])
-            found = listed.write(listing_, results._columns, _WRITERS.get(listing.name, write_records))
+            # Few of the pages that a search reads are results: it may take long until there is one to be seen.
+            records = with_progress("search", table, listing_) if listing.name == "search" else listing_
+            found = listed.write(records, results._columns, _WRITERS.get(listing.name, write_records))
             if listing.has_counts:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged

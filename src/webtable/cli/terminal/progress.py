@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
@@ -14,13 +14,15 @@ from webtable.progress import terminal_bar
 from webtable.repository.scanning.site import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
     from webtable.cli.loading.load import Load
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
+
+T = TypeVar("T")
 
 _MOST_HOSTS = 1_000
 """The most hosts whose counts are added up for a bar."""
@@ -76,6 +78,23 @@ def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], Non
 
     with shown_progress(command, total, lambda: (done, size_text(done))):
         yield counted
+
+
+def with_progress(command: str, table: WebTable, records: Iterable[T]) -> Iterator[T]:
+    """Yield *records*, and show how many rows of *table* were read, in a terminal only until the first record.
+
+    From then on the records themselves are the progress there.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(shown_progress(command, None, lambda: (0, f"{plural(_rows_read(table), 'row')} read")))
+        for record in records:
+            if sys.stdout.isatty():
+                stack.close()
+            yield record
+
+
+def _rows_read(table: WebTable) -> int:
+    return table.metrics.operations["scan"].rows
 
 
 def pages_of(table: WebTable, site: Site | None) -> int | None:
