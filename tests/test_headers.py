@@ -6,11 +6,14 @@ import copy
 import json
 import pickle
 from email.message import Message
+from uuid import uuid4
 
 import pytest
 from multidict import CIMultiDict
 
+import webtable
 from webtable._page.headers import Headers, redirect_target
+from webtable.errors import InvalidCapture
 
 
 def message() -> Message:
@@ -102,3 +105,14 @@ def test_many_repeated_headers_are_joined_in_linear_time():
 @pytest.mark.parametrize("location", [None, "", "mailto:a@example.com", "javascript:alert(1)", "http://"])
 def test_a_location_that_is_no_page_leads_nowhere(location):
     assert redirect_target("https://example.com/", location) is None
+
+
+@pytest.mark.parametrize("headers", [["bad"], "bad", [("name",)]])
+def test_headers_that_are_none_are_refused_with_what_they_may_be(headers):
+    page = webtable.Page(url="https://example.com/", headers=headers)
+
+    with (
+        webtable.open(f"memory:{uuid4().hex}", create=True) as table,
+        pytest.raises(InvalidCapture, match=r"it must be a dict of names and values, or a list of such pairs"),
+    ):
+        table.put(page)

@@ -184,7 +184,7 @@ def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["delete-pages", "a.example"], "3 pages of 3 versions, 19 B would be deleted\n"),
+        (["delete-pages", "a.example"], "3 pages with 3 versions, 19 B would be deleted\n"),
         (["delete", "https://a.example/"], "would be deleted\thttps://a.example/\n"),
     ],
 )

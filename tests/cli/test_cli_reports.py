@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -152,6 +153,13 @@ def test_an_interrupted_report_leaves_the_file_as_it_was(run: Run, site: None, m
 def test_a_page_goes_to_what_is_no_file_as_well(run: Run, site: None) -> None:
     assert run("audit", "example.com", "--html", "/dev/null").code == 0
     assert Path("/dev/null").is_char_device()
+
+
+def test_the_option_of_listings_for_a_file_leads_to_that_for_a_page(run: Run, site: None) -> None:
+    done = run("audit", "example.com", "--out", "a.html")
+
+    assert done.code == 2
+    assert re.findall(r"--\w+", done.err) == ["--out", "--html", "--help"]
 
 
 @pytest.mark.usefixtures("manual_clock")

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
-from webtable.cli.messages import in_commands, in_options, instead, options_of
+from webtable.cli.messages import in_commands, in_options, instead, options_of, suggest_option
 from webtable.cli.session import WORDS, CommandSession
 from webtable.errors import (
     DamagedRow,
@@ -187,6 +187,7 @@ def _failed(
     if isinstance(error, BrokenPipeError):
         return _reader_is_gone()
     if hasattr(error, "format_message"):  # a usage error of typer's, whose class moved between versions
+        suggest_option(error)
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")

@@ -101,6 +101,13 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
         yield from _options(below)
 
 
+def suggest_option(error: Any) -> None:
+    """Let the usage *error* suggest `--html` where a command that has it is given `--out`, as listings have it."""
+    params = error.ctx.command.params if getattr(error, "ctx", None) else ()
+    if getattr(error, "option_name", None) == "--out" and any("--html" in param.opts for param in params):
+        error.possibilities = ["--html"]
+
+
 _WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
 _STATUSES = range(100, 600)
 

@@ -181,7 +181,7 @@ class _Counting:
 
 def _amount(found: Deletions) -> str:
     """Return the amounts of *found* as text."""
-    said = f"{plural(found.pages, 'page')} of {plural(found.versions, 'version')}, {size_text(found.bytes)}"
+    said = f"{plural(found.pages, 'page')} with {plural(found.versions, 'version')}, {size_text(found.bytes)}"
     if found.links or found.inlinks:
         said += f", and on other pages {plural(found.links, 'link')} and {plural(found.inlinks, 'link')} from them,"
     return said

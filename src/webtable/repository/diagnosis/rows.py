@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable._page.page import Page
+from webtable._shown.text import plural
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import Progress
 from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
@@ -52,11 +53,11 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
     keys = _keys(checked, SAMPLE)
     found = list(checked.frame.pages.read_each(keys, ("fetched_at",)))
     damaged = [one for one in found if isinstance(one, DamagedRow)]
-    text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
     if damaged:
+        text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
         yield failed("rows", f"{text}: {damaged[0]}", _MENDED)
     else:
-        yield well("rows", text)
+        yield well("rows", f"{plural(len(found), 'page')} of a sample can be read" if found else "there are no pages")
     newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
     if newest is not None and newest > clock.now() + _AHEAD:
         text = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, in the future"
@@ -172,7 +173,7 @@ def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> I
         return
     lost = [region for region in found if not region.server]
     servers = Counter(region.server for region in found if region.server)
-    text = f"{len(found):,} on {len(servers):,} servers"
+    text = f"{len(found):,} on {plural(len(servers), 'server')}"
     if lost:
         remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
         yield failed(

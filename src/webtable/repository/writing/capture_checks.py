@@ -150,11 +150,15 @@ def _check_types(page: Page) -> None:
         raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")
 
 
+_WANTED = {"headers": "a dict of names and values, or a list of such pairs"}
+"""The values of fields that take others than they keep."""
+
+
 def _check_each_type(page: Page) -> None:
     for name, types in _TYPES.items():
         value = getattr(page, name)
         if not isinstance(value, types):
-            wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
+            wanted = _WANTED.get(name) or " or ".join("None" if one is NoneType else one.__name__ for one in types)
             raise InvalidCapture(
                 f"{str(page.url)[:200]}: {name.removeprefix('_')} is {type(value).__name__}; it must be {wanted}"
             )
