@@ -10,9 +10,9 @@ from webtable.errors import NotAStore, StoreError, StoreUnavailable, TableNotFou
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
-from webtable.store.hbase.failures import DRIVER_ERRORS
 from webtable.store.hbase.gateways.opening import check_gateway
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.port import Store
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange, merged
-from webtable.store.hbase.gateways.gateway import repeated
+from webtable.store.hbase.retries import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

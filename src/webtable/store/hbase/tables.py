@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from webtable.errors import CapabilityError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.thrift import descriptors
 from webtable.store.hbase.thrift.connection import thrift2
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:

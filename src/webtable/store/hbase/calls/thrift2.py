@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
+from webtable.store.hbase import filters
 from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_scanned, key_before
-from webtable.store.hbase.thrift import filters
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.thrift.connection import thrift2
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:

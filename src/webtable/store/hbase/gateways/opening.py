@@ -9,11 +9,12 @@ from thriftpy2.thrift import TApplicationException
 
 from webtable._clock import clock
 from webtable.errors import NotAStore, StoreUnavailable
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_declined, translated
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.gateways.gateway import OneGateway
 from webtable.store.hbase.gateways.gateways import Gateways
 from webtable.store.hbase.thrift.connection import Connector, Protocol, Transport, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import GatewaySocket, WrongReply
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_declined, translated
+from webtable.store.hbase.thrift.gateway_socket import GatewaySocket
 from webtable.store.hbase.thrift.pool import Pool
 from webtable.store.hbase.thrift.transport import ConnectionMode
 
