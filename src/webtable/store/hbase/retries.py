@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Log(Protocol):
+class EventLog(Protocol):
     """What logs the events of a gateway, or of region servers."""
 
     def log(
@@ -32,7 +32,7 @@ class Log(Protocol):
         """Count and log *event*."""
 
 
-def repeated(attempt: Callable[[], T], deadline: Deadline, log: Log | None = None, table: str | None = None) -> T:
+def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None = None, table: str | None = None) -> T:
     """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
 
     The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one

@@ -16,6 +16,7 @@ from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
 from webtable.store.hbase.calls.thrift2 import Thrift2
 from webtable.store.hbase.gateways.opening import Opening
+from webtable.store.hbase.gateways.tables import Tables1, Tables2
 from webtable.store.hbase.health import HBaseHealth
 from webtable.store.hbase.scan_pieces import (
     FIRST_ROWS,
@@ -28,7 +29,6 @@ from webtable.store.hbase.scan_pieces import (
 )
 from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.table_cache import TableCache
-from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift.transport import ConnectionMode
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.gateways.gateway import Gateway
+    from webtable.store.hbase.tables import Tables
     from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.hbase.thrift.pool import OnCall, Pool
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted

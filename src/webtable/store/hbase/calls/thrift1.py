@@ -18,6 +18,7 @@ from webtable.store.hbase.calls.selection import Selection, cell, check_read, ch
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.retries import repeated
 from webtable.store.hbase.thrift.connection import thrift1
+from webtable.store.hbase.write import GatewayWrites
 from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Scanner:
         connection.scanners.add(self)
 
 
-class Thrift1:
+class Thrift1(GatewayWrites):
     """Each method is one or more calls of the gateway; *each* distributes independent ones over the connections."""
 
     deletes_exactly = False

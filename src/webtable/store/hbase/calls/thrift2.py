@@ -9,6 +9,7 @@ from webtable.store.hbase import filters
 from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_scanned, key_before
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.thrift.connection import thrift2
+from webtable.store.hbase.write import GatewayWrites
 from webtable.store.rows import Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _FAMILY: Final = thrift2.TDeleteType.DELETE_FAMILY
 _EXACT: Final = thrift2.TDeleteType.DELETE_COLUMN
 
 
-class Thrift2:
+class Thrift2(GatewayWrites):
     """Each method is one call of the gateway (two for a delete of families and columns at once)."""
 
     deletes_exactly = True
