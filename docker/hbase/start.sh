@@ -26,7 +26,8 @@ stopping=
 trap 'stopping=yes; kill "${gateways[@]:-${servers[@]}}" 2>/dev/null' TERM INT
 
 case $role in
-  all) server master.HMaster start "--localRegionServers=$HBASE_REGIONSERVERS" ;;
+  # Several region servers in the one process cannot all have the usual port.
+  all) server master.HMaster -D "hbase.localcluster.assign.random.ports=$([ "$HBASE_REGIONSERVERS" = 1 ] && echo false || echo true)" start "--localRegionServers=$HBASE_REGIONSERVERS" ;;
   zookeeper) server zookeeper.HQuorumPeer start ;;
   # By their own names, which stay; the name that belongs to an address in Docker's network has the project in it.
   master) server master.HMaster -D "hbase.master.hostname=$HOSTNAME" start ;;
@@ -34,6 +35,10 @@ case $role in
   gateway) ;;
   *) echo "HBASE_ROLE=$role must be all, zookeeper, master, regionserver or gateway" >&2; exit 2 ;;
 esac
+# Standalone HBase lets ZooKeeper listen at 127.0.0.1 alone, whatever is configured (MiniZooKeeperCluster.java).
+if [ "$role" = all ]; then
+  socat "TCP-LISTEN:2181,bind=$(hostname -i),fork,reuseaddr" TCP:127.0.0.1:2181 2>/dev/null &
+fi
 case $role in
   all | gateway) gateway thrift 9090; gateway thrift2 9091 ;;
 esac

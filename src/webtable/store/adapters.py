@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
     **dict.fromkeys(("hbase", "hbase+http", "hbase+https", "hbases"), "webtable.store.hbase:HBaseStore"),
+    "hbase+native": "webtable.store.hbase.native.store:NativeStore",
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }

@@ -10,11 +10,11 @@ from webtable.errors import NotAStore, StoreError, StoreUnavailable, TableNotFou
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.base import HBaseBase
 from webtable.store.hbase.gateways.opening import check_gateway
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
 from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
 from webtable.store.health import Check, failed, warned, well
-from webtable.store.port import Store
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webtable.store.hbase.address import Settings
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.metrics import GatewayMetrics
+    from webtable.store.port import Store
     from webtable.store.url import StoreURL
 
 _META: Final = "hbase:meta"
@@ -30,7 +31,7 @@ _REGIONS: Final = 10_000
 _TOLERATED: Final = 1_000
 
 
-class HBaseHealth(Store):
+class HBaseHealth(HBaseBase):
     """Base class of the HBase store with the checks of its health and of its gateways."""
 
     _gateways: list[Gateway]

@@ -59,6 +59,9 @@ class PieceSize:
 class Pieces(ABC):
     """The state of one scan: the rest of its ranges and of its limit."""
 
+    reads_ahead = False
+    """Whether the next piece is already on its way while one is used, without a thread that waits for it."""
+
     def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
         self._table = table
         self._wanted = wanted
