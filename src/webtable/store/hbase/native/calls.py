@@ -9,7 +9,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.hbase import filters
 from webtable.store.hbase.failures import TableDisabled, WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.cells import decoded_rows, encode_delete, encode_put, row_of
+from webtable.store.hbase.native.cells import decoded_rows, encode_delete, encode_put
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT
 from webtable.store.rows import Put, Row
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.calls.selection import Selection
-    from webtable.store.hbase.native.cells import Found
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion, TableRegions
     from webtable.store.hbase.native.registry import Server
     from webtable.store.hbase.native.servers import Sent
@@ -47,7 +46,7 @@ class NativeCalls:
         def attempt(soon: Deadline) -> None:
             nonlocal left
             encoded = _Mutations(mutations)
-            failures = self._multi(table, [m.row for m in mutations], left, encoded, soon, lambda *_: None)
+            failures = self._multi(table, [m.row for m in mutations], left, encoded, soon, lambda *_: None, True)
             left = [place for place, exc in failures.items() if _passes(exc)]
             for place, exc in failures.items():
                 if not _passes(exc):
@@ -68,12 +67,11 @@ class NativeCalls:
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
         """Return the rows, None if nothing is visible."""
-        one = wanted.versions == 1
         get = pb.Get(row=b"", max_versions=wanted.versions)
         add_columns(get, wanted.columns)
         add_times(get, wanted)
-        found = self._gets(table, rows, get, deadline)
-        return [row_of(each, one_version=one) if each[1] else None for each in found]
+        found = self._gets(table, rows, get, deadline, one_version=wanted.versions == 1)
+        return [row if row.cells else None for row in found]
 
     def cells(
         self,
@@ -93,24 +91,27 @@ class NativeCalls:
         get = pb.Get(row=b"", max_versions=1, store_limit=limit)
         get.column.add(family=family)
         add_filter(get, filters.all_of(parts))
-        return [cells for _, cells in self._gets(table, rows, get, deadline)]
+        found = self._gets(table, rows, get, deadline)
+        return [[(column, cell) for column, (cell,) in row.cells.items()] for row in found]
 
-    def _gets(self, table: str, rows: Sequence[bytes], get: pb.Get, deadline: Deadline) -> list[Found]:
-        """Return the key and the cells of each of *rows*."""
-        found: list[Found | None] = [None] * len(rows)
+    def _gets(
+        self, table: str, rows: Sequence[bytes], get: pb.Get, deadline: Deadline, *, one_version: bool = True
+    ) -> list[Row]:
+        """Return each of *rows*, without cells if nothing of it is visible."""
+        found: list[Row | None] = [None] * len(rows)
 
         def fill(action: pb.Action, place: int, _: list[bytes]) -> None:
             action.get.CopyFrom(get)
             action.get.row = rows[place]
 
-        def keep(place: int, cells: Found) -> None:
-            if cells[1] and cells[0] != rows[place]:
-                raise WrongReply(f"the row {cells[0][:100]!r} came instead of {rows[place][:100]!r}")
-            found[place] = cells
+        def keep(place: int, row: Row) -> None:
+            if row.cells and row.key != rows[place]:
+                raise WrongReply(f"the row {row.key[:100]!r} came instead of {rows[place][:100]!r}")
+            found[place] = row
 
         def attempt(soon: Deadline) -> None:
             left = [place for place, one in enumerate(found) if one is None]
-            failures = self._multi(table, rows, left, fill, soon, keep)
+            failures = self._multi(table, rows, left, fill, soon, keep, one_version)
             if failures:
                 raise next((exc for exc in failures.values() if not _passes(exc)), next(iter(failures.values())))
 
@@ -124,7 +125,8 @@ class NativeCalls:
         places: Places,
         fill: Callable[[pb.Action, int, list[bytes]], None],
         deadline: Deadline,
-        keep: Callable[[int, Found], None],
+        keep: Callable[[int, Row], None],
+        one_version: bool,
     ) -> dict[int, Exception]:
         """Make a call for each server that holds some of the rows at *places*, all at once, and return what failed.
 
@@ -149,7 +151,7 @@ class NativeCalls:
                 sent.append((call, asked))
         for call, asked in sent:
             try:
-                self._answered(call, asked, failures, deadline, keep)
+                self._answered(call, asked, failures, deadline, keep, one_version)
             except CALL_ERRORS as exc:
                 failures.update((place, exc) for _, mine in asked for place in mine)
         return failures
@@ -160,7 +162,8 @@ class NativeCalls:
         asked: list[tuple[LocatedRegion, Places]],
         failures: dict[int, Exception],
         deadline: Deadline,
-        keep: Callable[[int, Found], None],
+        keep: Callable[[int, Row], None],
+        one_version: bool,
     ) -> None:
         message, data, start, end = call.wait(deadline)
         results = message.regionActionResult
@@ -185,8 +188,9 @@ class NativeCalls:
                 else:
                     owners.append(place)
                     counts.append(one.result.associated_cell_count)
-        for place, found in zip(owners, decoded_rows(data, start, end, counts), strict=True):
-            keep(place, found)
+        rows = decoded_rows(data, start, end, counts, one_version=one_version)
+        for place, row in zip(owners, rows, strict=True):
+            keep(place, row)
 
 
 class _Mutations:

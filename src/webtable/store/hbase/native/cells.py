@@ -7,13 +7,13 @@ row, the length of its family in one byte, family, qualifier, timestamp, type, a
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.rows import Cell, Row, distinct_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from webtable.store.rows import Delete, Put
 
@@ -22,11 +22,10 @@ _DELETE, _DELETE_COLUMN, _DELETE_FAMILY = 8, 12, 14
 _HEAD = struct.Struct(">IIIH")
 _TAIL = struct.Struct(">QB")
 _TIMESTAMP = struct.Struct(">Q")
+_SHORTEST: Final = 4 + 4 + 4 + 2 + 1 + 8 + 1
+"""The bytes of a cell in which everything is empty that may be."""
 _MOST_NAMES: Final = 4096
 """Names of columns that are remembered while a block is read: those of links differ from row to row."""
-
-Found = tuple[bytes, list[tuple[bytes, Cell]]]
-"""A row, and its cells with their columns."""
 
 
 def encode_put(put: Put, out: list[bytes], names: dict[bytes, bytes]) -> int:
@@ -68,58 +67,45 @@ def _name(column: bytes) -> bytes:
     return bytes((len(family),)) + family + qualifier
 
 
-def decoded_rows(data: bytes, start: int, end: int, counts: Sequence[int]) -> list[Found]:
+def decoded_rows(data: bytes, start: int, end: int, counts: Sequence[int], *, one_version: bool = True) -> list[Row]:
     """Return the rows of a block of cells, from *start* to *end* of *data*, in which each has so many cells.
 
-    Raises `WrongReply` if the lengths in it do not fit.
+    With *one_version* each column has one cell. A row without cells has no key. Raises `WrongReply` if the lengths in
+    the block do not fit.
     """
-    rows: list[Found] = []
-    cells = _cells(data, start, end)
-    try:
-        for count in counts:
-            if not count:
-                rows.append((b"", []))
-                continue
-            row, column, cell = next(cells)
-            found = [(column, cell)]
-            for _ in range(count - 1):
-                other, column, cell = next(cells)
-                if other != row:
-                    raise WrongReply("cells of another row came in a row")
-                found.append((column, cell))
-            rows.append((row, found))
-    except StopIteration:
-        raise WrongReply("fewer cells came than were announced") from None
-    if next(cells, None) is not None:
+    rows: list[Row] = []
+    names: dict[bytes, bytes] = {}
+    head, timestamp, new = _HEAD.unpack_from, _TIMESTAMP.unpack_from, tuple.__new__  # a loop over all cells of a scan
+    at, last, row = start, end - _SHORTEST, b""
+    for count in counts:
+        cells: dict[bytes, Any] = {}
+        for place in range(count):
+            if at > last:
+                raise WrongReply("fewer cells came than were announced")
+            size, key, value, length = head(data, at)
+            name_at, tail_at, stop = at + 14 + length, at + key + 3, at + size + 4
+            if tail_at <= name_at or size != key + value + 8 or stop > end:
+                raise WrongReply("the lengths of a cell do not fit")
+            if not place:
+                row = data[at + 14 : name_at]
+            elif length != len(row) or not data.startswith(row, at + 14):
+                raise WrongReply("cells of another row came in a row")
+            name = data[name_at:tail_at]
+            column = names.get(name)
+            if column is None:
+                column = _column(name)
+                if len(names) < _MOST_NAMES:
+                    names[name] = column
+            cell = new(Cell, (timestamp(data, tail_at)[0], data[stop - value : stop]))
+            if one_version:
+                cells[column] = (cell,)
+            else:
+                cells.setdefault(column, []).append(cell)
+            at = stop
+        rows.append(new(Row, (row if count else b"", cells)))
+    if at != end:
         raise WrongReply("more cells came than were announced")
     return rows
-
-
-def _cells(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, bytes, Cell]]:
-    """Yield the row, the column and the cell of each cell of a block."""
-    names: dict[bytes, bytes] = {}
-    head, timestamp, new = _HEAD.unpack_from, _TIMESTAMP.unpack_from, tuple.__new__
-    row, length = b"", -1
-    last = end - 25
-    while at <= last:
-        size, key, value, row_length = head(data, at)
-        name_at = at + 14 + row_length
-        tail_at = at + key + 3
-        stop = at + size + 4
-        if tail_at <= name_at or size != key + value + 8 or stop > end:
-            raise WrongReply("the lengths of a cell do not fit")
-        if row_length != length or not data.startswith(row, at + 14):
-            row, length = data[at + 14 : name_at], row_length
-        name = data[name_at:tail_at]
-        column = names.get(name)
-        if column is None:
-            column = _column(name)
-            if len(names) < _MOST_NAMES:
-                names[name] = column
-        yield row, column, new(Cell, (timestamp(data, tail_at)[0], data[stop - value : stop]))
-        at = stop
-    if at != end:
-        raise WrongReply("a block of cells ends within a cell")
 
 
 def _column(name: bytes) -> bytes:
@@ -129,12 +115,10 @@ def _column(name: bytes) -> bytes:
     return name[1:family] + b":" + name[family:]
 
 
-def row_of(found: Found, *, one_version: bool) -> Row:
-    """Return the row; with *one_version* each of its columns has one cell."""
-    key, cells = found
-    if one_version:
-        return Row(key, {column: (cell,) for column, cell in cells})
-    columns: dict[bytes, list[Cell]] = {}
-    for column, cell in cells:
-        columns.setdefault(column, []).append(cell)
-    return Row(key, columns)
+def joined(part: Row, rest: Row) -> Row:
+    """Return the row of which *part* and *rest* are."""
+    cells = dict(part.cells)
+    for column, more in rest.cells.items():
+        before = cells.get(column)
+        cells[column] = more if before is None else [*before, *more]
+    return Row(part.key, cells)

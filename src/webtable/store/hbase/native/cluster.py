@@ -229,12 +229,12 @@ class Cluster:
             sent = self.servers.send(self._meta, CLIENT, "Scan", request, pb.ScanResponse, deadline)
             message, data, at, end = sent.wait(deadline)
             found = decoded_rows(data, at, end, message.cells_per_result)
-            rows += [(row, {column: cell.value for column, cell in cells}) for row, cells in found]
+            rows += [(row.key, {column: cell.value for column, (cell,) in row.cells.items()}) for row in found]
             if len(found) < _META_ROWS and not message.more_results_in_region:
                 return rows
             if not found:
                 raise WrongReply("hbase:meta has more rows, and gives none")
-            start = found[-1][0]
+            start = found[-1].key
 
 
 def _plain(table: str) -> str:

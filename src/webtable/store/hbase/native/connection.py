@@ -124,7 +124,9 @@ class Connection:
             self._calls[call.number] = call
         try:
             with self._writing:
-                self._wire.write(b"".join((_LENGTH.pack(len(start) + len(cells)), start, cells)), deadline)
+                self._wire.write(_LENGTH.pack(len(start) + len(cells)) + start, deadline)
+                if cells:  # by itself, so that megabytes are not copied once more
+                    self._wire.write(cells, deadline)
         except BaseException as exc:  # half a call may have been sent, also after an interrupt
             self._end(exc if isinstance(exc, OSError) else ConnectionLost(f"interrupted by {type(exc).__name__}"))
             raise

@@ -10,7 +10,7 @@ from webtable.store.hbase.calls.selection import check_scanned
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.calls import NativeCalls, add_columns, add_filter, add_times
-from webtable.store.hbase.native.cells import decoded_rows, row_of
+from webtable.store.hbase.native.cells import decoded_rows, joined
 from webtable.store.hbase.native.failures import CALL_ERRORS
 from webtable.store.hbase.native.servers import CLIENT
 from webtable.store.hbase.scan_pieces import RANGES_A_CALL, Pieces
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.calls.selection import Selection
-    from webtable.store.hbase.native.cells import Found
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion
     from webtable.store.hbase.native.servers import Sent
 
@@ -81,15 +80,13 @@ class NativePieces(Pieces):
                 scanner.close(deadline.within(_CLOSE_SECONDS))
             raise
         if found:
-            rows = self._rows(found, scanner.keys, count)
-            self._drop_until(found[-1][0])
-        else:
-            rows = []
+            check_scanned([row.key for row in found], scanner.keys, len(found), reverse=self._wanted.reverse)
+            self._drop_until(found[-1].key)
         if scanner.done:
             self._drop_scanned(scanner.keys)
         else:
             self._scanner = scanner
-        return rows
+        return [Row(row.key, {}) for row in found] if self._wanted.keys_only else found
 
     def _opened(self, count: int, deadline: Deadline) -> _Scanner:
         """Return a scanner of the next region that has some of the ranges."""
@@ -103,14 +100,6 @@ class NativePieces(Pieces):
         encoded = filter_of(ranges, self._wanted, self._each, self._bounds)
         is_all = self._limit is not None and self._limit <= count
         return _Scanner(self._cluster, region, ranges, self._wanted, encoded, count if is_all else None)
-
-    def _rows(self, found: list[Found], keys: KeyRange, count: int) -> list[Row]:
-        reverse = self._wanted.reverse
-        check_scanned([key for key, _ in found], keys, max(count, len(found)), reverse=reverse)
-        if self._wanted.keys_only:
-            return [Row(key, {}) for key, _ in found]
-        one = self._wanted.versions == 1
-        return [row_of(one_row, one_version=one) for one_row in found]
 
     def _drop_scanned(self, keys: KeyRange) -> None:
         """Remove *keys*, of which all was read, and what comes before them from the ranges."""
@@ -140,12 +129,13 @@ class _Scanner:
         self._server = region.on_server()
         self._scan = _scan(ranges, wanted, encoded_filter, limit)
         self._limit = limit
+        self._one = wanted.versions == 1
         self._number: int | None = None
         self._calls = 0
         self._ahead: Sent | None = None
-        self._part: Found | None = None
+        self._part: Row | None = None
 
-    def next(self, count: int, deadline: Deadline) -> list[Found]:
+    def next(self, count: int, deadline: Deadline) -> list[Row]:
         """Return the next rows, about *count*, possibly none; after any error the scanner is of no use."""
         sent, self._ahead = self._ahead, None
         if sent is None:
@@ -153,18 +143,18 @@ class _Scanner:
         message, data, start, end = sent.wait(deadline)
         if message.scanner_id:
             self._number = message.scanner_id
-        found = self._whole(decoded_rows(data, start, end, message.cells_per_result), message)
+        found = self._whole(decoded_rows(data, start, end, message.cells_per_result, one_version=self._one), message)
         if self._limit is not None:
             self._limit -= len(found)
-        if not message.more_results or not message.more_results_in_region or self._limit == 0:
+        if not message.more_results or not message.more_results_in_region:
+            self.done, self._number = True, None  # HBase has closed it
+        elif self._limit == 0:
             self.done = True
-            if message.more_results and self._limit != 0:
-                self._number = None  # HBase closes it at the end of the region
-            if self._part is not None:
-                found.append(self._part)
             self.close(deadline)
         elif self._calls > 1:
             self._ahead = self._send(count, deadline)
+        if self.done and self._part is not None:
+            found.append(self._part)
         return found
 
     def close(self, deadline: Deadline) -> None:
@@ -193,19 +183,19 @@ class _Scanner:
         self._calls += 1
         return self._servers.send(self._server, CLIENT, "Scan", request, pb.ScanResponse, deadline)
 
-    def _whole(self, found: list[Found], message: pb.ScanResponse) -> list[Found]:
+    def _whole(self, found: list[Row], message: pb.ScanResponse) -> list[Row]:
         """Return the rows that are complete; the beginning of one that is larger than an answer is kept."""
         partial = message.partial_flag_per_result
         if not any(partial) and self._part is None:
             return found
         if partial and len(partial) != len(found):
             raise WrongReply("an answer does not say which of its rows are complete")
-        whole: list[Found] = []
+        whole: list[Row] = []
         for place, row in enumerate(found):
             part, self._part = self._part, None
             if part is not None:
-                if part[0] == row[0]:
-                    row = (row[0], part[1] + row[1])
+                if part.key == row.key:
+                    row = joined(part, row)
                 else:
                     whole.append(part)
             if partial and partial[place]:

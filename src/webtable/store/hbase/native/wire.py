@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 2**18
 """The bytes that are read at once: memory is allocated as they come, not as a length promises them."""
+_LEAST_PIECE: Final = 2**14
 CONNECT_SECONDS: Final = 5.0
 
 
@@ -30,8 +31,9 @@ class Wire:
         self._reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._writer = self._reader.dup()
         self._writer.settimeout(self._reader.gettimeout())  # the child of a dup is blocking otherwise
-        self._received = bytearray()
-        """What has come and was not asked for yet, or of a piece that is not complete."""
+        self._pieces: list[bytes] = []
+        """What has come and was not asked for yet, or belongs to something that is not complete."""
+        self._received = 0
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Send all of *data*."""
@@ -40,12 +42,14 @@ class Wire:
 
     def read(self, size: int, deadline: Deadline) -> bytes:
         """Return the next *size* bytes; after a `TimeoutError` the call may be repeated."""
-        received = self._received
-        while len(received) < size:
-            received += self._more(max(size - len(received), 4096), deadline)
-        data = bytes(memoryview(received)[:size])
-        del received[:size]
-        return data
+        while self._received < size:
+            more = self._more(max(size - self._received, _LEAST_PIECE), deadline)
+            self._pieces.append(more)
+            self._received += len(more)
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._received -= size
+        self._pieces = [data[size:]] if self._received else []
+        return data[:size]
 
     def is_quiet(self) -> bool:
         """Whether the other end has neither closed the connection nor sent anything."""
