@@ -28,9 +28,9 @@ from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCe
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters
 from webtable.store.hbase import scan_pieces as scan_pieces
+from webtable.store.hbase.calls.filters import expression
 from webtable.store.hbase.calls.selection import Selection, selection
 from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.filters import expression
 from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
 from webtable.store.hbase.scan_rows import FirstRows, rows_of
 from webtable.store.hbase.thrift.connection import Connection, Connector, thrift1, thrift2

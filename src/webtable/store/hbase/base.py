@@ -6,10 +6,13 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Final, Protocol
 
-from webtable.errors import StoreError, StoreUnavailable
+from webtable._clock import clock
+from webtable.errors import StoreError, StoreUnavailable, TableNotFound
+from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.calls.selection import Selection, selection
 from webtable.store.hbase.write import Client, Write
+from webtable.store.health import Check, warned, well
 from webtable.store.port import Store
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from webtable.store.rows import Mutation, Region, Row, TableDescription, Wanted
 
 DDL_FACTOR: Final = 4
+_META: Final = "hbase:meta"
+_REGIONS: Final = 10_000
+_TOLERATED: Final = 1_000  # ms
 READ_ROWS: Final = 100
 
 
@@ -119,3 +125,23 @@ class HBaseBase(Store):
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
         return of_call(self.timeout * factor)
+
+
+def clock_check(store: Store, table: str) -> Check:
+    """Return the check whether HBase has dated the regions of *table* in the future of this machine.
+
+    Region servers date a region when they open it. A clock that is behind could only be detected by writing a cell.
+    """
+    start = f"{table.removeprefix('default:')},".encode()
+    rows = store.scan(_META, [KeyRange(start, prefix_stop(start))], limit=_REGIONS)
+    try:
+        newest = max((cell.timestamp for row in rows for cells in row.cells.values() for cell in cells), default=0)
+    except (StoreError, TableNotFound) as exc:
+        return warned(
+            "clock", f"{_META} cannot be read: {exc}", f"grant 'READ' on {_META}, or ignore this: nothing else needs it"
+        )
+    ahead = newest - clock.milliseconds()
+    if ahead > _TOLERATED:
+        found = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
+        return warned("clock", found, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
+    return well("clock", "HBase has dated no region in the future of this machine (whether it is behind is unknown)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase import filters
+from webtable.store.hbase.calls import filters
 from webtable.store.hbase.calls.selection import FEW_COLUMNS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def filter_of(
 ) -> bytes | None:
     """Return the filter of a scan of *ranges*, None if it needs none; with *each* for the first rows of each range.
 
-    *bounds* are the known starts of regions, as in `webtable.store.hbase.filters.first_of_each`.
+    *bounds* are the known starts of regions, as in `webtable.store.hbase.calls.filters.first_of_each`.
     """
     parts = []
     # Before a search too, which would go on to the next matching row, in a range or not.

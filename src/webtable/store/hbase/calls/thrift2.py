@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase import filters
+from webtable.store.hbase.calls import filters
 from webtable.store.hbase.calls.filter_bytes import filter_of
 from webtable.store.hbase.calls.selection import Selection, cell, check_scanned, key_before
 from webtable.store.hbase.failures import WrongReply

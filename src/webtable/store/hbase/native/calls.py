@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.errors import StoreError, StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.store.hbase import filters
+from webtable.store.hbase.calls import filters
 from webtable.store.hbase.failures import TableDisabled, WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows, encode_delete, encode_put
@@ -264,6 +264,6 @@ def add_times(message: Any, wanted: Selection) -> None:
 
 
 def add_filter(message: Any, encoded: bytes | None) -> None:
-    """Add a filter of `webtable.store.hbase.filters` to a `Get` or a `Scan`."""
+    """Add a filter of `webtable.store.hbase.calls.filters` to a `Get` or a `Scan`."""
     if encoded is not None:
         message.filter.MergeFromString(encoded)

@@ -48,7 +48,7 @@ class LocatedRegion(NamedTuple):
     stop: bytes
     name: bytes
     server: Server | None
-    info: pb.RegionInfo
+    info: pb.RegionInfo | None
 
     def on_server(self) -> Server:
         """Return its server; raises `ServerError` if it is on none at the moment."""
@@ -164,6 +164,11 @@ class Cluster:
             self._master = self._registry.master(deadline)
         return self.servers.ask(self._master, MASTER, method, request, response, deadline)
 
+    def touch(self, server: str, deadline: Deadline) -> None:
+        """Connect to the region *server* (`host:port`), unless there is a connection; raises the errors of calls."""
+        host, _, port = server.rpartition(":")
+        self.servers.touch(Server(host, int(port)), CLIENT, deadline)
+
     # ---- regions
 
     def regions(self, table: str, deadline: Deadline, *, fresh: bool = False) -> TableRegions:
@@ -183,6 +188,9 @@ class Cluster:
         return again
 
     def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:
+        if name == _META:
+            self._meta = self._registry.meta(deadline)
+            return [LocatedRegion(b"", b"", _META_REGION, self._meta, None)]
         start, stop = f"{name},,".encode(), f"{name}-".encode()  # the sign after the comma
         found: list[LocatedRegion] = []
         for row, cells in self._meta_rows(start, stop, b"info", deadline):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
+from webtable.store.hbase.calls.filters import varint
 from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.filters import varint
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import ConnectionLost, ServerError
 

@@ -44,7 +44,8 @@ SCANNER_LOST: Final = frozenset(
     {"UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException"}
 )
 _OVERLOADED_PAUSE: Final = 0.5  # hbase.client.pause.server.overloaded
-_WAIT: Final = re.compile(r"wait (?:(\d+) ?(?:min|mins|m),? ?)?(?:(\d+) ?sec,? ?)?(?:(\d+) ?ms)?")
+_WAIT: Final = re.compile(r"(\d+) ?(hrs|mins|sec|ms)")
+_SECONDS: Final = {"hrs": 3600.0, "mins": 60.0, "sec": 1.0, "ms": 0.001}
 
 
 class ServerError(Exception):
@@ -74,11 +75,8 @@ CALL_ERRORS: Final = (ServerError, OSError)
 
 def _pause(text: str) -> float:
     """Return the seconds that an exception of quotas asks to wait, as in `wait 1sec, 200ms`."""
-    found = _WAIT.search(text)
-    if found is None or not any(found.groups()):
-        return _OVERLOADED_PAUSE
-    minutes, seconds, milliseconds = (int(part or 0) for part in found.groups())
-    return minutes * 60 + seconds + milliseconds / 1000
+    asked = _WAIT.findall(text.partition("wait ")[2])
+    return sum(int(number) * _SECONDS[unit] for number, unit in asked) or _OVERLOADED_PAUSE
 
 
 def translated(exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0) -> WebTableError:

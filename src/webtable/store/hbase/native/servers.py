@@ -84,6 +84,10 @@ class Servers:
         message: T = self.send(server, service, method, request, response, deadline).wait(deadline).message  # type: ignore[arg-type]
         return message
 
+    def touch(self, server: Server, service: str, deadline: Deadline) -> None:
+        """Connect to the service of *server*, unless there is a connection."""
+        self._connection((server, service), deadline)
+
     def state(self) -> list[tuple[Server, str, int]]:
         """Return the server, service and number of calls in flight of each connection."""
         with self._lock:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Self
 
-from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreUnavailable
+from webtable._clock import clock
+from webtable._shown.text import plural
+from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
-from webtable.store.hbase.base import READ_ROWS, HBaseBase
+from webtable.store.hbase.base import DDL_FACTOR, READ_ROWS, HBaseBase, clock_check
 from webtable.store.hbase.calls.selection import MOST, selection
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.address import address_of
 from webtable.store.hbase.native.cluster import Cluster
 from webtable.store.hbase.native.failures import CALL_ERRORS, translated
@@ -20,19 +25,25 @@ from webtable.store.hbase.native.tables import NativeTables
 from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.workers import Workers
+from webtable.store.health import Check, failed, warned, well
 from webtable.store.metrics import GatewayMetrics
 
 if TYPE_CHECKING:
     import ssl
-    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from webtable.rowkey import KeyRange
+    from webtable.schema import ShellCommand
     from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.native.servers import OnCall
     from webtable.store.rows import Cell, Row, Wanted
     from webtable.store.url import StoreURL
+
+
+_REACH = (
+    "start it, or say by ?rename=NAME=HOST how its name is reached from here, and open its port, 16020, to this host"
+)
 
 
 class NativeStore(HBaseBase):
@@ -44,7 +55,9 @@ class NativeStore(HBaseBase):
     Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
-    capabilities: Capabilities = Capabilities(processes_write_concurrently=True, has_snapshots=True)
+    capabilities: Capabilities = Capabilities(
+        processes_write_concurrently=True, has_snapshots=True, runs_shell_commands=True
+    )
 
     def __init__(
         self,
@@ -70,7 +83,7 @@ class NativeStore(HBaseBase):
         registry = ZooKeeperRegistry(zookeeper, parent) if zookeeper else MasterRegistry(masters, self._servers)
         self._cluster = Cluster(self.name, registry, self._servers)
         self._client: NativeClient = NativeClient(self._cluster)
-        self._tables = NativeTables(self._cluster)
+        self._tables: NativeTables = NativeTables(self._cluster)
         self._table_cache = TableCache(self._tables, self.name)
         self._check()
         self._closed = False
@@ -86,11 +99,37 @@ class NativeStore(HBaseBase):
         del create
         return cls(**address_of(url).settings())
 
+    @classmethod
+    def connection_checks(cls, url: StoreURL) -> Iterator[Check]:
+        """Yield the check whether the cluster is found, and its active master answers."""
+        settings, began = address_of(url).settings(), clock.monotonic()
+        try:
+            with cls(**settings):
+                took = (clock.monotonic() - began) * 1000
+                yield well("cluster", f"the registry and the active master answer, in {took:.0f} ms")
+        except (NotAStore, StoreError) as exc:
+            yield failed("cluster", str(exc), "give the hosts of ZooKeeper or of the masters, as in hbase-site.xml")
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield the check of each region server of *table*, and of HBase's clock."""
+        servers = Counter(region.server for region in self.regions(table))
+        for server, regions in sorted(servers.items()):
+            name = f"region server {server}"
+            if not server:
+                yield warned("regions", f"{plural(regions, 'region')} on no server", "see the log of the master")
+                continue
+            began = clock.monotonic()
+            try:
+                self._cluster.touch(server, self._deadline())
+            except CALL_ERRORS as exc:
+                yield failed(name, f"{plural(regions, 'region')}; {exc}", _REACH)
+            else:
+                took = (clock.monotonic() - began) * 1000
+                yield well(name, f"{plural(regions, 'region')}, connected in {took:.0f} ms")
+        yield clock_check(self, table)
+
     def _check(self) -> None:
         """Raise unless the active master answers."""
-        from webtable.store.hbase.failures import WrongReply
-        from webtable.store.hbase.native import hbase_pb2 as pb
-
         deadline = of_call(self.timeout)
         try:
             self._cluster.ask_master("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
@@ -150,16 +189,17 @@ class NativeStore(HBaseBase):
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
     ) -> list[str]:
         """Return a line for each scan of a region."""
-        regions = self.regions(table)
         backwards = ", reversed" if reverse else ""
-        rows = "the first rows of each" if each else "the first rows"
         lines = []
-        for region in reversed(regions) if reverse else regions:
+        for region in self.regions(table):
             some = [keys for keys in ranges if _meet(keys, region.keys)]
             if some:
-                text = f"{len(some)} ranges" if len(some) > 1 else f"{some[0].start!r} to {some[0].stop or 'the end'!r}"
-                lines.append(f"Scan({table!r} on {region.server}, {text}, {rows}{backwards})")
-        return lines if each else lines[:1]
+                start = f"the region of {region.keys.start!r}" if region.keys.start else "the first region"
+                lines.append(
+                    f"Scan({table!r}, {plural(len(some), 'range')} in {start} on {region.server}, the first rows"
+                    f"{' of each' if each else ''}{backwards})"
+                )
+        return lines if each else lines[-1:] if reverse else lines[:1]
 
     def compact(self, tables: Sequence[str]) -> int:
         """Raise `CapabilityError` with the lines for the HBase shell."""
@@ -169,9 +209,14 @@ class NativeStore(HBaseBase):
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots stay in HBase."""
         raise CapabilityError(
-            f"{self.name}: HBase keeps its snapshots itself; webtable backup snapshot writes the lines for the "
-            "HBase shell that make them, and webtable export writes files"
+            f"{self.name}: HBase keeps its snapshots itself; webtable backup snapshot --apply takes them, and webtable "
+            "export writes files"
         )
+
+    def run(self, command: ShellCommand) -> None:
+        """Take a snapshot, restore one, or disable or enable a table."""
+        self._tables.run(command, self._deadline(DDL_FACTOR))
+        self._table_cache.clear()
 
     def close(self) -> None:
         """Close all connections."""

@@ -18,6 +18,7 @@ from webtable.store.rows import Region, TableDescription
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
+    from webtable.schema import ShellCommand
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.cluster import Cluster
 
@@ -37,6 +38,8 @@ _NAMES: Final = {
 }
 """The attributes of a family that its options are (ColumnFamilyDescriptorBuilder.java)."""
 _FOREVER: Final = 2**31 - 1
+_OF_TABLES: Final = {"disable": "DisableTable", "enable": "EnableTable"}
+_FLUSH: Final = 1  # of SnapshotDescription: what is in memory is written to files first
 _FINISHED: Final = 2  # of GetProcedureResultResponse
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
@@ -85,6 +88,37 @@ class NativeTables(Tables):
                 f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
                 f"In the HBase shell: {alter_statement(table, family)}"
             )
+
+    def run(self, command: ShellCommand, deadline: Deadline) -> None:
+        """Do what *command* of the HBase shell does, and return when it is done."""
+        verb, names = command
+        if verb in _OF_TABLES:
+            request = pb.TableRequest(table_name=table_name(names[0]), **_nonce())
+            self._do(_OF_TABLES[verb], request, names[0], deadline)
+            self._cluster.forget(names[0])
+        elif verb == "snapshot":
+            self._take_snapshot(names[0], names[1], deadline)
+        else:  # restored in place, or as another table
+            found = self._ask("GetCompletedSnapshots", pb.EmptyMsg(), pb.GetCompletedSnapshotsResponse, deadline)
+            snapshot = next((one for one in found.snapshots if one.name == names[0]), None)
+            if snapshot is None:
+                raise StoreRefused(f"{self._name}: there is no snapshot {names[0]!r}")
+            if verb == "clone_snapshot":
+                snapshot.table = names[1]
+            restored = pb.RestoreSnapshotRequest(snapshot=snapshot, **_nonce())
+            self._do("RestoreSnapshot", restored, snapshot.table, deadline)
+            self._cluster.forget(snapshot.table)
+
+    def _take_snapshot(self, table: str, name: str, deadline: Deadline) -> None:
+        described = pb.SnapshotDescription(name=name, table=table, type=_FLUSH, creation_time=clock.milliseconds())
+        request = pb.SnapshotRequest(snapshot=described, **_nonce())
+        started = self._ask("Snapshot", request, pb.SnapshotResponse, deadline, table)
+        if started.proc_id:
+            self.finished("Snapshot", started.proc_id, table, deadline)
+            return
+        asked = pb.IsSnapshotDoneRequest(snapshot=described)  # before 2.6
+        while not self._ask("IsSnapshotDone", asked, pb.IsSnapshotDoneResponse, deadline, table).done:
+            clock.sleep(min(_LONGEST_PAUSE, deadline.left()))
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         namespace, colon, _ = schema.name.partition(":")
