@@ -26,7 +26,7 @@ CLASSES = {
     if isinstance(value, type) and issubclass(value, WebTableError)
 }
 TOLD = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", ERRORS, re.MULTILINE))
-OPTIONS = re.findall(r"^\| `([\w+]+)` \| `(\w+)` \| (?:`(\w+)`|none) \|", URLS, re.MULTILINE)
+OPTIONS = re.findall(r"^\| `([\w+]+)` \| `(\w+)` \| (?:`([\w/]+)`|none) \|", URLS, re.MULTILINE)
 
 
 def test_every_error_is_told_with_its_cause_and_its_remedy():

@@ -10,9 +10,9 @@ import pytest
 import webtable
 from webtable.errors import InvalidArgument
 from webtable.store import StoreURL, table_of
-from webtable.store.hbase.address import HostPort
 from webtable.store.hbase.native.address import address_of
 from webtable.store.hbase.native.failures import ServerError
+from webtable.store.url import HostPort
 from webtable.testing import fresh_table
 
 

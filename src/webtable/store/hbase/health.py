@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from webtable._clock import clock
 from webtable.errors import NotAStore, StoreError, StoreUnavailable
 from webtable.store.deadline import of_call
-from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.address import address_of, store_name
 from webtable.store.hbase.base import HBaseBase, clock_check
 from webtable.store.hbase.gateways.opening import check_gateway
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
 from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
 from webtable.store.health import Check, failed, warned, well
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections import Counter

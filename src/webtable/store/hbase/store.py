@@ -10,7 +10,7 @@ from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey.ranges import calls_of, groups_of
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
-from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.address import address_of, store_name
 from webtable.store.hbase.base import READ_ROWS
 from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
@@ -31,6 +31,7 @@ from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_o
 from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.thrift.transport import ConnectionMode
 from webtable.store.hbase.workers import Workers
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

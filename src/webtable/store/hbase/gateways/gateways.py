@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.metrics import GatewayMetrics
+    from webtable.store.url import HostPort
 
 
 class Member:

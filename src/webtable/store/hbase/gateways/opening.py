@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.hbase.workers import Workers
+    from webtable.store.url import HostPort
 
 _LOOK_SECONDS: Final = 5.0
 """The time, in seconds, in which each of several gateways must answer at opening, which goes on without it."""

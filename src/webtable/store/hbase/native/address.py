@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.address import HostPort
-from webtable.store.url import DEFAULT_TABLE, URLOptions
+from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
 
 if TYPE_CHECKING:
     from webtable.store.url import StoreURL

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.native.servers import Servers
+    from webtable.store.url import HostPort
 
 T = TypeVar("T")
 

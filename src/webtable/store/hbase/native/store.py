@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import ShellCommand
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.native.servers import OnCall
     from webtable.store.rows import Cell, Row, Wanted
-    from webtable.store.url import StoreURL
+    from webtable.store.url import HostPort, StoreURL
 
 
 _REACH = (
