@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.calls.selection import Selection
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion, TableRegions
-    from webtable.store.hbase.native.registry import Server
     from webtable.store.hbase.native.servers import Sent
     from webtable.store.rows import Cell, Mutation
+    from webtable.store.url import HostPort
 
 _PUT, _DELETE = 2, 3  # of MutationProto
 
@@ -216,7 +216,7 @@ class _Mutations:
 
 def _by_server(
     regions: TableRegions, rows: Sequence[bytes], places: Places, failures: dict[int, Exception]
-) -> dict[Server, list[tuple[LocatedRegion, Places]]]:
+) -> dict[HostPort, list[tuple[LocatedRegion, Places]]]:
     """Return the places by server and region; those on no server at the moment become *failures*."""
     by_region: dict[bytes, tuple[LocatedRegion, Places]] = {}
     for place in places:
@@ -231,7 +231,7 @@ def _by_server(
             by_region[region.name] = (region, [place])
         else:
             known[1].append(place)
-    by_server: dict[Server, list[tuple[LocatedRegion, Places]]] = {}
+    by_server: dict[HostPort, list[tuple[LocatedRegion, Places]]] = {}
     for region, mine in by_region.values():
         by_server.setdefault(region.on_server(), []).append((region, mine))
     return by_server

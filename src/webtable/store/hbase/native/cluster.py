@@ -15,10 +15,10 @@ from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_even
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
-from webtable.store.hbase.native.registry import Server
 from webtable.store.hbase.native.servers import CLIENT, MASTER
 from webtable.store.hbase.retries import repeated
 from webtable.store.metrics import Tally, subject_of
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,10 +47,10 @@ class LocatedRegion(NamedTuple):
     start: bytes
     stop: bytes
     name: bytes
-    server: Server | None
+    server: HostPort | None
     info: pb.RegionInfo | None
 
-    def on_server(self) -> Server:
+    def on_server(self) -> HostPort:
         """Return its server; raises `ServerError` if it is on none at the moment."""
         if self.server is None:
             raise _nowhere()
@@ -97,8 +97,8 @@ class Cluster:
         self.servers: Final = servers
         self.events: Final = Tally()
         self._registry = registry
-        self._meta: Server | None = None
-        self._master: Server | None = None
+        self._meta: HostPort | None = None
+        self._master: HostPort | None = None
         self._tables: dict[str, TableRegions] = {}
         self.after_fork()
         renew_after_fork(self)
@@ -167,7 +167,7 @@ class Cluster:
     def touch(self, server: str, deadline: Deadline) -> None:
         """Connect to the region *server* (`host:port`), unless there is a connection; raises the errors of calls."""
         host, _, port = server.rpartition(":")
-        self.servers.touch(Server(host, int(port)), CLIENT, deadline)
+        self.servers.touch(HostPort(host, int(port)), CLIENT, deadline)
 
     # ---- regions
 
@@ -198,7 +198,7 @@ class Cluster:
             if info is None or info.split or info.offline or info.replica_id:
                 continue
             host, _, port = cells.get(b"info:server", b"").decode(errors="replace").rpartition(":")
-            server = Server(host, int(port)) if host and port.isdigit() else None
+            server = HostPort(host, int(port)) if host and port.isdigit() else None
             found.append(LocatedRegion(info.start_key, info.end_key, row, server, info))
         if not found:
             raise TableNotFound(f"{subject_of(self.name, name)} does not exist; create it first")

@@ -38,7 +38,7 @@ _IDLE_SECONDS: Final = 1.0
 """After so many seconds without a call it is checked whether the server has closed the connection."""
 
 
-class Answer(NamedTuple):
+class RpcAnswer(NamedTuple):
     """The answer to a call: its message, and its cells from `start` to `end` of `data`."""
 
     message: Any
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     end: int
 
 
-class Call:
+class RpcCall:
     """A call in flight."""
 
     __slots__ = ("found", "number", "response", "sent_at")
@@ -55,7 +55,7 @@ class Call:
     def __init__(self, number: int, response: type[Message]) -> None:
         self.number: Final = number
         self.response: Final = response
-        self.found: Answer | Exception | None = None
+        self.found: RpcAnswer | Exception | None = None
         self.sent_at: Final = clock.monotonic()
 
     def is_over(self) -> bool:
@@ -63,7 +63,7 @@ class Call:
         return self.found is not None
 
 
-class Connection:
+class RpcConnection:
     """A connection over *wire* to the *service* of a server, for *user*.
 
     An error of the connection ends it, and all calls in flight with a `ConnectionLost`. A call that meets its deadline
@@ -84,7 +84,7 @@ class Connection:
         self._writing = threading.Lock()
         self._changed = threading.Condition()
         self._is_read = False
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, RpcCall] = {}
         self._size: int | None = None
         self._dead: Exception | None = None
         self._heard = clock.monotonic()
@@ -109,9 +109,9 @@ class Connection:
 
     def send(
         self, method: str, request: Message, response: type[Message], deadline: Deadline, cells: bytes = b""
-    ) -> Call:
+    ) -> RpcCall:
         """Send a call, whose answer `wait` returns."""
-        call = Call(next(self._numbers), response)
+        call = RpcCall(next(self._numbers), response)
         header = pb.RequestHeader(call_id=call.number, method_name=method, request_param=True)
         header.timeout = max(1, int(deadline.left() * 1000))
         if cells:
@@ -132,7 +132,7 @@ class Connection:
             raise
         return call
 
-    def wait(self, call: Call, deadline: Deadline) -> Answer:
+    def wait(self, call: RpcCall, deadline: Deadline) -> RpcAnswer:
         """Return the answer to *call*; raises `ServerError` if HBase refuses it, `OSError` if there is none."""
         while not call.is_over():
             with self._changed:
@@ -148,11 +148,11 @@ class Connection:
                 with self._changed:
                     self._is_read = False
                     self._changed.notify_all()
-        if isinstance(call.found, Answer):
+        if isinstance(call.found, RpcAnswer):
             return call.found
         raise call.found or ConnectionLost("there is no answer")
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: RpcCall) -> None:
         """Forget *call*: its answer is not wanted."""
         with self._changed:
             self._calls.pop(call.number, None)
@@ -165,14 +165,14 @@ class Connection:
         """End the connection in a forked child, where it is the parent's."""
         self._wire.forget()
 
-    def _give_up(self, call: Call) -> None:
+    def _give_up(self, call: RpcCall) -> None:
         self._calls.pop(call.number, None)
         if self._heard < call.sent_at:
             # Nothing has come since the call was sent: the server hangs, or the way to it is cut.
             self._end_locked(ConnectionLost("the server does not answer"))
         raise TimeoutError
 
-    def _read_until(self, call: Call, deadline: Deadline) -> None:
+    def _read_until(self, call: RpcCall, deadline: Deadline) -> None:
         while not call.is_over():
             if self._dead is not None:
                 raise ConnectionLost(str(self._dead)) from self._dead
@@ -194,7 +194,7 @@ class Connection:
                     if answered is not call:
                         self._changed.notify_all()
 
-    def _read(self, deadline: Deadline) -> tuple[int, Answer | Exception]:
+    def _read(self, deadline: Deadline) -> tuple[int, RpcAnswer | Exception]:
         """Return the number of the next answer, and the answer."""
         if self._size is None:
             (size,) = _LENGTH.unpack(self._wire.read(4, deadline))
@@ -225,7 +225,7 @@ class Connection:
         self._changed.notify_all()
 
 
-def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> tuple[int, Answer | Exception]:
+def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> tuple[int, RpcAnswer | Exception]:
     """Return the number of the call that *data* answers, and its answer or HBase's exception.
 
     *response_of* returns the message of the answer to a number, None if nobody waits for it. Raises `WrongReply` if
@@ -243,7 +243,7 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
         if response is None:
             return number, WrongReply("an answer that nobody waits for")
         if end == len(data):  # a message without fields that are set may be left out
-            return number, Answer(response(), data, end, end)
+            return number, RpcAnswer(response(), data, end, end)
         at, end = _message(data, end)
         message = response.FromString(data[at:end])
     except DecodeError as exc:
@@ -251,7 +251,7 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
     stop = end + header.cell_block_meta.length
     if stop != len(data):
         raise WrongReply(f"an answer of {len(data):,} bytes says that it has {stop:,}")
-    return number, Answer(message, data, end, stop)
+    return number, RpcAnswer(message, data, end, stop)
 
 
 def _message(data: bytes, at: int) -> tuple[int, int]:

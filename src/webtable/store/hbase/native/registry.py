@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -12,13 +12,13 @@ from webtable.errors import StoreError
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import CALL_ERRORS
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.servers import Servers
-    from webtable.store.url import HostPort
 
 T = TypeVar("T")
 
@@ -28,25 +28,15 @@ _SHARE: Final = 1 / 2
 """The share of the remaining time that one of several masters may use."""
 
 
-class Server(NamedTuple):
-    """A server of HBase by the host and port under which it is registered."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
 class Registry(ABC):
     """Answers where the parts of a cluster are now; nothing is cached. The errors are those of calls."""
 
     @abstractmethod
-    def meta(self, deadline: Deadline) -> Server:
+    def meta(self, deadline: Deadline) -> HostPort:
         """Return the server of hbase:meta."""
 
     @abstractmethod
-    def master(self, deadline: Deadline) -> Server:
+    def master(self, deadline: Deadline) -> HostPort:
         """Return the active master."""
 
 
@@ -60,15 +50,15 @@ class ZooKeeperRegistry(Registry):
         self._hosts = hosts
         self._parent = parent
 
-    def meta(self, deadline: Deadline) -> Server:
+    def meta(self, deadline: Deadline) -> HostPort:
         """Return the server of hbase:meta."""
         return self._read("meta-region-server", lambda data: pb.MetaRegionServer.FromString(data).server, deadline)
 
-    def master(self, deadline: Deadline) -> Server:
+    def master(self, deadline: Deadline) -> HostPort:
         """Return the active master."""
         return self._read("master", lambda data: pb.Master.FromString(data).master, deadline)
 
-    def _read(self, node: str, read: Callable[[bytes], pb.ServerName], deadline: Deadline) -> Server:
+    def _read(self, node: str, read: Callable[[bytes], pb.ServerName], deadline: Deadline) -> HostPort:
         from kazoo.client import KazooClient
         from kazoo.exceptions import KazooException, NoNodeError
         from kazoo.handlers.threading import KazooTimeoutError
@@ -98,10 +88,10 @@ class MasterRegistry(Registry):
     """The registry by the masters at *addresses* themselves, or other servers of the cluster (HBase 2.3 or newer)."""
 
     def __init__(self, addresses: Sequence[HostPort], servers: Servers) -> None:
-        self._addresses = [Server(*address) for address in addresses]
+        self._addresses = [HostPort(*address) for address in addresses]
         self._servers = servers
 
-    def meta(self, deadline: Deadline) -> Server:
+    def meta(self, deadline: Deadline) -> HostPort:
         """Return the server of hbase:meta."""
         found = self._ask("GetMetaRegionLocations", pb.GetMetaRegionLocationsResponse, deadline).meta_locations
         first = next((one for one in found if not one.region_info.replica_id), None)
@@ -109,7 +99,7 @@ class MasterRegistry(Registry):
             raise ConnectionError("hbase:meta is on no server at the moment")
         return _server(first.server_name)
 
-    def master(self, deadline: Deadline) -> Server:
+    def master(self, deadline: Deadline) -> HostPort:
         """Return the active master."""
         found = self._ask("GetActiveMaster", pb.GetActiveMasterResponse, deadline)
         if not found.server_name.host_name:
@@ -138,8 +128,8 @@ def _plain(data: bytes) -> bytes:
     return data[4:]
 
 
-def _server(found: pb.ServerName) -> Server:
+def _server(found: pb.ServerName) -> HostPort:
     try:
-        return Server(found.host_name, found.port)
+        return HostPort(found.host_name, found.port)
     except DecodeError as exc:
         raise WrongReply("the node in ZooKeeper is not one of HBase") from exc

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError
-from webtable.store.hbase.native.connection import Connection
+from webtable.store.hbase.native.connection import RpcConnection
 from webtable.store.hbase.native.wire import SecureWire, Wire
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.native.connection import Answer, Call
-    from webtable.store.hbase.native.registry import Server
+    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
+    from webtable.store.url import HostPort
 
     OnCall = Callable[[str], object]
-    Place = tuple[Server, str]
+    Place = tuple[HostPort, str]
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Servers:
         self._closed = False
         self.opened = 0
         self.lost = 0
-        self._connections: dict[Place, Connection] = {}
+        self._connections: dict[Place, RpcConnection] = {}
         self._locks: dict[Place, threading.Lock] = {}
         self.after_fork()
         renew_after_fork(self)
@@ -63,7 +63,7 @@ class Servers:
 
     def send(
         self,
-        server: Server,
+        server: HostPort,
         service: str,
         method: str,
         request: Message,
@@ -78,17 +78,17 @@ class Servers:
         return Sent(connection, connection.send(method, request, response, deadline, cells))
 
     def ask(
-        self, server: Server, service: str, method: str, request: Message, response: type[T], deadline: Deadline
+        self, server: HostPort, service: str, method: str, request: Message, response: type[T], deadline: Deadline
     ) -> T:
         """Return the message that answers a call."""
         message: T = self.send(server, service, method, request, response, deadline).wait(deadline).message  # type: ignore[arg-type]
         return message
 
-    def touch(self, server: Server, service: str, deadline: Deadline) -> None:
+    def touch(self, server: HostPort, service: str, deadline: Deadline) -> None:
         """Connect to the service of *server*, unless there is a connection."""
         self._connection((server, service), deadline)
 
-    def state(self) -> list[tuple[Server, str, int]]:
+    def state(self) -> list[tuple[HostPort, str, int]]:
         """Return the server, service and number of calls in flight of each connection."""
         with self._lock:
             return [(*place, connection.in_flight) for place, connection in self._connections.items()]
@@ -101,7 +101,7 @@ class Servers:
         for connection in connections.values():
             connection.close()
 
-    def _connection(self, place: Place, deadline: Deadline) -> Connection:
+    def _connection(self, place: Place, deadline: Deadline) -> RpcConnection:
         with self._lock:
             connection = self._connections.get(place)
             lock = self._locks.setdefault(place, threading.Lock())
@@ -135,7 +135,7 @@ class Servers:
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
 
-    def _connect(self, place: Place, deadline: Deadline) -> Connection:
+    def _connect(self, place: Place, deadline: Deadline) -> RpcConnection:
         server, service = place
         host, port = self._reached(server)
         try:
@@ -149,12 +149,12 @@ class Servers:
             exc.args = (f"no connection to {where}: {exc}",)
             raise
         try:
-            return Connection(wire, service, self._user, deadline)
+            return RpcConnection(wire, service, self._user, deadline)
         except BaseException:
             wire.close()
             raise
 
-    def _reached(self, server: Server) -> tuple[str, int]:
+    def _reached(self, server: HostPort) -> tuple[str, int]:
         """Return the host and port at which *server* is reached."""
         found = self._rename.get(str(server)) or self._rename.get(server.host)
         if found is None:
@@ -168,12 +168,12 @@ class Sent:
 
     __slots__ = ("_call", "_connection")
 
-    def __init__(self, connection: Connection, call: Call) -> None:
+    def __init__(self, connection: RpcConnection, call: RpcCall) -> None:
         self._connection = connection
         self._call = call
 
-    def wait(self, deadline: Deadline) -> Answer:
-        """Return the answer; see `Connection.wait`."""
+    def wait(self, deadline: Deadline) -> RpcAnswer:
+        """Return the answer; see `RpcConnection.wait`."""
         return self._connection.wait(self._call, deadline)
 
     def drop(self) -> None:
