@@ -1,7 +1,7 @@
 """`make test-versions`: the contract of the store port by HBase's own protocol, on other versions of HBase.
 
-They are those whose server is whole on Maven Central: the last one of 2.4, and the last whole ones of 2.5 and 3.0. 2.6 is
-what `make test` runs on. Each is built as an image, run in a container of its own and removed.
+They are the last ones of 2.4, 2.5 and 3.0 whose server is whole on Maven Central; 2.6 is what `make test` runs on.
+Each is built as an image, run in a container of its own and removed.
 
     python tests/hbase_versions.py 2.5.8
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 import struct
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -12,6 +14,7 @@ from webtable.errors import StoreError
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import CALL_ERRORS
+from webtable.store.hbase.native.wire import CONNECT_SECONDS
 from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LOGGER: Final = logging.getLogger("webtable.store.hbase.zookeeper")
 _MAGIC: Final = b"PBUF"
 _LENGTH = struct.Struct(">I")
 _SHARE: Final = 1 / 2
@@ -63,10 +67,11 @@ class ZooKeeperRegistry(Registry):
         from kazoo.exceptions import KazooException, NoNodeError
         from kazoo.handlers.threading import KazooTimeoutError
 
+        self._check_reached(deadline)
         seconds = deadline.left()
         if not seconds:
             raise TimeoutError
-        client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True)
+        client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True, logger=_LOGGER)
         try:
             client.start(timeout=seconds)
             data, _ = client.get_async(f"{self._parent}/{node}").get(timeout=max(deadline.left(), 0.001))
@@ -81,7 +86,24 @@ class ZooKeeperRegistry(Registry):
         finally:
             client.stop()
             client.close()
-        return _server(read(_plain(data)))
+        try:
+            found = read(_plain(data))
+        except DecodeError as exc:
+            raise WrongReply(f"{self._parent}/{node} in ZooKeeper is not of HBase") from exc
+        return _server(found)
+
+    def _check_reached(self, deadline: Deadline) -> None:
+        """Raise `OSError` if no host takes connections: kazoo would try again without a word until the deadline."""
+        errors: list[OSError] = []
+        for host in self._hosts.split(","):
+            name, _, port = host.rpartition(":")
+            try:
+                socket.create_connection((name.strip("[]"), int(port)), deadline.within(CONNECT_SECONDS).left()).close()
+            except OSError as exc:
+                errors.append(exc)
+            else:
+                return
+        raise ConnectionError(f"no connection to ZooKeeper at {self._hosts}: {errors[0]}") from errors[0]
 
 
 class MasterRegistry(Registry):
@@ -129,7 +151,4 @@ def _plain(data: bytes) -> bytes:
 
 
 def _server(found: pb.ServerName) -> HostPort:
-    try:
-        return HostPort(found.host_name, found.port)
-    except DecodeError as exc:
-        raise WrongReply("the node in ZooKeeper is not one of HBase") from exc
+    return HostPort(found.host_name, found.port)
