@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos check notebooks site bench scale wheel release-check clean
+.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-versions protocol check notebooks site bench scale wheel release-check clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -52,6 +52,10 @@ test-cluster: export WEBTABLE_FAULT_CLUSTER = 1
 test-cluster: $(STAMP)
 	$(BIN)/python -m pytest tests/faults/test_cluster.py -s --timeout 3600
 
+# The contract of the store port by HBase's own protocol on HBase 2.4, 2.5 and 3.0, each in a container. Ten minutes.
+test-versions: $(STAMP)
+	$(BIN)/python tests/hbase_versions.py
+
 # HBase with Kerberos and a KDC in one container, which is taken down at the end. gssapi is compiled: it needs a C compiler
 # and Debian's libkrb5-dev.
 test-kerberos: export WEBTABLE_KERBEROS = 1
@@ -66,6 +70,13 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 	@mkdir -p build
 	PATH="$(abspath $(BIN)):$$PATH" pyright --verifytypes webtable --ignoreexternal > build/types.txt || { cat build/types.txt; exit 1; }
+
+# The Python of HBase's messages, by a protoc whose code every protobuf from 4.25 on runs.
+PROTOCOL := src/webtable/store/hbase/native
+protocol:
+	$(PYTHON) -m venv build/protoc
+	build/protoc/bin/pip install --quiet grpcio-tools==1.62.3 'setuptools<80'
+	build/protoc/bin/python -m grpc_tools.protoc -I $(PROTOCOL) --python_out=$(PROTOCOL) --pyi_out=$(PROTOCOL) hbase.proto
 
 # The notebooks of examples/, each run in a clean kernel, as pages with what they show: build/notebooks.
 notebooks: $(STAMP)

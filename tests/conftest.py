@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from manual_clock import ManualClock
+from native_servers import published_native_url
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable.demo import Sample, make_sample, web
@@ -114,6 +115,17 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+def native_url(request: pytest.FixtureRequest) -> str:
+    """URL of the running HBase by its own protocol, without a table: `WEBTABLE_HBASE_NATIVE_URL`, or its container."""
+    if url := os.environ.get("WEBTABLE_HBASE_NATIVE_URL"):
+        return url
+    gateway = urlsplit(request.getfixturevalue("hbase_url")).port
+    if "WEBTABLE_HBASE_URL" in os.environ:
+        pytest.skip("WEBTABLE_HBASE_URL is set, and WEBTABLE_HBASE_NATIVE_URL is not")
+    return published_native_url(gateway)
+
+
+@pytest.fixture(scope="session")
 def open_store(
     adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], Store]:
@@ -127,10 +139,14 @@ def open_store(
         return sqlite if adapter == "sqlite" else lambda: ListeningStore(WrappedStore(sqlite()), lambda _: None)
 
     from webtable.store.hbase import HBaseStore
+    from webtable.store.hbase.native.store import NativeStore
 
     if adapter == "hbase-https":  # of the tests in tests/hbase alone
         address = StoreURL.parse(request.getfixturevalue("https_url"))
         return lambda: HBaseStore.from_url(address)
+    if adapter == "hbase-native":
+        native = StoreURL.parse(request.getfixturevalue("native_url"))
+        return lambda: NativeStore.from_url(native)
     url = urlsplit(request.getfixturevalue("hbase_url"))
     thrift2 = int(parse_qs(url.query)["thrift2"][0]) if adapter == "hbase-thrift2" else None
     return lambda: HBaseStore(url.hostname or "localhost", url.port or 9090, thrift2=thrift2)

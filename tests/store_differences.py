@@ -18,14 +18,16 @@ ALONE: Final = pytest.param("hbase-thrift1", marks=pytest.mark.hbase)
 with_thrift1: Final = pytest.mark.parametrize("adapter", [*ADAPTERS, ALONE], indirect=True, scope="session")
 """For tests of what Thrift1 alone does otherwise, and of what takes URLs of tables of their own."""
 on_thrift1: Final = pytest.mark.parametrize("adapter", [ALONE], indirect=True, scope="session")
+NATIVE: Final = pytest.param("hbase-native", marks=pytest.mark.hbase)
+"""HBase by its own protocol."""
 on_every_store: Final = pytest.mark.parametrize(
-    "adapter", [*ADAPTERS, ALONE, "sqlite-wrapped", "memory"], indirect=True, scope="session"
+    "adapter", [*ADAPTERS, ALONE, NATIVE, "sqlite-wrapped", "memory"], indirect=True, scope="session"
 )
 """For the contract, and a selection of tests from one end to the other: that a store fulfils the contract is enough for
 all others to hold."""
 
 THRIFT1: Final = frozenset({"hbase-thrift1"})
-HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2", "hbase-https"})
+HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2", "hbase-https", "hbase-native"})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from webtable.errors import WebTableError
 from webtable.store import open_store
 from webtable.store.adapters import BUILT_IN
 from webtable.store.hbase import address as hbase
+from webtable.store.hbase.native import address as native
 from webtable.store.sqlite import address as sqlite
 from webtable.store.url import StoreURL
 
@@ -25,7 +26,7 @@ CLASSES = {
     if isinstance(value, type) and issubclass(value, WebTableError)
 }
 TOLD = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", ERRORS, re.MULTILINE))
-OPTIONS = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (?:`(\w+)`|none) \|", URLS, re.MULTILINE)
+OPTIONS = re.findall(r"^\| `([\w+]+)` \| `(\w+)` \| (?:`([\w/]+)`|none) \|", URLS, re.MULTILINE)
 
 
 def test_every_error_is_told_with_its_cause_and_its_remedy():
@@ -52,7 +53,8 @@ def test_every_option_of_a_store_url_is_told():
     told = {scheme: {option for of, option, _ in OPTIONS if of == scheme} for scheme, *_ in OPTIONS}
 
     of_hbase = set().union(*hbase.OPTIONS.values())
-    assert told == {"sqlite": set(sqlite.OPTIONS), "hbase": of_hbase, "memory": {"table"}}
+    of_native = {"hbase+native": set(native.OPTIONS)}
+    assert told == {"sqlite": set(sqlite.OPTIONS), "hbase": of_hbase, "memory": {"table"}} | of_native
     assert told.keys() | hbase.OPTIONS.keys() == BUILT_IN.keys()
     assert all(f"`{scheme}://" in URLS for scheme in hbase.OPTIONS)
 

@@ -33,7 +33,12 @@ pytestmark = on_every_store
 
 
 def test_each_store_is_what_its_tests_are_named_for(store, adapter):
-    kinds = {"sqlite": "SQLiteStore", "sqlite-wrapped": "ListeningStore", "memory": "MemoryStore"}
+    kinds = {
+        "sqlite": "SQLiteStore",
+        "sqlite-wrapped": "ListeningStore",
+        "memory": "MemoryStore",
+        "hbase-native": "NativeStore",
+    }
 
     assert type(store).__name__ == kinds.get(adapter, "HBaseStore")
 

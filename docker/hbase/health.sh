@@ -17,6 +17,7 @@ answers() {
 
 case ${HBASE_ROLE:-all} in
   zookeeper) exec 3<>"/dev/tcp/$HOSTNAME/2181" ;;
+  native) exec 3<>"/dev/tcp/127.0.0.1/16000" && exec 4<>"/dev/tcp/127.0.0.1/16020" ;;
   master) exec 3<>"/dev/tcp/$HOSTNAME/16000" ;;
   regionserver) exec 3<>"/dev/tcp/$HOSTNAME/16020" ;;
   *) answers 9090 getTableNames && answers 9091 listNamespaceDescriptors ;;

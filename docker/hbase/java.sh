@@ -2,7 +2,7 @@
 set -u
 
 settings=/opt/hbase
-[ "${HBASE_ROLE:-all}" = all ] || settings=/opt/hbase/cluster:/opt/hbase
+[ "${HBASE_ROLE:-all}" = all ] || [ "$HBASE_ROLE" = native ] || settings=/opt/hbase/cluster:/opt/hbase
 
 # The paths into the JDK are what Hadoop and HBase still use by reflection on Java 17.
 exec java \

@@ -1,5 +1,6 @@
 # Process 1 of the container: runs what HBASE_ROLE names, and stops all of it when it is told to stop or when one of
-# its processes ends. `all`, the default, is HBase in one process and its two Thrift gateways; the others make a cluster.
+# its processes ends. `all`, the default, is HBase in one process and its two Thrift gateways, `native` the same without gateways; the others make
+# a cluster.
 set -u
 role=${HBASE_ROLE:-all}
 
@@ -26,14 +27,19 @@ stopping=
 trap 'stopping=yes; kill "${gateways[@]:-${servers[@]}}" 2>/dev/null' TERM INT
 
 case $role in
-  all) server master.HMaster start "--localRegionServers=$HBASE_REGIONSERVERS" ;;
+  # Several region servers in the one process cannot all have the usual port.
+  all | native) server master.HMaster -D "hbase.localcluster.assign.random.ports=$([ "$HBASE_REGIONSERVERS" = 1 ] && echo false || echo true)" start "--localRegionServers=$HBASE_REGIONSERVERS" ;;
   zookeeper) server zookeeper.HQuorumPeer start ;;
   # By their own names, which stay; the name that belongs to an address in Docker's network has the project in it.
   master) server master.HMaster -D "hbase.master.hostname=$HOSTNAME" start ;;
   regionserver) server regionserver.HRegionServer -D "hbase.unsafe.regionserver.hostname=$HOSTNAME" start ;;
   gateway) ;;
-  *) echo "HBASE_ROLE=$role must be all, zookeeper, master, regionserver or gateway" >&2; exit 2 ;;
+  *) echo "HBASE_ROLE=$role must be all, native, zookeeper, master, regionserver or gateway" >&2; exit 2 ;;
 esac
+# Standalone HBase lets ZooKeeper listen at 127.0.0.1 alone, whatever is configured (MiniZooKeeperCluster.java).
+if [ "$role" = all ] || [ "$role" = native ]; then
+  socat "TCP-LISTEN:2181,bind=$(hostname -i),fork,reuseaddr" TCP:127.0.0.1:2181 2>/dev/null &
+fi
 case $role in
   all | gateway) gateway thrift 9090; gateway thrift2 9091 ;;
 esac

@@ -19,7 +19,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Containing, Delete, TimeRange, Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.gateways.gateway import repeated
+from webtable.store.hbase.retries import repeated
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.workers import Workers
 

@@ -14,7 +14,8 @@ from webtable.store import StoreURL, Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import ConnectionMode, HBaseStore
 from webtable.store.hbase.address import address_of
-from webtable.store.hbase.thrift.gateway_socket import LARGEST, WrongReply
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST
 
 ROWS = [b"%05d" % number for number in range(300)]
 

@@ -18,8 +18,9 @@ from webtable.rowkey import KeyRange
 from webtable.store import Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import LARGEST, WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST
 from webtable.store.rows import Row
 from webtable.testing.call_counts import counted_store
 

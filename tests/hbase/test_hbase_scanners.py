@@ -23,9 +23,9 @@ from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase import scan_pieces as scan_pieces
 from webtable.store.hbase.calls.selection import Selection, check_scanned
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.scan_pieces import ScannerPieces
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.rows import Row
 from webtable.testing.call_counts import counted_store
 

@@ -141,3 +141,27 @@ def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, shell):
         table.links.refresh()
         assert [drift(table, name)[2] for name in table.indexes.states()] == [0] * len(table.indexes.states())
     shell.run(remarks(taken, "delete_snapshot"))
+
+
+def test_snapshots_are_taken_cloned_and_restored_without_a_shell(url, native_url):
+    base, _, query = native_url.partition("?")
+    name = webtable.store.table_of(url)
+    native = f"{base.rstrip('/')}/{name}" + (f"?{query}" if query else "")
+    before = answers(native)
+
+    taken = webtable_command("-s", native, "backup", "snapshot", "label", "--apply")
+    harm(native)
+    cloned = f"{name}_clone"
+    webtable_command("-s", native, "backup", "snapshot", "label", "--clone", cloned, "--apply")
+    webtable_command("-s", native, "backup", "snapshot", "label", "--restore", "--apply", "--yes")
+
+    assert f"snapshot '{name}', '{name}.label'" in taken
+    assert answers(native) == before
+    assert answers(native.replace(f"/{name}", f"/{cloned}")) == before
+
+
+def test_no_gateway_takes_snapshots(url):
+    done = CliRunner().invoke(app, ["-s", url, "backup", "snapshot", "label", "--apply"])
+
+    assert done.exit_code != 0
+    assert "hbase+native://" in done.output

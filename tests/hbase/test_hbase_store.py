@@ -26,15 +26,14 @@ from webtable.rowkey.ranges import groups_of
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore
+from webtable.store.hbase import HBaseStore, filters
 from webtable.store.hbase import scan_pieces as scan_pieces
+from webtable.store.hbase.calls.filters import expression
 from webtable.store.hbase.calls.selection import Selection, selection
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
 from webtable.store.hbase.scan_rows import FirstRows, rows_of
-from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import Connection, Connector, thrift1, thrift2
-from webtable.store.hbase.thrift.filters import expression
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
 from webtable.store.hbase.thrift.pool import Pool
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import stages

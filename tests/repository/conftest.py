@@ -29,12 +29,13 @@ def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> I
         return
 
     open_store = request.getfixturevalue("open_store")
-    base, _, query = request.getfixturevalue("hbase_url").partition("?")
+    server = request.getfixturevalue("native_url" if adapter == "hbase-native" else "hbase_url")
+    base, _, query = server.partition("?")
     names: list[str] = []
 
     def new() -> str:
         names.append(f"web_{uuid.uuid4().hex[:8]}")
-        return f"{base.rstrip('/')}/{names[-1]}" + (f"?{query}" if adapter == "hbase-thrift2" else "")
+        return f"{base.rstrip('/')}/{names[-1]}" + ("" if adapter == "hbase-thrift1" else f"?{query}")
 
     yield new
     if "WEBTABLE_HBASE_URL" not in os.environ:

@@ -10,7 +10,7 @@ from webtable.schema.layout import (
     layout_values,
 )
 from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
-from webtable.schema.shell import Snapshots, SplitsForm, alter_statement, create_statement, splits_text
+from webtable.schema.shell import ShellCommand, Snapshots, SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import (
     ALL_VERSIONS,
     FAMILY_OPTIONS,
@@ -79,6 +79,7 @@ __all__ = [
     "Phase",
     "PlainColumn",
     "Plan",
+    "ShellCommand",
     "Snapshots",
     "SplitsForm",
     "TableSchema",

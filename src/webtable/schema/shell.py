@@ -104,6 +104,16 @@ def quoted(value: bytes) -> str:
     return '"' + "".join(chr(b) if chr(b).isalnum() and b < 0x7F else f"\\x{b:02x}" for b in value) + '"'
 
 
+class ShellCommand(NamedTuple):
+    """A command of the HBase shell for snapshots: its `verb` (`snapshot`) and the names of tables and snapshots."""
+
+    verb: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {', '.join(map(_text, self.names))}"
+
+
 class Snapshots(NamedTuple):
     """One snapshot of each table of the web table *table*; *indexes* are the tables with the entries of its indexes.
 
@@ -153,14 +163,14 @@ class Snapshots(NamedTuple):
                 f"# Snapshots of the web table {self.table}, for the HBase shell: {_RUN} | hbase shell -n",
                 "# A snapshot keeps the files of which a table consists now: it copies nothing and blocks nobody.",
                 "# They are consistent only if nothing is written meanwhile: see docs/backup.md. Keep this text.",
-                *(f"snapshot {_text(table)}, {self._text(table)}" for table in self.tables),
+                *map(str, self.creating()),
                 "# All of them must be in the list:",
                 f"list_snapshots {_text(f'.*[.]{re.escape(self.label)}')}",
                 "",
                 "# Restore them in place of the current tables, while nobody writes or reads:",
-                *(f"#   {line}" for line in self._restoring()),
+                *(f"#   {command}" for command in self.restoring()),
                 "# Restore them if the tables are gone, or under other names:",
-                *(f"#   {line}" for line in self._cloning(self.table)),
+                *(f"#   {command}" for command in self.cloning(self.table)),
                 "# Copy each of them to another cluster, in a terminal of this one (MapReduce copies the files):",
                 *(f"#   {self._exporting(table)}" for table in self.tables),
                 "# Delete them, which frees their space:",
@@ -172,25 +182,33 @@ class Snapshots(NamedTuple):
     def restore_lines(self) -> str:
         """Return the lines that restore the snapshots in place of the current tables."""
         heading = f"# Restores {self.table} from its snapshots ({self.label}), in place of the current tables."
-        return "\n".join([heading, "# Stop all writers and readers first.", *self._restoring(), ""])
+        return "\n".join([heading, "# Stop all writers and readers first.", *map(str, self.restoring()), ""])
 
     def clone_lines(self, name: str) -> str:
         """Return the lines that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
-        TableSchema(name, (FamilySchema("any"),))
         heading = f"# Makes the web table {name} from the snapshots of {self.table} ({self.label})."
-        return "\n".join([heading, "# It takes no space until one of the two is written to.", *self._cloning(name), ""])
+        return "\n".join(
+            [heading, "# It takes no space until one of the two is written to.", *map(str, self.cloning(name)), ""]
+        )
 
-    def _restoring(self) -> list[str]:
+    def creating(self) -> list[ShellCommand]:
+        """Return the commands that take the snapshots."""
+        return [ShellCommand("snapshot", (table, self.name(table))) for table in self.tables]
+
+    def restoring(self) -> list[ShellCommand]:
+        """Return the commands that restore the snapshots in place of the current tables."""
         # The layout is dropped first, so that nobody opens a table of which a part is gone.
         return [
-            *(f"disable {_text(table)}" for table in (self._meta, *self._layout_last[:-1])),
-            *(f"restore_snapshot {self._text(table)}" for table in self.tables),
-            *(f"enable {_text(table)}" for table in self._layout_last),
+            *(ShellCommand("disable", (table,)) for table in (self._meta, *self._layout_last[:-1])),
+            *(ShellCommand("restore_snapshot", (self.name(table),)) for table in self.tables),
+            *(ShellCommand("enable", (table,)) for table in self._layout_last),
         ]
 
-    def _cloning(self, name: str) -> list[str]:
+    def cloning(self, name: str) -> list[ShellCommand]:
+        """Return the commands that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
+        TableSchema(name, (FamilySchema("any"),))
         return [
-            f"clone_snapshot {self._text(table)}, {_text(name + table.removeprefix(self.table))}"
+            ShellCommand("clone_snapshot", (self.name(table), name + table.removeprefix(self.table)))
             for table in self._layout_last
         ]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, StoreRefused
+from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.port import Store
 
 if TYPE_CHECKING:
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
     **dict.fromkeys(("hbase", "hbase+http", "hbase+https", "hbases"), "webtable.store.hbase:HBaseStore"),
+    "hbase+native": "webtable.store.hbase.native.store:NativeStore",
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }
 """The adapters of webtable, as in pyproject.toml. They are imported on demand, so that the embedded store loads no
 Thrift."""
+_EXTRAS: Final = {"hbase+native": "native"}
+"""The extras that the adapters of some schemes need."""
 _OTHER_NAMES: Final = {"file": "sqlite"}
 """SQLite has URLs of its own; its adapter says what to give instead."""
 
@@ -41,7 +44,13 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
     scheme = _OTHER_NAMES.get(scheme, scheme)
     if scheme in BUILT_IN:
         module, _, name = BUILT_IN[scheme].partition(":")
-        adapter: type[Store] = getattr(import_module(module), name)
+        try:
+            adapter: type[Store] = getattr(import_module(module), name)
+        except ModuleNotFoundError as exc:
+            if scheme not in _EXTRAS or (exc.name or "").startswith("webtable"):
+                raise
+            extra = f"hbase-webtable[{_EXTRAS[scheme]}]"
+            raise CapabilityError(f"store={url!r}: this needs {exc.name}: pip install '{extra}'") from exc
         return adapter
     # Importing it takes as long as a small query, and only stores of other packages need it.
     from importlib.metadata import entry_points

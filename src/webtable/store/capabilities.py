@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from webtable.schema import ShellCommand
     from webtable.store.health import Check, Space
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
@@ -40,6 +41,8 @@ class Capabilities:
     """The default number of contents of a page that a new web table keeps; None is all of them."""
     has_snapshots: bool = False
     """Whether the shell of the store takes snapshots of its tables; else `backup` may copy it into a file."""
+    runs_shell_commands: bool = False
+    """Whether `run` takes snapshots and restores them; else the shell of the store does."""
     is_created_on_ingest: bool = False
     """Whether `webtable ingest` makes a missing web table: its layout needs no decision."""
     empty_hint: str = ""
@@ -80,6 +83,13 @@ class OptionalCalls:
             f"{self.name}: this store is not a file that can be copied; webtable export and webtable copy bring what "
             "is in the table elsewhere"
         )
+
+    def run(self, command: ShellCommand) -> None:
+        """Do what *command* of the HBase shell does, and return when it is done.
+
+        Raises `CapabilityError` if the store cannot, `TableNotFound` and `StoreRefused` if HBase refuses it.
+        """
+        raise CapabilityError(f"{self.name}: this store has no call for it; in the HBase shell: {command}")
 
     def events(self) -> Counter[str]:
         """Return how often each event that the store logs has occurred, even if logging is off."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl
 
 from webtable._shown.sizes import IN_BYTES, size_of
@@ -104,6 +104,16 @@ class URLOptions(dict[str, str]):
         if size is None:
             raise InvalidArgument(f"store: {option}={text!r} {IN_BYTES}")
         return size
+
+
+class HostPort(NamedTuple):
+    """The host and port of a gateway or a server."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def without_secrets(message: str) -> str:

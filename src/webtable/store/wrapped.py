@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
-    from webtable.schema import FamilySchema, TableSchema
+    from webtable.schema import FamilySchema, ShellCommand, TableSchema
     from webtable.store.capabilities import Capabilities
     from webtable.store.health import Check, Space
     from webtable.store.metrics import GatewayMetrics
@@ -147,6 +147,10 @@ class WrappedStore(Store):
         """Copy the store into a file, and return its bytes."""
         call = Call("backup", "", {"path": path, "on_progress": on_progress})
         return self.around(call, lambda: self.wrapped.backup(path, on_progress))
+
+    def run(self, command: ShellCommand) -> None:
+        """Do what a command of the HBase shell does."""
+        self.around(Call("run", "", {"command": command}), lambda: self.wrapped.run(command))
 
     def health(self, table: str) -> Iterator[Check]:
         """Yield the checks of the health of the store."""

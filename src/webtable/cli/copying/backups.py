@@ -53,6 +53,7 @@ def create(
         "webtable -s hbase://gateway/crawl backup snapshot | hbase shell -n",
         "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --restore | hbase shell -n",
         "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --clone crawl_before",
+        "webtable -s hbase+native://zk1,zk2,zk3/crawl backup snapshot before-upgrade --apply",
     )
 )
 def snapshot(
@@ -67,10 +68,16 @@ def snapshot(
     clone: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Write the lines that make another web table of them.")
     ] = None,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Do it now, instead of writing the lines: by hbase+native:// alone."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --apply --restore.")] = False,
 ) -> None:
     """Write the lines for the HBase shell that take snapshots of all tables of a web table, with explanations.
 
-    This changes nothing: no gateway has a call for snapshots. The comments in the text (after #) have the lines that
+    This changes nothing: no gateway has a call for snapshots. On a store by HBase's own protocol, --apply does at once
+    what the lines would do. The comments in the text (after #) have the lines that
     restore the snapshots or copy them to another cluster; keep the text. With --restore or --clone only those lines are
     written, for the snapshots of LABEL. docs/backup.md explains their order, and what to do after a restore.
     """
@@ -78,12 +85,34 @@ def snapshot(
         raise InvalidArgument("label= must be given, as in webtable backup snapshot LABEL --restore")
     if restore and clone:
         raise InvalidArgument("restore= and clone= exclude each other")
+    from webtable.cli.terminal.interaction import confirm, interruptible
+
     with session(ctx).open() as table:
         snapshots = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
-    typer.echo(
-        snapshots.restore_lines() if restore else snapshots.clone_lines(clone) if clone else snapshots.create_lines(),
-        nl=False,
-    )
+    if not apply:
+        lines = (
+            snapshots.restore_lines()
+            if restore
+            else snapshots.clone_lines(clone)
+            if clone
+            else snapshots.create_lines()
+        )
+        typer.echo(lines, nl=False)
+        return
+    if restore:
+        question = f"Replace all of {snapshots.table} by its snapshots of {snapshots.label}?"
+        confirm("restore the snapshots", question, yes=yes)
+    commands = snapshots.restoring() if restore else snapshots.cloning(clone) if clone else snapshots.creating()
+    store, _ = open_store(session(ctx).store)
+    with store, interruptible():
+        if not store.capabilities.runs_shell_commands:
+            raise CapabilityError(
+                f"{store.name}: no gateway has a call for snapshots; run the lines that come without --apply in the "
+                "HBase shell, or give the store as hbase+native://"
+            )
+        for command in commands:
+            store.run(command)
+            typer.echo(harmless(str(command)))
 
 
 def _snapshots(table: WebTable, label: str) -> Snapshots:

@@ -15,7 +15,7 @@ from webtable.errors import InvalidArgument
 from webtable.store.hbase.thrift.credentials import PASSWORD, USER, Login, headers_by
 from webtable.store.hbase.thrift.http_socket import NoHeaders, check_headers
 from webtable.store.hbase.thrift.transport import ConnectionMode, Headers, client_context
-from webtable.store.url import DEFAULT_TABLE, URLOptions
+from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,16 +48,6 @@ class Settings(TypedDict):
     timeout: float
     pool_size: int
     mode: ConnectionMode
-
-
-class HostPort(NamedTuple):
-    """The host and port of a gateway."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class GatewayAddress(NamedTuple):

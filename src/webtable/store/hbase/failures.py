@@ -1,4 +1,4 @@
-"""Translation of the driver's exceptions and HBase's messages to errors of the store, and the log of gateways.
+"""Errors of the store for HBase's messages, and the log of its servers and gateways.
 
 Lost connections, slow calls and the reactions to them are logged. No data of pages is logged: of row keys only those at
 which a scan goes on, and of rejected replies only that they were rejected. Texts from other systems are escaped to one
@@ -9,30 +9,13 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from thriftpy2.thrift import TApplicationException, TException
-from thriftpy2.transport import TTransportException
-
-from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import NotServed, WrongReply
-from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.metrics import log_event, subject_of
 
 if TYPE_CHECKING:
     from webtable.errors import WebTableError
-
-DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
-"""The exceptions of a call on a connection: those of sockets, of Thrift, and of the gateway's IDL."""
-
-_DECLARED: Final = (
-    thrift1.IOError,
-    thrift1.IllegalArgument,
-    thrift1.AlreadyExists,
-    thrift2.TIOError,
-    thrift2.TIllegalArgument,
-)
 
 # Java exceptions of temporary states: a region moves, splits or is full, a server starts, stops or is too busy.
 _PASSING: Final = re.compile(
@@ -62,29 +45,12 @@ _FRAME: Final = re.compile(r"^\s+at .*$", re.MULTILINE)
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
 
 
+class WrongReply(OSError):
+    """A reply that does not belong to the waiting call, or is not a reply at all."""
+
+
 class TableDisabled(StoreRefused):
     """The table is disabled, which concerns all rows of a batch."""
-
-
-def is_answer(exc: Exception) -> bool:
-    """Whether *exc* was an answer, or came before anything was sent, so that other connections may be fine."""
-    return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable)) or is_declined(exc)
-
-
-def is_declined(exc: Exception) -> bool:
-    """Whether *exc* is an HTTP status, or a lack of headers, that would be the same for another attempt."""
-    return isinstance(exc, NoHeaders) or (isinstance(exc, WrongStatus) and not exc.passes)
-
-
-def is_lost(error: Exception) -> bool:
-    """Whether *error*, of the store, came from a failed or missing connection, so that another one may work."""
-    cause = error.__cause__
-    return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
-
-
-def is_unanswered(error: Exception) -> bool:
-    """Whether *error*, of the store, came from a call that a gateway accepted but did not answer in time."""
-    return isinstance(error.__cause__, TimeoutError) and not isinstance(error.__cause__, NotServed)
 
 
 def disabled(name: str, table: str) -> TableDisabled:
@@ -92,31 +58,14 @@ def disabled(name: str, table: str) -> TableDisabled:
     return TableDisabled(f"{subject_of(name, table)} is disabled; in the HBase shell: enable '{table}'")
 
 
-def translated(
-    exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
+def answered(
+    text: str, name: str, table: str | None, call: str, *, can_retry: bool = False, exists: bool = False
 ) -> StoreError | TableNotFound:
-    """Return the error of the store for *exc*, raised by a call to *table* on *name*, *seconds* after it began."""
+    """Return the error of the store that HBase's message *text* means, the answer to a *call* to *table* on *name*.
+
+    With *can_retry* HBase has declared that the call may be repeated, with *exists* that the table exists already.
+    """
     subject = subject_of(name, table)
-    if isinstance(exc, _DECLARED):
-        return _declared(exc, name, table, call)
-    if isinstance(exc, TApplicationException):
-        if exc.type == TApplicationException.UNKNOWN_METHOD:
-            return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
-        return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
-    if isinstance(exc, Unsendable) or is_declined(exc):
-        return StoreRefused(f"{subject}: {call}: {exc}")
-    if isinstance(exc, NotServed):
-        return StoreUnavailable(f"{subject}: {call}: no answer within {seconds:.1f} s: {exc}")
-    if isinstance(exc, TimeoutError):
-        text = str(exc) if exc.args not in ((), ("timed out",)) else f"no answer within {seconds:.1f} s"
-        return StoreUnavailable(f"{subject}: {call}: {text}")
-    if isinstance(exc, TTransportException):
-        return StoreUnavailable(f"{subject}: {call}: {_text(exc.message)}")
-    return StoreUnavailable(f"{subject}: {call}: {exc}")
-
-
-def _declared(exc: Any, name: str, table: str | None, call: str) -> StoreError | TableNotFound:
-    subject, text = subject_of(name, table), _text(exc.message)
     if table and _says_missing(text, table):
         return TableNotFound(f"{subject} does not exist; create it first")
     if table and _says_disabled(text, table):
@@ -124,13 +73,13 @@ def _declared(exc: Any, name: str, table: str | None, call: str) -> StoreError |
     family = re.search(r"Column family (\S+) does not exist", text)
     if family:
         return StoreRefused(f"{subject} has no family {family[1]!r}")
-    if isinstance(exc, thrift1.AlreadyExists) or "TableExistsException" in text:
+    if exists or "TableExistsException" in text:
         return StoreRefused(f"{subject} exists already")
     if "NamespaceNotFoundException" in text and table:
         return StoreRefused(
             f"{subject}: there is no such namespace; in the HBase shell: create_namespace '{table.partition(':')[0]}'"
         )
-    kind = StoreUnavailable if _passes(text, can_retry=bool(getattr(exc, "canRetry", False))) else StoreRefused
+    kind = StoreUnavailable if _passes(text, can_retry=can_retry) else StoreRefused
     return kind(f"{subject}: {call}: {_gist(text)}")
 
 
@@ -164,10 +113,6 @@ def _says_disabled(text: str, table: str) -> bool:
         re.match(rf"(?:\S*TableNotEnabledException: )*{re.escape(table.removeprefix('default:'))} is disabled", text)
         is not None
     )
-
-
-def _text(message: object) -> str:
-    return message.decode(errors="replace") if isinstance(message, bytes) else str(message or "")
 
 
 def _gist(text: str) -> str:

@@ -6,15 +6,15 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable.errors import NotAStore, StoreError, StoreUnavailable, TableNotFound
-from webtable.rowkey import KeyRange, prefix_stop
+from webtable.errors import NotAStore, StoreError, StoreUnavailable
 from webtable.store.deadline import of_call
-from webtable.store.hbase.address import HostPort, address_of, store_name
-from webtable.store.hbase.failures import DRIVER_ERRORS
+from webtable.store.hbase.address import address_of, store_name
+from webtable.store.hbase.base import HBaseBase, clock_check
 from webtable.store.hbase.gateways.opening import check_gateway
 from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
 from webtable.store.health import Check, failed, warned, well
-from webtable.store.port import Store
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
-_META: Final = "hbase:meta"
-_REGIONS: Final = 10_000
-_TOLERATED: Final = 1_000
 
-
-class HBaseHealth(Store):
+class HBaseHealth(HBaseBase):
     """Base class of the HBase store with the checks of its health and of its gateways."""
 
     _gateways: list[Gateway]
@@ -51,26 +47,6 @@ class HBaseHealth(Store):
     def gateways(self) -> list[GatewayMetrics]:
         """Return the state of each gateway, those of Thrift1 first."""
         return [state for one in self._gateways for state in one.state()]
-
-
-def clock_check(store: Store, table: str) -> Check:
-    """Return the check whether HBase has dated the regions of *table* in the future of this machine.
-
-    Region servers date a region when they open it. A clock that is behind could only be detected by writing a cell.
-    """
-    start = f"{table.removeprefix('default:')},".encode()
-    rows = store.scan(_META, [KeyRange(start, prefix_stop(start))], limit=_REGIONS)
-    try:
-        newest = max((cell.timestamp for row in rows for cells in row.cells.values() for cell in cells), default=0)
-    except (StoreError, TableNotFound) as exc:
-        return warned(
-            "clock", f"{_META} cannot be read: {exc}", f"grant 'READ' on {_META}, or ignore this: nothing else needs it"
-        )
-    ahead = newest - clock.milliseconds()
-    if ahead > _TOLERATED:
-        found = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
-        return warned("clock", found, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
-    return well("clock", "HBase has dated no region in the future of this machine (whether it is behind is unknown)")
 
 
 _PING_SECONDS: Final = 1.0

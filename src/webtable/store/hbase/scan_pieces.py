@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange, merged
-from webtable.store.hbase.gateways.gateway import repeated
+from webtable.store.hbase.retries import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +58,9 @@ class PieceSize:
 
 class Pieces(ABC):
     """The state of one scan: the rest of its ranges and of its limit."""
+
+    reads_ahead = False
+    """Whether the next piece is already on its way while one is used, without a thread that waits for it."""
 
     def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
         self._table = table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.errors import OtherProcess, StoreError, StoreUnavailable
 from webtable.rowkey import KeyRange
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.calls.selection import Selection
-    from webtable.store.hbase.calls.thrift2 import Thrift2
     from webtable.store.hbase.scan_pieces import Pieces
     from webtable.store.hbase.workers import Workers
     from webtable.store.rows import Row
@@ -46,7 +45,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
             piece = pieces.next(until) if ahead is None else ahead.piece(until)
             ahead = None
             count += 1
-            if count > _AHEAD_FROM and not pieces.done and not workers.is_worker():
+            if count > _AHEAD_FROM and not pieces.done and not pieces.reads_ahead and not workers.is_worker():
                 ahead = NextPiece(pieces, workers, deadline())
             empty += 1
             yield piece
@@ -114,10 +113,27 @@ def overlap(ranges: Sequence[KeyRange]) -> bool:
     return any(not a.stop or b.start < a.stop for a, b in pairwise(in_order))
 
 
-class FirstRows:
-    """One call of `first_rows` on a Thrift2 gateway."""
+class FirstRowsClient(Protocol):
+    """The call of HBase that `first_rows` needs."""
 
-    def __init__(self, client: Thrift2, workers: Workers, table: str, limit: int) -> None:
+    def rows(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        wanted: Selection,
+        limit: int,
+        deadline: Deadline,
+        *,
+        each: int | None = None,
+        bounds: Sequence[bytes] = (),
+    ) -> list[Row]:
+        """Return the first *limit* rows of *ranges*, or with *each* of each range; see `Thrift2.rows`."""
+
+
+class FirstRows:
+    """One call of `first_rows`, by a client that takes several ranges in a call."""
+
+    def __init__(self, client: FirstRowsClient, workers: Workers, table: str, limit: int) -> None:
         self._client = client
         self._workers = workers
         self._table = table

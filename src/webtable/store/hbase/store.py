@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
-from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
+from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey.ranges import calls_of, groups_of
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import Deadline, of_call
-from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.deadline import of_call
+from webtable.store.hbase.address import address_of, store_name
+from webtable.store.hbase.base import READ_ROWS
 from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
 from webtable.store.hbase.calls.thrift2 import Thrift2
 from webtable.store.hbase.gateways.opening import Opening
+from webtable.store.hbase.gateways.tables import Tables1, Tables2
 from webtable.store.hbase.health import HBaseHealth
 from webtable.store.hbase.scan_pieces import (
     FIRST_ROWS,
@@ -28,26 +29,23 @@ from webtable.store.hbase.scan_pieces import (
 )
 from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.table_cache import TableCache
-from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift.transport import ConnectionMode
 from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.write import Write
+from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from webtable.rowkey import KeyRange
-    from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.gateways.gateway import Gateway
+    from webtable.store.hbase.tables import Tables
     from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.hbase.thrift.pool import OnCall, Pool
-    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
+    from webtable.store.rows import Cell, Row, Wanted
     from webtable.store.url import StoreURL
 
-DDL_FACTOR: Final = 4
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
-_READ_ROWS: Final = 100
 
 
 class HBaseStore(HBaseHealth):
@@ -66,7 +64,6 @@ class HBaseStore(HBaseHealth):
     """
 
     capabilities: Capabilities = Capabilities(processes_write_concurrently=True, has_snapshots=True)
-    _closed = True  # until it is open
 
     def __init__(
         self,
@@ -109,6 +106,7 @@ class HBaseStore(HBaseHealth):
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
             self._gateways.append(second)
+        self._client = self._thrift2 or self._thrift1
         self._pools: list[Pool] = opening.pools
         self._table_cache = TableCache(self._tables, self.name)
         self._closed = False
@@ -124,32 +122,6 @@ class HBaseStore(HBaseHealth):
         del create
         address = address_of(url)
         return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
-
-    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* in calls of about 2 MB, several concurrently if no row is in two of them."""
-        deadline = self._deadline()
-        try:
-            write = Write(
-                self._thrift2 or self._thrift1,
-                self._workers,
-                self.name,
-                table,
-                deadline,
-                lambda refresh: self._table_cache.families(table, deadline, refresh),
-                self._frame,
-            )
-        except StoreUnavailable as error:
-            return [error] * len(mutations)
-        return write.outcomes(mutations)
-
-    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Return one entry for each of *rows*, a hundred per call."""
-        client, selected, deadline = self._thrift2 or self._thrift1, selection(wanted), self._deadline()
-
-        def some(chosen: Sequence[bytes]) -> list[Row | None]:
-            return client.get(table, chosen, selected, deadline)
-
-        return self._workers.in_runs(some, rows, _READ_ROWS)
 
     def _read_cells(
         self,
@@ -171,7 +143,7 @@ class HBaseStore(HBaseHealth):
             return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
 
         if self._thrift2 is not None:
-            return self._workers.in_runs(some, rows, _READ_ROWS)
+            return self._workers.in_runs(some, rows, READ_ROWS)
         distinct = sorted(set(rows))  # neighbours together, and all connections in use
         cells = self._workers.in_runs(some, distinct, -(-len(distinct) // self._pools[0].size))
         found = dict(zip(distinct, cells, strict=True))
@@ -217,33 +189,6 @@ class HBaseStore(HBaseHealth):
         groups = groups_of(ranges, self._table_cache.region_bounds(table, deadline), self._pools[-1].size)
         return grouped_calls(table, calls_of(groups, FIRST_ROWS))
 
-    def tables(self) -> list[str]:
-        """Return the names of all tables, sorted; those of HBase itself are left out."""
-        return self._tables.names(self._deadline())
-
-    def describe(self, table: str) -> TableDescription:
-        """Return the table as it is."""
-        return self._tables.describe(table, self._deadline())
-
-    def create_table(self, schema: TableSchema) -> None:
-        """Create the table, with Thrift2 also its namespace, and check the result."""
-        self._table_cache.forget(schema.name)
-        self._tables.create(schema, self._deadline(DDL_FACTOR))
-
-    def set_family(self, table: str, family: FamilySchema) -> None:
-        """Add or change the family and check the result."""
-        self._table_cache.forget(table)
-        self._tables.set_family(table, family, self._deadline(DDL_FACTOR))
-
-    def drop_table(self, table: str) -> None:
-        """Remove the table."""
-        self._tables.drop(table, self._deadline(DDL_FACTOR))
-        self._table_cache.forget(table)
-
-    def regions(self, table: str) -> list[Region]:
-        """Return the table's regions in key order."""
-        return self._tables.regions(table, self._deadline())
-
     def compact(self, tables: Sequence[str]) -> int:
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
         lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)  # it reads files alone
@@ -258,21 +203,9 @@ class HBaseStore(HBaseHealth):
 
     def close(self) -> None:
         """Close all connections, those in use after their call."""
-        self._closed = True
-        self._workers.close()
+        super().close()
         for pool in self._pools:
             pool.close()
-
-    def __del__(self) -> None:
-        if self._closed or self._process != os.getpid():  # after a fork the parent closes its store
-            return
-        warnings.warn(
-            f"{self.name}: the store was left open; close() it, or open it in a with block",
-            ResourceWarning,
-            stacklevel=2,
-            source=self,
-        )
-        self.close()
 
     @property
     def on_call(self) -> OnCall | None:
@@ -283,11 +216,6 @@ class HBaseStore(HBaseHealth):
     def on_call(self, listener: OnCall | None) -> None:
         for pool in self._pools:
             pool.on_call = listener
-
-    def _deadline(self, factor: int = 1) -> Deadline:
-        if self._closed:
-            raise StoreError(f"{self.name}: the store is closed")
-        return of_call(self.timeout * factor)
 
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
         if self._thrift2 is not None:

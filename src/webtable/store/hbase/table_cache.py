@@ -50,3 +50,8 @@ class TableCache:
         """Drop what is cached of *table*."""
         self._families.pop(table, None)
         self._bounds.pop(table, None)
+
+    def clear(self) -> None:
+        """Drop all that is cached."""
+        self._families.clear()
+        self._bounds.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused
@@ -22,15 +23,43 @@ _MAX_TIMESTAMP: Final = 2**63 - 2  # the next one is HBase's "now"
 
 
 class Client(Protocol):
-    """The calls of a gateway that a write needs."""
+    """The calls of HBase that a write needs."""
 
     deletes_exactly: bool
 
-    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
-        """Store *puts*."""
+    def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
+        """Apply *mutations*, all puts or all deletes, and return the outcome of each."""
 
+
+class GatewayWrites(ABC):
+    """Writes by a gateway, whose calls have one outcome for all of their mutations."""
+
+    @abstractmethod
+    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
+        """Store *puts*; if this raises, some may be stored."""
+
+    @abstractmethod
     def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
-        """Apply *deletes*."""
+        """Apply *deletes*; if this raises, some may be applied."""
+
+    def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
+        """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
+        try:
+            if isinstance(mutations[0], Put):
+                self.put(table, mutations, deadline)  # type: ignore[arg-type]
+            else:
+                self.delete(table, mutations, deadline)  # type: ignore[arg-type]
+        except TableDisabled as error:
+            return [error] * len(mutations)
+        except StoreRefused as refusal:
+            if len(mutations) == 1:
+                return [StoreRefused(f"{refusal} (row {_short(mutations[0].row)})")]
+            middle = len(mutations) // 2
+            before = self.apply(table, mutations[:middle], deadline)
+            return before + self.apply(table, mutations[middle:], deadline)
+        except StoreError as error:
+            return [error] * len(mutations)
+        return [None] * len(mutations)
 
 
 class Write:
@@ -81,26 +110,9 @@ class Write:
         return lambda: self._apply(mutations, batch, outcomes)
 
     def _apply(self, mutations: Sequence[Mutation], batch: list[int], outcomes: list[StoreError | None]) -> None:
-        """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
-        chosen = [mutations[place] for place in batch]
-        try:
-            if isinstance(chosen[0], Put):
-                self._client.put(self._table, chosen, self._deadline)  # type: ignore[arg-type]
-            else:
-                self._client.delete(self._table, chosen, self._deadline)  # type: ignore[arg-type]
-        except TableDisabled as error:
-            for place in batch:
-                outcomes[place] = error
-        except StoreRefused as refusal:
-            if len(batch) == 1:
-                outcomes[batch[0]] = StoreRefused(f"{refusal} (row {_short(chosen[0].row)})")
-                return
-            middle = len(batch) // 2
-            self._apply(mutations, batch[:middle], outcomes)
-            self._apply(mutations, batch[middle:], outcomes)
-        except StoreError as error:
-            for place in batch:
-                outcomes[place] = error
+        found = self._client.apply(self._table, [mutations[place] for place in batch], self._deadline)
+        for place, outcome in zip(batch, found, strict=True):
+            outcomes[place] = outcome
 
     def _batches(self, stage: list[int], sizes: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []

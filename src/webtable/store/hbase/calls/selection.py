@@ -9,8 +9,8 @@ from __future__ import annotations
 from operator import gt, lt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webtable.store.hbase.thrift.filters import expression
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
+from webtable.store.hbase.calls.filters import expression
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.rows import Cell, TimeRange
 
 if TYPE_CHECKING:

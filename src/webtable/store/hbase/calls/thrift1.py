@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.calls import filter_strings
 from webtable.store.hbase.calls.selection import Selection, cell, check_read, check_scanned, key_before
-from webtable.store.hbase.gateways.gateway import repeated
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.retries import repeated
 from webtable.store.hbase.thrift.connection import thrift1
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
+from webtable.store.hbase.write import GatewayWrites
 from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Scanner:
         connection.scanners.add(self)
 
 
-class Thrift1:
+class Thrift1(GatewayWrites):
     """Each method is one or more calls of the gateway; *each* distributes independent ones over the connections."""
 
     deletes_exactly = False

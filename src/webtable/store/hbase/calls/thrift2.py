@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_scanned, key_before
-from webtable.store.hbase.thrift import filters
+from webtable.store.hbase.calls import filters
+from webtable.store.hbase.calls.filter_bytes import filter_of
+from webtable.store.hbase.calls.selection import Selection, cell, check_scanned, key_before
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.thrift.connection import thrift2
-from webtable.store.hbase.thrift.gateway_socket import WrongReply
+from webtable.store.hbase.write import GatewayWrites
 from webtable.store.rows import Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _FAMILY: Final = thrift2.TDeleteType.DELETE_FAMILY
 _EXACT: Final = thrift2.TDeleteType.DELETE_COLUMN
 
 
-class Thrift2:
+class Thrift2(GatewayWrites):
     """Each method is one call of the gateway (two for a delete of families and columns at once)."""
 
     deletes_exactly = True
@@ -125,7 +127,7 @@ class Thrift2:
             maxVersions=wanted.versions,
             timeRange=_times(wanted),
             limit=limit,
-            filterBytes=_filter(ranges, wanted, each, bounds),
+            filterBytes=filter_of(ranges, wanted, each, bounds),
         )
         if wanted.reverse:
             scan.reversed, scan.startRow, scan.stopRow = True, ranges[0].stop, key_before(ranges[-1].start)
@@ -180,28 +182,6 @@ def _columns(wanted: Selection) -> list[Any] | None:
 def _times(wanted: Selection) -> Any:
     times = wanted.time_range
     return None if times is None else thrift2.TTimeRange(minStamp=times.since, maxStamp=times.until)
-
-
-def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None, bounds: Sequence[bytes]) -> bytes | None:
-    parts = []
-    # Before a search too, which would go on to the next matching row, in a range or not.
-    if len(ranges) > 1 and (each is None or wanted.search is not None):
-        parts.append(filters.row_ranges(sorted(ranges)))
-    if wanted.search is not None:
-        family, qualifier, expressions, added = wanted.search
-        parts += [filters.matching(family, qualifier, one, hidden=added) for one in expressions]
-        if wanted.few_cells:
-            parts.append(filters.first_columns_or(qualifier, FEW_COLUMNS))
-        if wanted.reverse:
-            # HBase reads families on demand that no filter uses, and refuses to do so in reverse.
-            parts.append(filters.qualifiers(KeyRange()))
-    if each is not None and len(ranges) > 1:
-        parts.append(filters.first_of_each(ranges, each, bounds))
-    if wanted.keys_only:
-        parts.append(filters.keys_only())
-    if wanted.one_cell:
-        parts.append(filters.first_key_only())
-    return filters.all_of(parts)
 
 
 def _check_deleted(left: list[Any]) -> None:

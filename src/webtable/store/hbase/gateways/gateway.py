@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.deadline import attempts
-from webtable.store.hbase.failures import (
-    DRIVER_ERRORS,
-    disabled,
-    is_answer,
-    is_unanswered,
-    log_gateway_event,
-    translated,
-)
+from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
+from webtable.store.hbase.retries import repeated
 from webtable.store.hbase.thrift.descriptors import table_name
-from webtable.store.hbase.thrift.gateway_socket import NotServed, WrongReply
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_answer, is_unanswered, translated
+from webtable.store.hbase.thrift.gateway_socket import NotServed
 from webtable.store.metrics import GatewayMetrics, Tally, subject_of
 
 if TYPE_CHECKING:
@@ -248,28 +242,3 @@ class OneGateway(Gateway):
         """Log that there is a connection again."""
         self._is_down = False
         self.log(INFO, "up", "is up again", table, seconds)
-
-
-def repeated(
-    attempt: Callable[[], T], deadline: Deadline, gateway: Gateway | None = None, table: str | None = None
-) -> T:
-    """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
-
-    The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one
-    of a call to *table* on *gateway*.
-    """
-    began = clock.monotonic()
-    errors: list[StoreUnavailable] = []
-    for number in attempts(deadline, at_once=True):
-        if errors and gateway is not None:
-            gateway.log(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
-        try:
-            return attempt()
-        except StoreUnavailable as error:
-            errors.append(error)
-    first, last = errors[0], errors[-1]
-    if first is last:
-        raise first
-    seconds = clock.monotonic() - began
-    before = "" if type(first.__cause__) is type(last.__cause__) else f"; the first one: {first}"
-    raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last

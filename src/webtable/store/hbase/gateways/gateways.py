@@ -11,8 +11,8 @@ from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.deadline import Backoff
-from webtable.store.hbase.failures import is_lost
 from webtable.store.hbase.gateways.gateway import Gateway, OneGateway, Session
+from webtable.store.hbase.thrift.failures import is_lost
 from webtable.store.metrics import subject_of
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.metrics import GatewayMetrics
+    from webtable.store.url import HostPort
 
 
 class Member:

@@ -9,11 +9,12 @@ from thriftpy2.thrift import TApplicationException
 
 from webtable._clock import clock
 from webtable.errors import NotAStore, StoreUnavailable
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_declined, translated
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.gateways.gateway import OneGateway
 from webtable.store.hbase.gateways.gateways import Gateways
 from webtable.store.hbase.thrift.connection import Connector, Protocol, Transport, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import GatewaySocket, WrongReply
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_declined, translated
+from webtable.store.hbase.thrift.gateway_socket import GatewaySocket
 from webtable.store.hbase.thrift.pool import Pool
 from webtable.store.hbase.thrift.transport import ConnectionMode
 
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.hbase.workers import Workers
+    from webtable.store.url import HostPort
 
 _LOOK_SECONDS: Final = 5.0
 """The time, in seconds, in which each of several gateways must answer at opening, which goes on without it."""

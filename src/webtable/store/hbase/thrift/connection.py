@@ -14,7 +14,8 @@ from thriftpy2.thrift import TApplicationException, TClient, TException, TMessag
 from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
-from webtable.store.hbase.thrift.gateway_socket import LARGEST, WrongReply
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST
 from webtable.store.hbase.thrift.transport import ConnectionMode
 
 if TYPE_CHECKING:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webtable.store.rows import TableDescription
 
 UNREAD_BY_THRIFT1: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
 """The options that Thrift1's ColumnDescriptor does not have."""
@@ -111,36 +106,6 @@ def table_name(name: str) -> Any:
     if not colon:
         return thrift2.TTableName(qualifier=name.encode())
     return thrift2.TTableName(ns=namespace.encode(), qualifier=qualifier.encode())
-
-
-def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
-    """Return how *found* differs from *wanted*, option by option, as far as it can be read."""
-    there = {family.name: family for family in found.schema.families}
-    lines = [
-        f"family {name!r} exists but is not wanted"
-        for name in there
-        if name not in {family.name for family in wanted.families}
-    ]
-    for family in wanted.families:
-        lines += family_differences(family, there.get(family.name), found.unread)
-    if wanted.split_keys != found.schema.split_keys:
-        lines.append(f"split keys are {_keys(found.schema.split_keys)} instead of {_keys(wanted.split_keys)}")
-    return lines
-
-
-def family_differences(wanted: FamilySchema, found: FamilySchema | None, unread: frozenset[str]) -> list[str]:
-    """Return how *found* differs from *wanted*."""
-    if found is None:
-        return [f"family {wanted.name!r} is missing"]
-    return [
-        f"{option} of family {wanted.name!r} is {getattr(found, option)!r} instead of {getattr(wanted, option)!r}"
-        for option in FAMILY_OPTIONS
-        if option not in unread and getattr(found, option) != getattr(wanted, option)
-    ]
-
-
-def _keys(keys: Sequence[bytes]) -> str:
-    return "none" if not keys else f"{len(keys)} from {keys[0]!r} to {keys[-1]!r}"
 
 
 def _ttl(seconds: int) -> int | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webtable._forks import renew_after_fork
 from webtable.store.deadline import Deadline
+from webtable.store.hbase.failures import WrongReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +22,6 @@ CONNECT_SECONDS: Final = 5.0
 LARGEST: Final = 2**30
 """The longest string of a reply, or frame; a larger number is not a length."""
 PIECE: Final = 2**20  # of memory that is allocated before its bytes have arrived
-
-
-class WrongReply(OSError):
-    """A reply that does not belong to the waiting call, or is not a reply at all."""
 
 
 class NotServed(TimeoutError):

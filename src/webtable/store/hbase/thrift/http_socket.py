@@ -12,7 +12,8 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.thrift.gateway_socket import LARGEST, PIECE, EndOfReply, GatewaySocket, WrongReply
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.thrift.gateway_socket import LARGEST, PIECE, EndOfReply, GatewaySocket
 
 if TYPE_CHECKING:
     import ssl

@@ -29,10 +29,10 @@ _DIGITS: Final = [bytes([digit]) for digit in range(0x80)]
 """The encoded one-byte numbers: a scan of all salts has thousands of numbers, nearly all of one byte."""
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
     r"""Return *number* in base 128, the lowest digits first.
 
-    >>> _varint(300)
+    >>> varint(300)
     b'\xac\x02'
     """
     if number <= 0x7F:
@@ -46,15 +46,15 @@ def _varint(number: int) -> bytes:
 
 
 def _bytes_field(number: int, value: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def _bool_field(number: int, value: bool) -> bytes:
-    return _varint(number << 3) + (b"\x01" if value else b"\x00")
+    return varint(number << 3) + (b"\x01" if value else b"\x00")
 
 
 def _number_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
+    return varint(number << 3) + varint(value)
 
 
 def _filter(name: bytes, body: bytes = b"") -> bytes:

@@ -1,0 +1,257 @@
+"""A cluster: where regions are, and calls that are repeated where one has moved or its server has stopped."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from webtable._clock import clock
+from webtable._forks import renew_after_fork
+from webtable.errors import StoreUnavailable, TableNotFound, WebTableError
+from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
+from webtable.store.hbase.native import hbase_pb2 as pb
+from webtable.store.hbase.native.cells import decoded_rows
+from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
+from webtable.store.hbase.native.servers import CLIENT, MASTER
+from webtable.store.hbase.retries import repeated
+from webtable.store.metrics import Tally, subject_of
+from webtable.store.url import HostPort
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.protobuf.message import Message
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.native.registry import Registry
+    from webtable.store.hbase.native.servers import Servers
+
+T = TypeVar("T")
+
+_META: Final = "hbase:meta"
+_META_REGION: Final = b"hbase:meta,,1"
+_META_ROWS: Final = 1000
+_FIRST_SHARE: Final = 2 / 3
+"""The share of the remaining time that one attempt may use, so that there is some for another."""
+_LEAST_ATTEMPT: Final = 2.0
+_DISABLED: Final = (1, 2)  # of TableState: disabled and disabling
+_BY_NAME: Final = 1  # of RegionSpecifier
+
+
+class LocatedRegion(NamedTuple):
+    """A region, its keys from `start` to `stop` (empty: to the end), and the server that it is on, if it is on one."""
+
+    start: bytes
+    stop: bytes
+    name: bytes
+    server: HostPort | None
+    info: pb.RegionInfo | None
+
+    def on_server(self) -> HostPort:
+        """Return its server; raises `ServerError` if it is on none at the moment."""
+        if self.server is None:
+            raise _nowhere()
+        return self.server
+
+    def specifier(self) -> pb.RegionSpecifier:
+        """Return the region as calls name it."""
+        return pb.RegionSpecifier(type=_BY_NAME, value=self.name)
+
+
+class TableRegions:
+    """The regions of a table in key order, as they were at one moment."""
+
+    def __init__(self, table: str, regions: Sequence[LocatedRegion]) -> None:
+        self.table = table
+        self.regions = regions
+        self._starts = [region.start for region in regions]
+
+    def of(self, row: bytes) -> LocatedRegion:
+        """Return the region of *row*; raises `ServerError` if it is on no server at the moment."""
+        region = self.regions[bisect_right(self._starts, row) - 1]
+        # While a region splits, there may be a gap where it was.
+        if region.start > row or (region.stop and row >= region.stop):
+            raise _nowhere()
+        return region
+
+    def before(self, row: bytes) -> LocatedRegion:
+        """Return the region of the keys just before *row*; an empty one is the end of the table."""
+        region = self.regions[(bisect_left(self._starts, row) if row else len(self._starts)) - 1]
+        if (row and region.start >= row) or (region.stop and (not row or row > region.stop)):
+            raise _nowhere()
+        return region
+
+
+def _nowhere() -> ServerError:
+    return ServerError("NotServingRegionException", "the region is on no server at the moment")
+
+
+class Cluster:
+    """The cluster of *registry*, reached by *servers*."""
+
+    def __init__(self, name: str, registry: Registry, servers: Servers) -> None:
+        self.name = name
+        self.servers: Final = servers
+        self.events: Final = Tally()
+        self._registry = registry
+        self._meta: HostPort | None = None
+        self._master: HostPort | None = None
+        self._tables: dict[str, TableRegions] = {}
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Replace the lock; what is known of regions is valid in the child as well."""
+        self._locating = threading.Lock()
+
+    def log(
+        self,
+        level: int,
+        event: str,
+        text: str,
+        table: str | None,
+        seconds: float,
+        error: WebTableError | None = None,
+    ) -> None:
+        """Count and log *event*."""
+        self.events(event)
+        log_gateway_event(level, event, text, gateway=self.name, table=table, seconds=seconds, error=error)
+
+    # ---- calls
+
+    def retried(self, do: Callable[[Deadline], T], table: str | None, call: str, deadline: Deadline) -> T:
+        """Return `do(deadline)`, repeated while its errors pass, each time with what has changed looked up again."""
+        failures = 0
+
+        def attempt() -> T:
+            nonlocal failures
+            began, left = clock.monotonic(), deadline.left()
+            if not left:
+                raise StoreUnavailable(f"{subject_of(self.name, table)}: the deadline of the call has passed")
+            try:
+                return do(deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT)))
+            except CALL_ERRORS as exc:
+                failures += 1
+                error = translated(exc, self.name, table, call, clock.monotonic() - began)
+                self.failed(exc, table, failures, deadline)
+                raise error from exc
+
+        return repeated(attempt, deadline, self, table)
+
+    def failed(self, exc: Exception, table: str | None, failures: int, deadline: Deadline) -> None:
+        """Forget what *exc* says is out of date; raises the error of a table that is disabled or gone."""
+        if isinstance(exc, ServerError) and not exc.passes:
+            return
+        if isinstance(exc, ServerError) and exc.pause:
+            clock.sleep(min(exc.pause, deadline.left()))
+        if not isinstance(exc, ServerError) or exc.moved:
+            self.forget(table)
+            if failures > 1:  # the table is looked at first, as it is what changes most often
+                self._meta = self._master = None
+                self._check_enabled(table, deadline)
+
+    def forget(self, table: str | None) -> None:
+        """Drop what is known of the regions of *table*."""
+        if table is not None:
+            self._tables.pop(_plain(table), None)
+
+    def ask_master(self, method: str, request: Message, response: type[T], deadline: Deadline) -> T:
+        """Return the answer of the active master; raises the errors of calls."""
+        if self._master is None:
+            self._master = self._registry.master(deadline)
+        return self.servers.ask(self._master, MASTER, method, request, response, deadline)
+
+    def touch(self, server: str, deadline: Deadline) -> None:
+        """Connect to the region *server* (`host:port`), unless there is a connection; raises the errors of calls."""
+        host, _, port = server.rpartition(":")
+        self.servers.touch(HostPort(host, int(port)), CLIENT, deadline)
+
+    # ---- regions
+
+    def regions(self, table: str, deadline: Deadline, *, fresh: bool = False) -> TableRegions:
+        """Return the regions of *table*; raises `TableNotFound`, and the errors of calls."""
+        name = _plain(table)
+        known = self._tables.get(name)
+        if known is not None and not fresh:
+            return known
+        if not self._locating.acquire(timeout=deadline.left()):
+            raise TimeoutError("the regions were not found in time")
+        try:
+            again = self._tables.get(name)
+            if again is None or again is known:
+                again = self._tables[name] = TableRegions(table, self._read_regions(name, deadline))
+        finally:
+            self._locating.release()
+        return again
+
+    def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:
+        if name == _META:
+            self._meta = self._registry.meta(deadline)
+            return [LocatedRegion(b"", b"", _META_REGION, self._meta, None)]
+        start, stop = f"{name},,".encode(), f"{name}-".encode()  # the sign after the comma
+        found: list[LocatedRegion] = []
+        for row, cells in self._meta_rows(start, stop, b"info", deadline):
+            info = _parsed(pb.RegionInfo, cells.get(b"info:regioninfo", b""))
+            if info is None or info.split or info.offline or info.replica_id:
+                continue
+            host, _, port = cells.get(b"info:server", b"").decode(errors="replace").rpartition(":")
+            server = HostPort(host, int(port)) if host and port.isdigit() else None
+            found.append(LocatedRegion(info.start_key, info.end_key, row, server, info))
+        if not found:
+            raise TableNotFound(f"{subject_of(self.name, name)} does not exist; create it first")
+        found.sort(key=lambda region: region.start)
+        return found
+
+    def _check_enabled(self, table: str | None, deadline: Deadline) -> None:
+        """Raise the error of a table that is disabled: its regions look as if they moved for ever."""
+        if table is None or not deadline.left():
+            return
+        row = _plain(table).encode()
+        try:
+            rows = self._meta_rows(row, row + b"\x00", b"table", deadline.within(_LEAST_ATTEMPT))
+        except CALL_ERRORS:
+            return
+        state = _parsed(pb.TableState, rows[0][1].get(b"table:state", b""), marked=False) if rows else None
+        if state is not None and state.state in _DISABLED:
+            raise disabled(self.name, table)
+
+    def _meta_rows(
+        self, start: bytes, stop: bytes, family: bytes, deadline: Deadline
+    ) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """Return the rows of hbase:meta from *start* to *stop*."""
+        if self._meta is None:
+            self._meta = self._registry.meta(deadline)
+        rows: list[tuple[bytes, dict[bytes, bytes]]] = []
+        while True:
+            scan = pb.Scan(start_row=start, stop_row=stop, max_versions=1, include_start_row=not rows)
+            scan.column.add(family=family)
+            request = pb.ScanRequest(
+                region=pb.RegionSpecifier(type=_BY_NAME, value=_META_REGION),
+                scan=scan,
+                number_of_rows=_META_ROWS,
+                close_scanner=True,
+            )
+            sent = self.servers.send(self._meta, CLIENT, "Scan", request, pb.ScanResponse, deadline)
+            message, data, at, end = sent.wait(deadline)
+            found = decoded_rows(data, at, end, message.cells_per_result)
+            rows += [(row.key, {column: cell.value for column, (cell,) in row.cells.items()}) for row in found]
+            if len(found) < _META_ROWS and not message.more_results_in_region:
+                return rows
+            if not found:
+                raise WrongReply("hbase:meta has more rows, and gives none")
+            start = found[-1].key
+
+
+def _plain(table: str) -> str:
+    return table.removeprefix("default:")
+
+
+def _parsed(kind: type[T], value: bytes, *, marked: bool = True) -> T | None:
+    """Return the message in a cell of hbase:meta, with *marked* after its mark; None if there is none."""
+    try:
+        return kind.FromString(value[4:] if marked else value) if value else None  # type: ignore[attr-defined]
+    except DecodeError as exc:
+        raise WrongReply("a row of hbase:meta cannot be read") from exc

@@ -1,0 +1,268 @@
+"""A connection to one service of one server: several calls in flight, whose answers come in any order.
+
+There is no thread for reading: of the threads that wait for answers one reads, for all of them. RPC.proto of HBase
+describes the form of calls and answers: a length, a header, a message, and cells after it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from webtable._clock import clock
+from webtable.store.hbase.calls.filters import varint
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.native import hbase_pb2 as pb
+from webtable.store.hbase.native.failures import ConnectionLost, ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.message import Message
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.native.wire import Wire
+
+MOST_BYTES: Final = 2**28
+"""The longest answer, 256 MB: a longer one is not a length, or would fill the memory."""
+CODEC: Final = "org.apache.hadoop.hbase.codec.KeyValueCodec"
+_PREAMBLE: Final = b"HBas\x00"
+_SIMPLE: Final = b"\x50"
+"""The method of authentication that takes the user's name as it is."""
+_LENGTH = struct.Struct(">I")
+_IDLE_SECONDS: Final = 1.0
+"""After so many seconds without a call it is checked whether the server has closed the connection."""
+
+
+class RpcAnswer(NamedTuple):
+    """The answer to a call: its message, and its cells from `start` to `end` of `data`."""
+
+    message: Any
+    data: bytes
+    start: int
+    end: int
+
+
+class RpcCall:
+    """A call in flight."""
+
+    __slots__ = ("found", "number", "response", "sent_at")
+
+    def __init__(self, number: int, response: type[Message]) -> None:
+        self.number: Final = number
+        self.response: Final = response
+        self.found: RpcAnswer | Exception | None = None
+        self.sent_at: Final = clock.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the answer has come, or will not come."""
+        return self.found is not None
+
+
+class RpcConnection:
+    """A connection over *wire* to the *service* of a server, for *user*.
+
+    An error of the connection ends it, and all calls in flight with a `ConnectionLost`. A call that meets its deadline
+    ends alone, unless the server has sent nothing since it got the call.
+    """
+
+    def __init__(self, wire: Wire, service: str, user: str, deadline: Deadline) -> None:
+        self._wire = wire
+        header = pb.ConnectionHeader(service_name=service, cell_block_codec_class=CODEC)
+        header.user_info.effective_user = user
+        # HBase decides by the version which features a client has; those of 2.x are what is spoken here.
+        version = header.version_info
+        version.version, version.url, version.revision, version.user, version.date = "2.6.1", "", "", "", ""
+        version.src_checksum, version.version_major, version.version_minor = "", 2, 6
+        data = header.SerializeToString()
+        wire.write(_PREAMBLE + _SIMPLE + _LENGTH.pack(len(data)) + data, deadline)
+        self._numbers = itertools.count(1)
+        self._writing = threading.Lock()
+        self._changed = threading.Condition()
+        self._is_read = False
+        self._calls: dict[int, RpcCall] = {}
+        self._size: int | None = None
+        self._dead: Exception | None = None
+        self._heard = clock.monotonic()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether calls can be sent; of a connection that nobody has used for a while this looks at the socket."""
+        if self._dead is not None:
+            return False
+        if self._calls or clock.monotonic() - self._heard < _IDLE_SECONDS:
+            return True
+        if self._wire.is_quiet():
+            self._heard = clock.monotonic()
+            return True
+        self._end(ConnectionLost("the server has closed the connection"))
+        return False
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls have no answer yet."""
+        return len(self._calls)
+
+    def send(
+        self, method: str, request: Message, response: type[Message], deadline: Deadline, cells: bytes = b""
+    ) -> RpcCall:
+        """Send a call, whose answer `wait` returns."""
+        call = RpcCall(next(self._numbers), response)
+        header = pb.RequestHeader(call_id=call.number, method_name=method, request_param=True)
+        header.timeout = max(1, int(deadline.left() * 1000))
+        if cells:
+            header.cell_block_meta.length = len(cells)
+        head, param = header.SerializeToString(), request.SerializeToString()
+        start = varint(len(head)) + head + varint(len(param)) + param
+        with self._changed:
+            if self._dead is not None:
+                raise ConnectionLost(str(self._dead)) from self._dead
+            self._calls[call.number] = call
+        try:
+            with self._writing:
+                self._wire.write(_LENGTH.pack(len(start) + len(cells)) + start, deadline)
+                if cells:  # by itself, so that megabytes are not copied once more
+                    self._wire.write(cells, deadline)
+        except BaseException as exc:  # half a call may have been sent, also after an interrupt
+            self._end(exc if isinstance(exc, OSError) else ConnectionLost(f"interrupted by {type(exc).__name__}"))
+            raise
+        return call
+
+    def wait(self, call: RpcCall, deadline: Deadline) -> RpcAnswer:
+        """Return the answer to *call*; raises `ServerError` if HBase refuses it, `OSError` if there is none."""
+        while not call.is_over():
+            with self._changed:
+                while self._is_read and not call.is_over():
+                    if not self._changed.wait(deadline.left()) and not deadline.left():
+                        self._give_up(call)
+                if call.is_over():
+                    break
+                self._is_read = True
+            try:
+                self._read_until(call, deadline)
+            finally:
+                with self._changed:
+                    self._is_read = False
+                    self._changed.notify_all()
+        if isinstance(call.found, RpcAnswer):
+            return call.found
+        raise call.found or ConnectionLost("there is no answer")
+
+    def drop(self, call: RpcCall) -> None:
+        """Forget *call*: its answer is not wanted."""
+        with self._changed:
+            self._calls.pop(call.number, None)
+
+    def close(self) -> None:
+        """End the connection and all calls in flight."""
+        self._end(ConnectionLost("the connection was closed"))
+
+    def forget(self) -> None:
+        """End the connection in a forked child, where it is the parent's."""
+        self._wire.forget()
+
+    def _give_up(self, call: RpcCall) -> None:
+        self._calls.pop(call.number, None)
+        if self._heard < call.sent_at:
+            # Nothing has come since the call was sent: the server hangs, or the way to it is cut.
+            self._end_locked(ConnectionLost("the server does not answer"))
+        raise TimeoutError
+
+    def _read_until(self, call: RpcCall, deadline: Deadline) -> None:
+        while not call.is_over():
+            if self._dead is not None:
+                raise ConnectionLost(str(self._dead)) from self._dead
+            try:
+                number, found = self._read(deadline)
+            except TimeoutError:
+                with self._changed:
+                    self._give_up(call)
+            except OSError as exc:
+                self._end(exc)
+                continue
+            except BaseException as exc:
+                self._end(ConnectionLost(f"interrupted by {type(exc).__name__}"))
+                raise
+            with self._changed:
+                answered = self._calls.pop(number, None)  # None: nobody waits for it any longer
+                if answered is not None:
+                    answered.found = found
+                    if answered is not call:
+                        self._changed.notify_all()
+
+    def _read(self, deadline: Deadline) -> tuple[int, RpcAnswer | Exception]:
+        """Return the number of the next answer, and the answer."""
+        if self._size is None:
+            (size,) = _LENGTH.unpack(self._wire.read(4, deadline))
+            if not 0 < size <= MOST_BYTES:
+                raise WrongReply(f"an answer of {size:,} bytes; up to {MOST_BYTES:,} are read")
+            self._size = size
+        data = self._wire.read(self._size, deadline)
+        self._size = None
+        self._heard = clock.monotonic()
+        return decoded(data, self._response_of)
+
+    def _response_of(self, number: int) -> type[Message] | None:
+        call = self._calls.get(number)
+        return None if call is None else call.response
+
+    def _end(self, error: Exception) -> None:
+        with self._changed:
+            self._end_locked(error)
+
+    def _end_locked(self, error: Exception) -> None:
+        if self._dead is None:
+            self._dead = error
+            self._wire.close()
+        for call in self._calls.values():
+            call.found = ConnectionLost(str(error))
+            call.found.__cause__ = error
+        self._calls.clear()
+        self._changed.notify_all()
+
+
+def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> tuple[int, RpcAnswer | Exception]:
+    """Return the number of the call that *data* answers, and its answer or HBase's exception.
+
+    *response_of* returns the message of the answer to a number, None if nobody waits for it. Raises `WrongReply` if
+    *data* is no answer.
+    """
+    try:
+        at, end = _message(data, 0)
+        header = pb.ResponseHeader.FromString(data[at:end])
+        number = header.call_id
+        if header.HasField("exception"):
+            found = header.exception
+            text = found.stack_trace or found.exception_class_name
+            return number, ServerError(found.exception_class_name, text, overloaded=found.server_overloaded)
+        response = response_of(number)
+        if response is None:
+            return number, WrongReply("an answer that nobody waits for")
+        if end == len(data):  # a message without fields that are set may be left out
+            return number, RpcAnswer(response(), data, end, end)
+        at, end = _message(data, end)
+        message = response.FromString(data[at:end])
+    except DecodeError as exc:
+        raise WrongReply(f"an answer that is not one of HBase ({exc!s:.200})") from exc
+    stop = end + header.cell_block_meta.length
+    if stop != len(data):
+        raise WrongReply(f"an answer of {len(data):,} bytes says that it has {stop:,}")
+    return number, RpcAnswer(message, data, end, stop)
+
+
+def _message(data: bytes, at: int) -> tuple[int, int]:
+    """Return where the message after the length at *at* begins and ends."""
+    size = shift = 0
+    for place in range(at, min(at + 5, len(data))):
+        byte = data[place]
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if place + 1 + size > len(data):
+                break
+            return place + 1, place + 1 + size
+        shift += 7
+    raise WrongReply("an answer whose parts are longer than it")

@@ -1,0 +1,188 @@
+"""The connections to the servers of a cluster: one for each service of a server, shared by all threads."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from webtable._forks import renew_after_fork
+from webtable.errors import StoreError
+from webtable.store.hbase.native.connection import RpcConnection
+from webtable.store.hbase.native.wire import SecureWire, Wire
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from google.protobuf.message import Message
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
+    from webtable.store.url import HostPort
+
+    OnCall = Callable[[str], object]
+    Place = tuple[HostPort, str]
+
+T = TypeVar("T")
+
+CLIENT: Final = "ClientService"
+ADMIN: Final = "AdminService"
+MASTER: Final = "MasterService"
+
+
+class Servers:
+    """Connections by server and service, made when they are needed and again after they were lost.
+
+    *rename* says where the registered names of servers are reached: a host, or a host and port, for a host or a host
+    and port. `on_call` is called with the method of each call before it is sent, in its thread.
+    """
+
+    on_call: OnCall | None = None
+
+    def __init__(self, name: str, rename: Mapping[str, str], tls: ssl.SSLContext | None, user: str | None) -> None:
+        self.name = name
+        self._rename = rename
+        self._tls = tls
+        self._user = user or _user()
+        self._closed = False
+        self.opened = 0
+        self.lost = 0
+        self._connections: dict[Place, RpcConnection] = {}
+        self._locks: dict[Place, threading.Lock] = {}
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Drop the connections, which are the parent's."""
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            connection.forget()
+        self._lock = threading.Lock()
+        self._locks = {}
+
+    def send(
+        self,
+        server: HostPort,
+        service: str,
+        method: str,
+        request: Message,
+        response: type[Message],
+        deadline: Deadline,
+        cells: bytes = b"",
+    ) -> Sent:
+        """Send a call and return it in flight."""
+        if self.on_call is not None:
+            self.on_call(method)
+        connection = self._connection((server, service), deadline)
+        return Sent(connection, connection.send(method, request, response, deadline, cells))
+
+    def ask(
+        self, server: HostPort, service: str, method: str, request: Message, response: type[T], deadline: Deadline
+    ) -> T:
+        """Return the message that answers a call."""
+        message: T = self.send(server, service, method, request, response, deadline).wait(deadline).message  # type: ignore[arg-type]
+        return message
+
+    def touch(self, server: HostPort, service: str, deadline: Deadline) -> None:
+        """Connect to the service of *server*, unless there is a connection."""
+        self._connection((server, service), deadline)
+
+    def state(self) -> list[tuple[HostPort, str, int]]:
+        """Return the server, service and number of calls in flight of each connection."""
+        with self._lock:
+            return [(*place, connection.in_flight) for place, connection in self._connections.items()]
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            self._closed = True
+            connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            connection.close()
+
+    def _connection(self, place: Place, deadline: Deadline) -> RpcConnection:
+        with self._lock:
+            connection = self._connections.get(place)
+            lock = self._locks.setdefault(place, threading.Lock())
+        if connection is not None and connection.is_usable:
+            return connection
+        # One thread connects; the others wait for it, and each tries anew if it failed.
+        if not lock.acquire(timeout=max(deadline.left(), 0.0)):
+            raise TimeoutError(f"no connection to {place[0]} in time")
+        try:
+            with self._lock:
+                self._check_open()
+                now = self._connections.get(place)
+            if now is not None and now is not connection and now.is_usable:
+                return now
+            if connection is not None:
+                self.lost += 1
+            made = self._connect(place, deadline)
+            with self._lock:
+                try:
+                    self._check_open()
+                except StoreError:
+                    made.close()
+                    raise
+                self._connections[place] = made
+                self.opened += 1
+            return made
+        finally:
+            lock.release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.name}: the store is closed")
+
+    def _connect(self, place: Place, deadline: Deadline) -> RpcConnection:
+        server, service = place
+        host, port = self._reached(server)
+        try:
+            wire = (
+                Wire(host, port, deadline)
+                if self._tls is None
+                else SecureWire(host, port, deadline, self._tls, server.host)
+            )
+        except OSError as exc:
+            where = f"{host}:{port}" if (host, port) == server else f"{server} (as {host}:{port})"
+            exc.args = (f"no connection to {where}: {exc}",)
+            raise
+        try:
+            return RpcConnection(wire, service, self._user, deadline)
+        except BaseException:
+            wire.close()
+            raise
+
+    def _reached(self, server: HostPort) -> tuple[str, int]:
+        """Return the host and port at which *server* is reached."""
+        found = self._rename.get(str(server)) or self._rename.get(server.host)
+        if found is None:
+            return server.host, server.port
+        host, colon, port = found.rpartition(":")
+        return (host, int(port)) if colon else (found, server.port)
+
+
+class Sent:
+    """A call that was sent, with its connection."""
+
+    __slots__ = ("_call", "_connection")
+
+    def __init__(self, connection: RpcConnection, call: RpcCall) -> None:
+        self._connection = connection
+        self._call = call
+
+    def wait(self, deadline: Deadline) -> RpcAnswer:
+        """Return the answer; see `RpcConnection.wait`."""
+        return self._connection.wait(self._call, deadline)
+
+    def drop(self) -> None:
+        """Let nobody wait for the answer."""
+        self._connection.drop(self._call)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may have no name for the user's number
+        return "webtable"

@@ -1,0 +1,247 @@
+"""The store for HBase by its own protocol."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Self
+
+from webtable._clock import clock
+from webtable._shown.text import plural
+from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
+from webtable.store.capabilities import Capabilities
+from webtable.store.deadline import of_call
+from webtable.store.hbase.base import DDL_FACTOR, READ_ROWS, HBaseBase, clock_check
+from webtable.store.hbase.calls.selection import MOST, selection
+from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.native import hbase_pb2 as pb
+from webtable.store.hbase.native.address import address_of
+from webtable.store.hbase.native.cluster import Cluster
+from webtable.store.hbase.native.failures import CALL_ERRORS, translated
+from webtable.store.hbase.native.registry import MasterRegistry, ZooKeeperRegistry
+from webtable.store.hbase.native.scans import NativeClient, NativePieces
+from webtable.store.hbase.native.servers import Servers
+from webtable.store.hbase.native.tables import NativeTables
+from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
+from webtable.store.hbase.table_cache import TableCache
+from webtable.store.hbase.workers import Workers
+from webtable.store.health import Check, failed, warned, well
+from webtable.store.metrics import GatewayMetrics
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from webtable.rowkey import KeyRange
+    from webtable.schema import ShellCommand
+    from webtable.store.hbase.native.servers import OnCall
+    from webtable.store.rows import Cell, Row, Wanted
+    from webtable.store.url import HostPort, StoreURL
+
+
+_REACH = (
+    "start it, or say by ?rename=NAME=HOST how its name is reached from here, and open its port, 16020, to this host"
+)
+
+
+class NativeStore(HBaseBase):
+    """HBase without a gateway: calls go to the region servers that hold the rows.
+
+    The cluster is found by ZooKeeper at *zookeeper* (`zk1:2181,zk2:2181`, nodes below *parent*), or by its *masters*.
+    *rename* says where servers are reached that are registered under names which do not resolve here: a host, or a host
+    and port, by a host, or a host and port. *timeout* is the deadline of each call in seconds, with all its retries.
+    Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
+    """
+
+    capabilities: Capabilities = Capabilities(
+        processes_write_concurrently=True, has_snapshots=True, runs_shell_commands=True
+    )
+
+    def __init__(
+        self,
+        *,
+        zookeeper: str = "",
+        parent: str = "/hbase",
+        masters: Sequence[HostPort] = (),
+        rename: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        threads: int = 8,
+        tls: ssl.SSLContext | None = None,
+        user: str | None = None,
+    ) -> None:
+        if bool(zookeeper) == bool(masters):
+            raise InvalidArgument("one of zookeeper and masters must be given")
+        if timeout <= 0:
+            raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
+        self.name = f"hbase+native://{zookeeper or ','.join(map(str, masters))}"
+        self.timeout = timeout
+        self._process = os.getpid()
+        self._workers = Workers(threads, self.name)
+        self._servers = Servers(self.name, rename or {}, tls, user)
+        registry = ZooKeeperRegistry(zookeeper, parent) if zookeeper else MasterRegistry(masters, self._servers)
+        self._cluster = Cluster(self.name, registry, self._servers)
+        self._client: NativeClient = NativeClient(self._cluster)
+        self._tables: NativeTables = NativeTables(self._cluster)
+        self._table_cache = TableCache(self._tables, self.name)
+        self._check()
+        self._closed = False
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `hbase+native://host:port/[namespace:]table`: by default `pages`."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store of the cluster that *url* names; *create* has no effect."""
+        del create
+        return cls(**address_of(url).settings())
+
+    @classmethod
+    def connection_checks(cls, url: StoreURL) -> Iterator[Check]:
+        """Yield the check whether the cluster is found, and its active master answers."""
+        settings, began = address_of(url).settings(), clock.monotonic()
+        try:
+            with cls(**settings):
+                took = (clock.monotonic() - began) * 1000
+                yield well("cluster", f"the registry and the active master answer, in {took:.0f} ms")
+        except (NotAStore, StoreError) as exc:
+            yield failed("cluster", str(exc), "give the hosts of ZooKeeper or of the masters, as in hbase-site.xml")
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield the check of each region server of *table*, and of HBase's clock."""
+        servers = Counter(region.server for region in self.regions(table))
+        for server, regions in sorted(servers.items()):
+            name = f"region server {server}"
+            if not server:
+                yield warned("regions", f"{plural(regions, 'region')} on no server", "see the log of the master")
+                continue
+            began = clock.monotonic()
+            try:
+                self._cluster.touch(server, self._deadline())
+            except CALL_ERRORS as exc:
+                yield failed(name, f"{plural(regions, 'region')}; {exc}", _REACH)
+            else:
+                took = (clock.monotonic() - began) * 1000
+                yield well(name, f"{plural(regions, 'region')}, connected in {took:.0f} ms")
+        yield clock_check(self, table)
+
+    def _check(self) -> None:
+        """Raise unless the active master answers."""
+        deadline = of_call(self.timeout)
+        try:
+            self._cluster.ask_master("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
+        except WrongReply as exc:
+            self._servers.close()
+            raise NotAStore(f"{self.name}: what answers is not HBase's own protocol: {exc}") from exc
+        except CALL_ERRORS as exc:
+            self._servers.close()
+            error = translated(exc, self.name, None, "finding the master")
+            raise (error if isinstance(error, StoreUnavailable) else NotAStore(str(error))) from exc
+
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return the cells of each of *rows*, a hundred per call."""
+        most, deadline = min(limit, MOST), self._deadline()
+
+        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
+            return self._client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
+
+        return self._workers.in_runs(some, rows, READ_ROWS)
+
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[list[Row]]:
+        """Yield the rows of all *ranges* in byte order, in pieces of about 2 MB."""
+        selected = selection(wanted, reverse=reverse)
+        self._table_cache.check_searched(table, selected, self._deadline())
+        return pieces_of(NativePieces(self._cluster, table, ranges, selected, limit), self._workers, self._deadline)
+
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        """Return the first *limit* rows of each of *ranges*, by a scan of each region with several of them."""
+        deadline = self._deadline()
+        selected = selection(wanted, reverse=reverse)
+        self._table_cache.check_searched(table, selected, deadline)
+        if reverse or overlap(ranges):
+            return rows_of_each(
+                lambda keys: NativePieces(self._cluster, table, [keys], selected, limit),
+                ranges,
+                self._workers,
+                deadline,
+            )
+        bounds = self._table_cache.region_bounds(table, deadline)
+        first = FirstRows(self._client, self._workers, table, min(limit, MOST))
+        return first.of(ranges, selected, deadline, bounds, len(bounds) + 1)
+
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
+        """Return a line for each scan of a region."""
+        backwards = ", reversed" if reverse else ""
+        lines = []
+        for region in self.regions(table):
+            some = [keys for keys in ranges if _meet(keys, region.keys)]
+            if some:
+                start = f"the region of {region.keys.start!r}" if region.keys.start else "the first region"
+                lines.append(
+                    f"Scan({table!r}, {plural(len(some), 'range')} in {start} on {region.server}, the first rows"
+                    f"{' of each' if each else ''}{backwards})"
+                )
+        return lines if each else lines[-1:] if reverse else lines[:1]
+
+    def compact(self, tables: Sequence[str]) -> int:
+        """Raise `CapabilityError` with the lines for the HBase shell."""
+        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)
+        raise CapabilityError(f"{self.name}: HBase compacts tables by itself; in the HBase shell: {lines}")
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Raise `CapabilityError`: snapshots stay in HBase."""
+        raise CapabilityError(
+            f"{self.name}: HBase keeps its snapshots itself; webtable backup snapshot --apply takes them, and webtable "
+            "export writes files"
+        )
+
+    def run(self, command: ShellCommand) -> None:
+        """Take a snapshot, restore one, or disable or enable a table."""
+        self._tables.run(command, self._deadline(DDL_FACTOR))
+        self._table_cache.clear()
+
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._servers.close()
+
+    @property
+    def on_call(self) -> OnCall | None:
+        """The function that is called with the method of each call (`Multi`), in its thread."""
+        return self._servers.on_call
+
+    @on_call.setter
+    def on_call(self, listener: OnCall | None) -> None:
+        self._servers.on_call = listener
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has occurred."""
+        return super().events() + self._cluster.events.snapshot()
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return the state of the connections to each server."""
+        return [
+            GatewayMetrics(f"{self.name} ({service} at {server})", in_flight, 0 if in_flight else 1, 1, 0, False, 0.0)
+            for server, service, in_flight in self._servers.state()
+        ]
+
+
+def _meet(one: KeyRange, other: KeyRange) -> bool:
+    return (not one.stop or other.start < one.stop) and (not other.stop or one.start < other.stop)

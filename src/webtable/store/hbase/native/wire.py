@@ -1,0 +1,142 @@
+"""The bytes of a connection: written and read before a deadline, by one thread each at the same time.
+
+A read that meets its deadline may be continued: what has come is kept. Python's time limit of a socket is a property of
+the object, not of the connection, so that the reading thread and the writing one have an object each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING, Final
+
+from webtable.store.hbase.native.failures import ConnectionLost
+
+if TYPE_CHECKING:
+    from webtable.store.deadline import Deadline
+
+_PIECE: Final = 2**18
+"""The bytes that are read at once: memory is allocated as they come, not as a length promises them."""
+_LEAST_PIECE: Final = 2**14
+CONNECT_SECONDS: Final = 5.0
+
+
+class Wire:
+    """A TCP connection to *host* and *port*, made before *deadline*."""
+
+    def __init__(self, host: str, port: int, deadline: Deadline) -> None:
+        self._reader = socket.create_connection((host, port), timeout=_seconds(deadline.within(CONNECT_SECONDS)))
+        self._reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._writer = self._reader.dup()
+        self._writer.settimeout(self._reader.gettimeout())  # the child of a dup is blocking otherwise
+        self._pieces: list[bytes] = []
+        """What has come and was not asked for yet, or belongs to something that is not complete."""
+        self._received = 0
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Send all of *data*."""
+        self._writer.settimeout(_seconds(deadline))
+        self._writer.sendall(data)
+
+    def read(self, size: int, deadline: Deadline) -> bytes:
+        """Return the next *size* bytes; after a `TimeoutError` the call may be repeated."""
+        while self._received < size:
+            more = self._more(max(size - self._received, _LEAST_PIECE), deadline)
+            self._pieces.append(more)
+            self._received += len(more)
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._received -= size
+        self._pieces = [data[size:]] if self._received else []
+        return data[:size]
+
+    def is_quiet(self) -> bool:
+        """Whether the other end has neither closed the connection nor sent anything."""
+        if self._received:
+            return False
+        self._reader.settimeout(0)
+        try:
+            self._reader.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        """Close the connection; a thread that reads gets a `ConnectionLost`."""
+        for one in (self._reader, self._writer):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def forget(self) -> None:
+        """Close the descriptors of a forked child; the connection stays the parent's."""
+        self._reader.close()
+        self._writer.close()
+
+    def _more(self, wanted: int, deadline: Deadline) -> bytes:
+        self._reader.settimeout(_seconds(deadline))
+        data = self._reader.recv(min(wanted, _PIECE))
+        if not data:
+            raise ConnectionLost("the server has closed the connection")
+        return data
+
+
+class SecureWire(Wire):
+    """The same by TLS. Nothing is sent before the other end has proven by its certificate that it is *host*.
+
+    OpenSSL lets only one thread at a time use a connection, so it gets its bytes from memory, under a lock.
+    """
+
+    def __init__(self, host: str, port: int, deadline: Deadline, tls: ssl.SSLContext, server: str) -> None:
+        super().__init__(host, port, deadline)
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=server)
+        self._lock = threading.Lock()
+        try:
+            self._shake_hands(deadline.within(CONNECT_SECONDS))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Send all of *data*, encrypted."""
+        with self._lock:
+            self._tls.write(data)
+            encrypted = self._outgoing.read()
+        super().write(encrypted, deadline)
+
+    def _shake_hands(self, deadline: Deadline) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                super().write(self._outgoing.read(), deadline)
+                self._incoming.write(super()._more(_PIECE, deadline))
+            else:
+                super().write(self._outgoing.read(), deadline)
+                return
+
+    def _more(self, wanted: int, deadline: Deadline) -> bytes:
+        while True:
+            with self._lock:
+                try:
+                    data = self._tls.read(min(wanted, _PIECE))
+                except ssl.SSLWantReadError:
+                    data = None
+            if data is not None:
+                if not data:
+                    raise ConnectionLost("the server has closed the connection")
+                return data
+            encrypted = super()._more(_PIECE, deadline)
+            with self._lock:
+                self._incoming.write(encrypted)
+
+
+def _seconds(deadline: Deadline) -> float:
+    left = deadline.left()
+    if not left:
+        raise TimeoutError
+    return left

@@ -1,0 +1,55 @@
+"""Retries of idempotent calls until their deadline."""
+
+from __future__ import annotations
+
+from logging import INFO
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from webtable._clock import clock
+from webtable.errors import StoreUnavailable, WebTableError
+from webtable.store.deadline import attempts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webtable.store.deadline import Deadline
+
+T = TypeVar("T")
+
+
+class EventLog(Protocol):
+    """What logs the events of a gateway, or of region servers."""
+
+    def log(
+        self,
+        level: int,
+        event: str,
+        text: str,
+        table: str | None,
+        seconds: float,
+        error: WebTableError | None = None,
+    ) -> None:
+        """Count and log *event*."""
+
+
+def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None = None, table: str | None = None) -> T:
+    """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
+
+    The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one
+    of a call to *table* in *log*.
+    """
+    began = clock.monotonic()
+    errors: list[StoreUnavailable] = []
+    for number in attempts(deadline, at_once=True):
+        if errors and log is not None:
+            log.log(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
+        try:
+            return attempt()
+        except StoreUnavailable as error:
+            errors.append(error)
+    first, last = errors[0], errors[-1]
+    if first is last:
+        raise first
+    seconds = clock.monotonic() - began
+    before = "" if type(first.__cause__) is type(last.__cause__) else f"; the first one: {first}"
+    raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last
