@@ -77,6 +77,8 @@ protocol:
 	$(PYTHON) -m venv build/protoc
 	build/protoc/bin/pip install --quiet grpcio-tools==1.62.3 'setuptools<80'
 	build/protoc/bin/python -m grpc_tools.protoc -I $(PROTOCOL) --python_out=$(PROTOCOL) --pyi_out=$(PROTOCOL) hbase.proto
+	@# That protoc leaves out what its mappings and keywords hold, which type checkers want to know.
+	sed -i -E '/^from/! s/_Mapping\b/_Mapping[str, object]/g; s/\*\*kwargs\)/**kwargs: int)/' $(PROTOCOL)/hbase_pb2.pyi
 
 # The notebooks of examples/, each run in a clean kernel, as pages with what they show: build/notebooks.
 notebooks: $(STAMP)

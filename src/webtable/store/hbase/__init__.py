@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionMode", "HBaseStore", "Headers", "NativeStore", "client_context"]
 
-# Each way loads a driver that the other one does not need.
-__getattr__, __dir__ = late(
-    __name__,
-    {
-        "webtable.store.hbase.native.store": ["NativeStore"],
-        "webtable.store.hbase.store": ["HBaseStore"],
-        "webtable.store.hbase.thrift.transport": ["ConnectionMode", "Headers", "client_context"],
-    },
-)
+if not TYPE_CHECKING:  # each way loads a driver that the other one does not need
+    __getattr__, __dir__ = late(
+        __name__,
+        {
+            "webtable.store.hbase.native.store": ["NativeStore"],
+            "webtable.store.hbase.store": ["HBaseStore"],
+            "webtable.store.hbase.thrift.transport": ["ConnectionMode", "Headers", "client_context"],
+        },
+    )

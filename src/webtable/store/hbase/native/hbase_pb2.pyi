@@ -67,7 +67,7 @@ class RegionInfo(_message.Message):
     offline: bool
     split: bool
     replica_id: int
-    def __init__(self, region_id: _Optional[int] = ..., table_name: _Optional[_Union[TableName, _Mapping]] = ..., start_key: _Optional[bytes] = ..., end_key: _Optional[bytes] = ..., offline: bool = ..., split: bool = ..., replica_id: _Optional[int] = ...) -> None: ...
+    def __init__(self, region_id: _Optional[int] = ..., table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., start_key: _Optional[bytes] = ..., end_key: _Optional[bytes] = ..., offline: bool = ..., split: bool = ..., replica_id: _Optional[int] = ...) -> None: ...
 
 class RegionSpecifier(_message.Message):
     __slots__ = ("type", "value")
@@ -82,7 +82,7 @@ class TimeRange(_message.Message):
     FROM_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
     to: int
-    def __init__(self, to: _Optional[int] = ..., **kwargs) -> None: ...
+    def __init__(self, to: _Optional[int] = ..., **kwargs: int) -> None: ...
 
 class Column(_message.Message):
     __slots__ = ("family", "qualifier")
@@ -100,7 +100,7 @@ class ColumnFamilySchema(_message.Message):
     name: bytes
     attributes: _containers.RepeatedCompositeFieldContainer[BytesBytesPair]
     configuration: _containers.RepeatedCompositeFieldContainer[NameStringPair]
-    def __init__(self, name: _Optional[bytes] = ..., attributes: _Optional[_Iterable[_Union[BytesBytesPair, _Mapping]]] = ..., configuration: _Optional[_Iterable[_Union[NameStringPair, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[bytes] = ..., attributes: _Optional[_Iterable[_Union[BytesBytesPair, _Mapping[str, object]]]] = ..., configuration: _Optional[_Iterable[_Union[NameStringPair, _Mapping[str, object]]]] = ...) -> None: ...
 
 class TableSchema(_message.Message):
     __slots__ = ("table_name", "attributes", "column_families", "configuration")
@@ -112,7 +112,7 @@ class TableSchema(_message.Message):
     attributes: _containers.RepeatedCompositeFieldContainer[BytesBytesPair]
     column_families: _containers.RepeatedCompositeFieldContainer[ColumnFamilySchema]
     configuration: _containers.RepeatedCompositeFieldContainer[NameStringPair]
-    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping]] = ..., attributes: _Optional[_Iterable[_Union[BytesBytesPair, _Mapping]]] = ..., column_families: _Optional[_Iterable[_Union[ColumnFamilySchema, _Mapping]]] = ..., configuration: _Optional[_Iterable[_Union[NameStringPair, _Mapping]]] = ...) -> None: ...
+    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., attributes: _Optional[_Iterable[_Union[BytesBytesPair, _Mapping[str, object]]]] = ..., column_families: _Optional[_Iterable[_Union[ColumnFamilySchema, _Mapping[str, object]]]] = ..., configuration: _Optional[_Iterable[_Union[NameStringPair, _Mapping[str, object]]]] = ...) -> None: ...
 
 class UserInformation(_message.Message):
     __slots__ = ("effective_user", "real_user")
@@ -152,7 +152,7 @@ class ConnectionHeader(_message.Message):
     service_name: str
     cell_block_codec_class: str
     version_info: VersionInfo
-    def __init__(self, user_info: _Optional[_Union[UserInformation, _Mapping]] = ..., service_name: _Optional[str] = ..., cell_block_codec_class: _Optional[str] = ..., version_info: _Optional[_Union[VersionInfo, _Mapping]] = ...) -> None: ...
+    def __init__(self, user_info: _Optional[_Union[UserInformation, _Mapping[str, object]]] = ..., service_name: _Optional[str] = ..., cell_block_codec_class: _Optional[str] = ..., version_info: _Optional[_Union[VersionInfo, _Mapping[str, object]]] = ...) -> None: ...
 
 class CellBlockMeta(_message.Message):
     __slots__ = ("length",)
@@ -186,7 +186,7 @@ class RequestHeader(_message.Message):
     cell_block_meta: CellBlockMeta
     priority: int
     timeout: int
-    def __init__(self, call_id: _Optional[int] = ..., method_name: _Optional[str] = ..., request_param: bool = ..., cell_block_meta: _Optional[_Union[CellBlockMeta, _Mapping]] = ..., priority: _Optional[int] = ..., timeout: _Optional[int] = ...) -> None: ...
+    def __init__(self, call_id: _Optional[int] = ..., method_name: _Optional[str] = ..., request_param: bool = ..., cell_block_meta: _Optional[_Union[CellBlockMeta, _Mapping[str, object]]] = ..., priority: _Optional[int] = ..., timeout: _Optional[int] = ...) -> None: ...
 
 class ResponseHeader(_message.Message):
     __slots__ = ("call_id", "exception", "cell_block_meta")
@@ -196,7 +196,7 @@ class ResponseHeader(_message.Message):
     call_id: int
     exception: ExceptionResponse
     cell_block_meta: CellBlockMeta
-    def __init__(self, call_id: _Optional[int] = ..., exception: _Optional[_Union[ExceptionResponse, _Mapping]] = ..., cell_block_meta: _Optional[_Union[CellBlockMeta, _Mapping]] = ...) -> None: ...
+    def __init__(self, call_id: _Optional[int] = ..., exception: _Optional[_Union[ExceptionResponse, _Mapping[str, object]]] = ..., cell_block_meta: _Optional[_Union[CellBlockMeta, _Mapping[str, object]]] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("name", "serialized_filter")
@@ -220,7 +220,7 @@ class Get(_message.Message):
     time_range: TimeRange
     max_versions: int
     store_limit: int
-    def __init__(self, row: _Optional[bytes] = ..., column: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., max_versions: _Optional[int] = ..., store_limit: _Optional[int] = ...) -> None: ...
+    def __init__(self, row: _Optional[bytes] = ..., column: _Optional[_Iterable[_Union[Column, _Mapping[str, object]]]] = ..., filter: _Optional[_Union[Filter, _Mapping[str, object]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping[str, object]]] = ..., max_versions: _Optional[int] = ..., store_limit: _Optional[int] = ...) -> None: ...
 
 class Result(_message.Message):
     __slots__ = ("associated_cell_count", "partial")
@@ -250,7 +250,7 @@ class Action(_message.Message):
     index: int
     mutation: MutationProto
     get: Get
-    def __init__(self, index: _Optional[int] = ..., mutation: _Optional[_Union[MutationProto, _Mapping]] = ..., get: _Optional[_Union[Get, _Mapping]] = ...) -> None: ...
+    def __init__(self, index: _Optional[int] = ..., mutation: _Optional[_Union[MutationProto, _Mapping[str, object]]] = ..., get: _Optional[_Union[Get, _Mapping[str, object]]] = ...) -> None: ...
 
 class RegionAction(_message.Message):
     __slots__ = ("region", "action")
@@ -258,7 +258,7 @@ class RegionAction(_message.Message):
     ACTION_FIELD_NUMBER: _ClassVar[int]
     region: RegionSpecifier
     action: _containers.RepeatedCompositeFieldContainer[Action]
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping]] = ..., action: _Optional[_Iterable[_Union[Action, _Mapping]]] = ...) -> None: ...
+    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., action: _Optional[_Iterable[_Union[Action, _Mapping[str, object]]]] = ...) -> None: ...
 
 class ResultOrException(_message.Message):
     __slots__ = ("index", "result", "exception")
@@ -268,7 +268,7 @@ class ResultOrException(_message.Message):
     index: int
     result: Result
     exception: NameBytesPair
-    def __init__(self, index: _Optional[int] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., exception: _Optional[_Union[NameBytesPair, _Mapping]] = ...) -> None: ...
+    def __init__(self, index: _Optional[int] = ..., result: _Optional[_Union[Result, _Mapping[str, object]]] = ..., exception: _Optional[_Union[NameBytesPair, _Mapping[str, object]]] = ...) -> None: ...
 
 class RegionActionResult(_message.Message):
     __slots__ = ("resultOrException", "exception")
@@ -276,19 +276,19 @@ class RegionActionResult(_message.Message):
     EXCEPTION_FIELD_NUMBER: _ClassVar[int]
     resultOrException: _containers.RepeatedCompositeFieldContainer[ResultOrException]
     exception: NameBytesPair
-    def __init__(self, resultOrException: _Optional[_Iterable[_Union[ResultOrException, _Mapping]]] = ..., exception: _Optional[_Union[NameBytesPair, _Mapping]] = ...) -> None: ...
+    def __init__(self, resultOrException: _Optional[_Iterable[_Union[ResultOrException, _Mapping[str, object]]]] = ..., exception: _Optional[_Union[NameBytesPair, _Mapping[str, object]]] = ...) -> None: ...
 
 class MultiRequest(_message.Message):
     __slots__ = ("regionAction",)
     REGIONACTION_FIELD_NUMBER: _ClassVar[int]
     regionAction: _containers.RepeatedCompositeFieldContainer[RegionAction]
-    def __init__(self, regionAction: _Optional[_Iterable[_Union[RegionAction, _Mapping]]] = ...) -> None: ...
+    def __init__(self, regionAction: _Optional[_Iterable[_Union[RegionAction, _Mapping[str, object]]]] = ...) -> None: ...
 
 class MultiResponse(_message.Message):
     __slots__ = ("regionActionResult",)
     REGIONACTIONRESULT_FIELD_NUMBER: _ClassVar[int]
     regionActionResult: _containers.RepeatedCompositeFieldContainer[RegionActionResult]
-    def __init__(self, regionActionResult: _Optional[_Iterable[_Union[RegionActionResult, _Mapping]]] = ...) -> None: ...
+    def __init__(self, regionActionResult: _Optional[_Iterable[_Union[RegionActionResult, _Mapping[str, object]]]] = ...) -> None: ...
 
 class Scan(_message.Message):
     __slots__ = ("column", "start_row", "stop_row", "filter", "time_range", "max_versions", "max_result_size", "reversed", "include_start_row", "include_stop_row", "readType")
@@ -314,7 +314,7 @@ class Scan(_message.Message):
     include_start_row: bool
     include_stop_row: bool
     readType: int
-    def __init__(self, column: _Optional[_Iterable[_Union[Column, _Mapping]]] = ..., start_row: _Optional[bytes] = ..., stop_row: _Optional[bytes] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., max_versions: _Optional[int] = ..., max_result_size: _Optional[int] = ..., reversed: bool = ..., include_start_row: bool = ..., include_stop_row: bool = ..., readType: _Optional[int] = ...) -> None: ...
+    def __init__(self, column: _Optional[_Iterable[_Union[Column, _Mapping[str, object]]]] = ..., start_row: _Optional[bytes] = ..., stop_row: _Optional[bytes] = ..., filter: _Optional[_Union[Filter, _Mapping[str, object]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping[str, object]]] = ..., max_versions: _Optional[int] = ..., max_result_size: _Optional[int] = ..., reversed: bool = ..., include_start_row: bool = ..., include_stop_row: bool = ..., readType: _Optional[int] = ...) -> None: ...
 
 class ScanRequest(_message.Message):
     __slots__ = ("region", "scan", "scanner_id", "number_of_rows", "close_scanner", "next_call_seq", "client_handles_partials", "client_handles_heartbeats", "limit_of_rows")
@@ -336,7 +336,7 @@ class ScanRequest(_message.Message):
     client_handles_partials: bool
     client_handles_heartbeats: bool
     limit_of_rows: int
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping]] = ..., scan: _Optional[_Union[Scan, _Mapping]] = ..., scanner_id: _Optional[int] = ..., number_of_rows: _Optional[int] = ..., close_scanner: bool = ..., next_call_seq: _Optional[int] = ..., client_handles_partials: bool = ..., client_handles_heartbeats: bool = ..., limit_of_rows: _Optional[int] = ...) -> None: ...
+    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., scan: _Optional[_Union[Scan, _Mapping[str, object]]] = ..., scanner_id: _Optional[int] = ..., number_of_rows: _Optional[int] = ..., close_scanner: bool = ..., next_call_seq: _Optional[int] = ..., client_handles_partials: bool = ..., client_handles_heartbeats: bool = ..., limit_of_rows: _Optional[int] = ...) -> None: ...
 
 class ScanResponse(_message.Message):
     __slots__ = ("cells_per_result", "scanner_id", "more_results", "partial_flag_per_result", "more_results_in_region", "heartbeat_message")
@@ -360,13 +360,13 @@ class MetaRegionServer(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     server: ServerName
     state: int
-    def __init__(self, server: _Optional[_Union[ServerName, _Mapping]] = ..., state: _Optional[int] = ...) -> None: ...
+    def __init__(self, server: _Optional[_Union[ServerName, _Mapping[str, object]]] = ..., state: _Optional[int] = ...) -> None: ...
 
 class Master(_message.Message):
     __slots__ = ("master",)
     MASTER_FIELD_NUMBER: _ClassVar[int]
     master: ServerName
-    def __init__(self, master: _Optional[_Union[ServerName, _Mapping]] = ...) -> None: ...
+    def __init__(self, master: _Optional[_Union[ServerName, _Mapping[str, object]]] = ...) -> None: ...
 
 class RegionLocation(_message.Message):
     __slots__ = ("region_info", "server_name", "seq_num")
@@ -376,19 +376,19 @@ class RegionLocation(_message.Message):
     region_info: RegionInfo
     server_name: ServerName
     seq_num: int
-    def __init__(self, region_info: _Optional[_Union[RegionInfo, _Mapping]] = ..., server_name: _Optional[_Union[ServerName, _Mapping]] = ..., seq_num: _Optional[int] = ...) -> None: ...
+    def __init__(self, region_info: _Optional[_Union[RegionInfo, _Mapping[str, object]]] = ..., server_name: _Optional[_Union[ServerName, _Mapping[str, object]]] = ..., seq_num: _Optional[int] = ...) -> None: ...
 
 class GetMetaRegionLocationsResponse(_message.Message):
     __slots__ = ("meta_locations",)
     META_LOCATIONS_FIELD_NUMBER: _ClassVar[int]
     meta_locations: _containers.RepeatedCompositeFieldContainer[RegionLocation]
-    def __init__(self, meta_locations: _Optional[_Iterable[_Union[RegionLocation, _Mapping]]] = ...) -> None: ...
+    def __init__(self, meta_locations: _Optional[_Iterable[_Union[RegionLocation, _Mapping[str, object]]]] = ...) -> None: ...
 
 class GetActiveMasterResponse(_message.Message):
     __slots__ = ("server_name",)
     SERVER_NAME_FIELD_NUMBER: _ClassVar[int]
     server_name: ServerName
-    def __init__(self, server_name: _Optional[_Union[ServerName, _Mapping]] = ...) -> None: ...
+    def __init__(self, server_name: _Optional[_Union[ServerName, _Mapping[str, object]]] = ...) -> None: ...
 
 class TableState(_message.Message):
     __slots__ = ("state",)
@@ -406,7 +406,7 @@ class CreateTableRequest(_message.Message):
     split_keys: _containers.RepeatedScalarFieldContainer[bytes]
     nonce_group: int
     nonce: int
-    def __init__(self, table_schema: _Optional[_Union[TableSchema, _Mapping]] = ..., split_keys: _Optional[_Iterable[bytes]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, table_schema: _Optional[_Union[TableSchema, _Mapping[str, object]]] = ..., split_keys: _Optional[_Iterable[bytes]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class TableRequest(_message.Message):
     __slots__ = ("table_name", "nonce_group", "nonce")
@@ -416,7 +416,7 @@ class TableRequest(_message.Message):
     table_name: TableName
     nonce_group: int
     nonce: int
-    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class ColumnRequest(_message.Message):
     __slots__ = ("table_name", "column_families", "nonce_group", "nonce")
@@ -428,7 +428,7 @@ class ColumnRequest(_message.Message):
     column_families: ColumnFamilySchema
     nonce_group: int
     nonce: int
-    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping]] = ..., column_families: _Optional[_Union[ColumnFamilySchema, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., column_families: _Optional[_Union[ColumnFamilySchema, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class ProcedureStarted(_message.Message):
     __slots__ = ("proc_id",)
@@ -456,7 +456,7 @@ class ForeignExceptionMessage(_message.Message):
     GENERIC_EXCEPTION_FIELD_NUMBER: _ClassVar[int]
     source: str
     generic_exception: GenericExceptionMessage
-    def __init__(self, source: _Optional[str] = ..., generic_exception: _Optional[_Union[GenericExceptionMessage, _Mapping]] = ...) -> None: ...
+    def __init__(self, source: _Optional[str] = ..., generic_exception: _Optional[_Union[GenericExceptionMessage, _Mapping[str, object]]] = ...) -> None: ...
 
 class GetProcedureResultResponse(_message.Message):
     __slots__ = ("state", "exception")
@@ -464,7 +464,7 @@ class GetProcedureResultResponse(_message.Message):
     EXCEPTION_FIELD_NUMBER: _ClassVar[int]
     state: int
     exception: ForeignExceptionMessage
-    def __init__(self, state: _Optional[int] = ..., exception: _Optional[_Union[ForeignExceptionMessage, _Mapping]] = ...) -> None: ...
+    def __init__(self, state: _Optional[int] = ..., exception: _Optional[_Union[ForeignExceptionMessage, _Mapping[str, object]]] = ...) -> None: ...
 
 class GetTableDescriptorsRequest(_message.Message):
     __slots__ = ("table_names", "include_sys_tables")
@@ -472,13 +472,13 @@ class GetTableDescriptorsRequest(_message.Message):
     INCLUDE_SYS_TABLES_FIELD_NUMBER: _ClassVar[int]
     table_names: _containers.RepeatedCompositeFieldContainer[TableName]
     include_sys_tables: bool
-    def __init__(self, table_names: _Optional[_Iterable[_Union[TableName, _Mapping]]] = ..., include_sys_tables: bool = ...) -> None: ...
+    def __init__(self, table_names: _Optional[_Iterable[_Union[TableName, _Mapping[str, object]]]] = ..., include_sys_tables: bool = ...) -> None: ...
 
 class GetTableDescriptorsResponse(_message.Message):
     __slots__ = ("table_schema",)
     TABLE_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     table_schema: _containers.RepeatedCompositeFieldContainer[TableSchema]
-    def __init__(self, table_schema: _Optional[_Iterable[_Union[TableSchema, _Mapping]]] = ...) -> None: ...
+    def __init__(self, table_schema: _Optional[_Iterable[_Union[TableSchema, _Mapping[str, object]]]] = ...) -> None: ...
 
 class GetTableNamesRequest(_message.Message):
     __slots__ = ("regex", "include_sys_tables")
@@ -492,7 +492,7 @@ class GetTableNamesResponse(_message.Message):
     __slots__ = ("table_names",)
     TABLE_NAMES_FIELD_NUMBER: _ClassVar[int]
     table_names: _containers.RepeatedCompositeFieldContainer[TableName]
-    def __init__(self, table_names: _Optional[_Iterable[_Union[TableName, _Mapping]]] = ...) -> None: ...
+    def __init__(self, table_names: _Optional[_Iterable[_Union[TableName, _Mapping[str, object]]]] = ...) -> None: ...
 
 class NamespaceDescriptor(_message.Message):
     __slots__ = ("name",)
@@ -508,7 +508,7 @@ class NamespaceRequest(_message.Message):
     namespaceDescriptor: NamespaceDescriptor
     nonce_group: int
     nonce: int
-    def __init__(self, namespaceDescriptor: _Optional[_Union[NamespaceDescriptor, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, namespaceDescriptor: _Optional[_Union[NamespaceDescriptor, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class ListNamespacesResponse(_message.Message):
     __slots__ = ("namespaceName",)
@@ -526,7 +526,7 @@ class SplitTableRegionRequest(_message.Message):
     split_row: bytes
     nonce_group: int
     nonce: int
-    def __init__(self, region_info: _Optional[_Union[RegionInfo, _Mapping]] = ..., split_row: _Optional[bytes] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, region_info: _Optional[_Union[RegionInfo, _Mapping[str, object]]] = ..., split_row: _Optional[bytes] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class FlushTableRequest(_message.Message):
     __slots__ = ("table_name", "nonce_group", "nonce")
@@ -536,13 +536,13 @@ class FlushTableRequest(_message.Message):
     table_name: TableName
     nonce_group: int
     nonce: int
-    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class FlushRegionRequest(_message.Message):
     __slots__ = ("region",)
     REGION_FIELD_NUMBER: _ClassVar[int]
     region: RegionSpecifier
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping]] = ...) -> None: ...
+    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ...) -> None: ...
 
 class CompactRegionRequest(_message.Message):
     __slots__ = ("region", "major")
@@ -550,7 +550,7 @@ class CompactRegionRequest(_message.Message):
     MAJOR_FIELD_NUMBER: _ClassVar[int]
     region: RegionSpecifier
     major: bool
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping]] = ..., major: bool = ...) -> None: ...
+    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., major: bool = ...) -> None: ...
 
 class SnapshotDescription(_message.Message):
     __slots__ = ("name", "table", "creation_time", "type", "version", "owner")
@@ -576,7 +576,7 @@ class SnapshotRequest(_message.Message):
     snapshot: SnapshotDescription
     nonce_group: int
     nonce: int
-    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class SnapshotResponse(_message.Message):
     __slots__ = ("expected_timeout", "proc_id")
@@ -590,7 +590,7 @@ class IsSnapshotDoneRequest(_message.Message):
     __slots__ = ("snapshot",)
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     snapshot: SnapshotDescription
-    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping]] = ...) -> None: ...
+    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ...) -> None: ...
 
 class IsSnapshotDoneResponse(_message.Message):
     __slots__ = ("done",)
@@ -606,16 +606,16 @@ class RestoreSnapshotRequest(_message.Message):
     snapshot: SnapshotDescription
     nonce_group: int
     nonce: int
-    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
+    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
 class DeleteSnapshotRequest(_message.Message):
     __slots__ = ("snapshot",)
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     snapshot: SnapshotDescription
-    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping]] = ...) -> None: ...
+    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ...) -> None: ...
 
 class GetCompletedSnapshotsResponse(_message.Message):
     __slots__ = ("snapshots",)
     SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
     snapshots: _containers.RepeatedCompositeFieldContainer[SnapshotDescription]
-    def __init__(self, snapshots: _Optional[_Iterable[_Union[SnapshotDescription, _Mapping]]] = ...) -> None: ...
+    def __init__(self, snapshots: _Optional[_Iterable[_Union[SnapshotDescription, _Mapping[str, object]]]] = ...) -> None: ...

@@ -46,8 +46,8 @@ class Servers:
         self._tls = tls
         self._user = user or _user()
         self._closed = False
-        self.opened = 0
-        self.lost = 0
+        self.opened: int = 0
+        self.lost: int = 0
         self._connections: dict[Place, RpcConnection] = {}
         self._locks: dict[Place, threading.Lock] = {}
         self.after_fork()

@@ -74,7 +74,7 @@ class NativeStore(HBaseBase):
             raise InvalidArgument("one of zookeeper and masters must be given")
         if timeout <= 0:
             raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
-        self.name = f"hbase+native://{zookeeper or ','.join(map(str, masters))}"
+        self.name: str = f"hbase+native://{zookeeper or ','.join(map(str, masters))}"
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(threads, self.name)
