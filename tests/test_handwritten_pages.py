@@ -53,10 +53,10 @@ def test_every_option_of_a_store_url_is_told():
     told = {scheme: {option for of, option, _ in OPTIONS if of == scheme} for scheme, *_ in OPTIONS}
 
     of_hbase = set().union(*hbase.OPTIONS.values())
-    of_native = {"hbase+native": set(native.OPTIONS)}
+    of_native = {"hbase+native": set(native.OPTIONS["hbase+native"])}
     assert told == {"sqlite": set(sqlite.OPTIONS), "hbase": of_hbase, "memory": {"table"}} | of_native
-    assert told.keys() | hbase.OPTIONS.keys() == BUILT_IN.keys()
-    assert all(f"`{scheme}://" in URLS for scheme in hbase.OPTIONS)
+    assert told.keys() | hbase.OPTIONS.keys() | native.OPTIONS.keys() == BUILT_IN.keys()
+    assert all(f"`{scheme}://" in URLS for scheme in hbase.OPTIONS | native.OPTIONS)
 
 
 def test_the_options_of_a_store_in_memory_are_those_of_the_page():

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
     **dict.fromkeys(("hbase", "hbase+http", "hbase+https", "hbases"), "webtable.store.hbase:HBaseStore"),
-    "hbase+native": "webtable.store.hbase.native.store:NativeStore",
+    **dict.fromkeys(("hbase+native", "hbases+native"), "webtable.store.hbase.native.store:NativeStore"),
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }
 """The adapters of webtable, as in pyproject.toml. They are imported on demand, so that the embedded store loads no
 Thrift."""
-_EXTRAS: Final = {"hbase+native": "native"}
+_EXTRAS: Final = {"hbase+native": "native", "hbases+native": "native"}
 """The extras that the adapters of some schemes need."""
 _OTHER_NAMES: Final = {"file": "sqlite"}
 """SQLite has URLs of its own; its adapter says what to give instead."""

@@ -13,11 +13,14 @@ from webtable.errors import InvalidArgument
 from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
 
 if TYPE_CHECKING:
+    import ssl
+
     from webtable.store.url import StoreURL
 
-OPTIONS: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user"})
-"""`parent=/hbase` in ZooKeeper, `registry=zookeeper|master`, `rename=FROM=TO,…` of servers, `timeout=SECONDS`,
-`pool=THREADS`, `user=NAME`."""
+_EVERY: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user"})
+OPTIONS: Final = {"hbase+native": _EVERY, "hbases+native": _EVERY | {"ca", "cert", "key"}}
+"""By scheme: `parent=/hbase` in ZooKeeper, `registry=zookeeper|master`, `rename=FROM=TO,…` of servers,
+`timeout=SECONDS`, `pool=THREADS`, `user=NAME`, and for TLS `ca=FILE`, `cert=FILE`, `key=FILE`."""
 _ZOOKEEPER_PORT: Final = 2181
 _MASTER_PORT: Final = 16000
 _AUTHORITY: Final = re.compile("//([^/?#]*)")
@@ -30,6 +33,7 @@ class NativeAddress(NamedTuple):
     by_masters: bool
     table: str
     options: URLOptions
+    is_secure: bool = False
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of `NativeStore`; raises `InvalidArgument` for a wrong option."""
@@ -48,7 +52,15 @@ class NativeAddress(NamedTuple):
             "timeout": options.number("timeout", 30.0),
             "threads": int(options.number("pool", 8)),
             "user": options.get("user"),
+            "tls": self._tls(),
         }
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if not self.is_secure:
+            return None
+        from webtable.store.hbase.thrift.transport import client_context  # which loads HTTP too
+
+        return client_context(self.options.get("ca"), self.options.get("cert"), self.options.get("key"))
 
 
 def address_of(url: StoreURL) -> NativeAddress:
@@ -58,7 +70,7 @@ def address_of(url: StoreURL) -> NativeAddress:
     if "@" in text:
         raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://")
     parts = urlsplit(rest)
-    options = url.options(parts.query, OPTIONS)
+    options = url.options(parts.query, OPTIONS[url.scheme])
     registry = options.get("registry")
     if registry not in (None, "zookeeper", "master"):
         raise InvalidArgument(f"store: registry={registry!r} must be 'zookeeper' or 'master'")
@@ -73,7 +85,9 @@ def address_of(url: StoreURL) -> NativeAddress:
     # As HBase writes it, a port after the last host is that of all of them.
     usual = ports[-1] if ports else _MASTER_PORT if by_masters else _ZOOKEEPER_PORT
     hosts = tuple(dict.fromkeys(HostPort(one.hostname or "", one.port or usual) for one in given))
-    return NativeAddress(hosts, by_masters, unquote(parts.path.strip("/")) or DEFAULT_TABLE, options)
+    return NativeAddress(
+        hosts, by_masters, unquote(parts.path.strip("/")) or DEFAULT_TABLE, options, url.scheme == "hbases+native"
+    )
 
 
 def _renamed(text: str) -> dict[str, str]:

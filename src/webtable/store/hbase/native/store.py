@@ -50,7 +50,9 @@ class NativeStore(HBaseBase):
 
     The cluster is found by ZooKeeper at *zookeeper* (`zk1:2181,zk2:2181`, nodes below *parent*), or by its *masters*.
     *rename* says where servers are reached that are registered under names which do not resolve here: a host, or a host
-    and port, by a host, or a host and port. *timeout* is the deadline of each call in seconds, with all its retries.
+    and port, by a host, or a host and port. With *tls* servers prove by their certificates that they are those which
+    the cluster names (HBase 2.6); ZooKeeper is asked in the clear. *timeout* is the deadline of each call in seconds,
+    with all its retries.
     Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
     """
 
@@ -74,7 +76,8 @@ class NativeStore(HBaseBase):
             raise InvalidArgument("one of zookeeper and masters must be given")
         if timeout <= 0:
             raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
-        self.name: str = f"hbase+native://{zookeeper or ','.join(map(str, masters))}"
+        scheme = "hbase+native" if tls is None else "hbases+native"
+        self.name: str = f"{scheme}://{zookeeper or ','.join(map(str, masters))}"
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(threads, self.name)
