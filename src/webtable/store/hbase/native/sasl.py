@@ -30,11 +30,9 @@ _SWITCH_TO_SIMPLE: Final = -88
 """In place of a length: the server does not know Kerberos, and asks to go on without."""
 _MOST_TOKEN: Final = 2**20
 _MOST_WRAPPED: Final = 2**28 + 2**20
-_INTEGRITY, _PRIVACY = 2, 4
-_LAYERS: Final = (_PRIVACY, _INTEGRITY, 1)
-"""`hbase.rpc.protection`: privacy, integrity, authentication."""
-_RECEIVED: Final = b"\xff\xff\xff"
-"""The size of what the client takes at once; HBase does not look at it."""
+_PRIVACY: Final = 4
+_LAYERS: Final = {_PRIVACY: b"\xff\xff\xff", 2: b"\xff\xff\xff", 1: bytes(3)}
+"""`hbase.rpc.protection` (privacy, integrity, authentication), with the most taken at once, which HBase ignores."""
 
 
 class Kerberos:
@@ -69,8 +67,7 @@ class Kerberos:
             layer = next((one for one in _LAYERS if len(offered) == 4 and one & offered[0]), None)
             if layer is None:
                 raise WrongReply(f"{host} offers no protection that is known")
-            chosen = bytes([layer]) + (_RECEIVED if layer > 1 else bytes(3))
-            wire.write(_framed(context.wrap(chosen, False).message), deadline)
+            wire.write(_framed(context.wrap(bytes([layer]) + _LAYERS[layer], False).message), deadline)
         return wire if layer == 1 else _ProtectedWire(wire, self, context, layer == _PRIVACY)
 
     def _context(self, service: str) -> Any:
@@ -79,13 +76,8 @@ class Kerberos:
             name = gssapi.Name(service, gssapi.NameType.kerberos_principal)
         else:  # the realm is that of the host
             name = gssapi.Name(service.replace("/", "@", 1), gssapi.NameType.hostbased_service)
-        wanted = (
-            flags.mutual_authentication
-            | flags.replay_detection
-            | flags.out_of_sequence_detection
-            | flags.integrity
-            | flags.confidentiality
-        )
+        wanted = flags.mutual_authentication | flags.integrity | flags.confidentiality
+        wanted |= flags.replay_detection | flags.out_of_sequence_detection
         return gssapi.SecurityContext(name=name, mech=gssapi.MechType.kerberos, flags=wanted, usage="initiate")
 
     @contextmanager
@@ -101,8 +93,7 @@ class Kerberos:
             found = context.unwrap(data)
         if encrypted and not found.encrypted:
             raise ConnectionLost("the server has sent something that is not encrypted")
-        message: bytes = found.message
-        return message
+        return bytes(found.message)
 
 
 class _ProtectedWire(Wire):

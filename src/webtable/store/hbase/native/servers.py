@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError
+from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native.connection import RpcConnection
+from webtable.store.hbase.native.failures import ConnectionLost
 from webtable.store.hbase.native.wire import SecureWire, Wire
 
 if TYPE_CHECKING:
@@ -163,8 +165,8 @@ class Servers:
                 raise
         except OSError as exc:
             where = f"{host}:{port}" if (host, port) == server else f"{server} (as {host}:{port})"
-            exc.args = (f"no connection to {where}: {exc}",)
-            raise
+            kind = type(exc) if isinstance(exc, TimeoutError | WrongReply) else ConnectionLost
+            raise kind(f"no connection to {where}: {str(exc) or 'not in time'}") from exc
 
     def _reached(self, server: HostPort) -> tuple[str, int]:
         """Return the host and port at which *server* is reached."""

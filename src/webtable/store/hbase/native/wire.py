@@ -115,6 +115,8 @@ class SecureWire(Wire):
             except ssl.SSLWantReadError:
                 super().write(self._outgoing.read(), deadline)
                 self._incoming.write(super()._more(_PIECE, deadline))
+            except ssl.SSLError as exc:
+                raise _not_secure(exc) from exc
             else:
                 super().write(self._outgoing.read(), deadline)
                 return
@@ -126,6 +128,8 @@ class SecureWire(Wire):
                     data = self._tls.read(min(wanted, _PIECE))
                 except ssl.SSLWantReadError:
                     data = None
+                except ssl.SSLError as exc:  # a TLS 1.3 server looks at the client's certificate after the handshake
+                    raise _not_secure(exc) from exc
             if data is not None:
                 if not data:
                     raise ConnectionLost("the server has closed the connection")
@@ -133,6 +137,15 @@ class SecureWire(Wire):
             encrypted = super()._more(_PIECE, deadline)
             with self._lock:
                 self._incoming.write(encrypted)
+
+
+def _not_secure(exc: ssl.SSLError) -> ConnectionLost:
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return ConnectionLost(f"certificate verify failed: {exc.verify_message}")
+    reason = (exc.reason or "no TLS").replace("_", " ").lower()
+    if "alert" in reason:
+        return ConnectionLost(f"{reason}: the server may want another certificate of the client (cert=FILE)")
+    return ConnectionLost(f"{reason}: what answers may not speak TLS")
 
 
 def _seconds(deadline: Deadline) -> float:
