@@ -1,11 +1,12 @@
-# Process 1 of the container: makes a realm with a new database, starts its KDC, and HBase with both gateways in HTTP mode.
+# Process 1 of the container: makes a realm with a new database, starts its KDC, and HBase, with both gateways in HTTP
+# mode unless GATEWAYS is `no`.
 set -eu
 
 if [ "$(id -u)" = 0 ]; then
   kdb5_util create -s -P "$(head -c 24 /dev/urandom | base64)" >/dev/null
   mkdir /keytabs
-  # HTTP/other is a service that is not the gateways; alice asks them for pages.
-  for principal in hbase/localhost HTTP/localhost HTTP/other alice; do
+  # HTTP/other is a service that is not the gateways, hbase/other is no server of this HBase; alice asks for pages.
+  for principal in hbase/localhost hbase/other HTTP/localhost HTTP/other alice; do
     kadmin.local addprinc -randkey "$principal" >/dev/null
   done
   kadmin.local ktadd -k /keytabs/hbase.keytab hbase/localhost >/dev/null
@@ -20,9 +21,11 @@ fi
 # Hadoop asks Java's own Kerberos for the realm by reflection.
 java() {
   bash <(sed 's,^settings=/opt/hbase$,settings=/opt/kerberos:/opt/hbase,' /opt/hbase/java.sh) \
-    --add-exports java.security.jgss/sun.security.krb5=ALL-UNNAMED "$@"
+    --add-exports java.security.jgss/sun.security.krb5=ALL-UNNAMED "-Drpc.protection=$RPC_PROTECTION" "$@"
 }
 java "-Xmx$HBASE_HEAP" org.apache.hadoop.hbase.master.HMaster start --localRegionServers=1 &
-java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift.ThriftServer start -p 9090 &
-java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift2.ThriftServer start -p 9091 &
+if [ "$GATEWAYS" = yes ]; then
+  java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift.ThriftServer start -p 9090 &
+  java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift2.ThriftServer start -p 9091 &
+fi
 wait -n

@@ -25,8 +25,8 @@ _LOCAL_LOGIN = re.compile(r"^(//).*:.*@", re.DOTALL)
 _LOCAL = ("file", "memory", PATH_SCHEME)
 _PLAIN = "(?:table|timeout|max_cell)=[^&]*"
 _PLAIN_OF_HBASE = (
-    f"(?:{_PLAIN}|(?:thrift2|pool|transport|protocol|ca|cert|key|parent|registry|rename|user)=[^&]*"
-    "|auth=(?:basic|bearer|hook|negotiate))"
+    f"(?:{_PLAIN}|(?:thrift2|pool|transport|protocol|ca|cert|key|parent|registry|rename|user|principal)=[^&]*"
+    "|auth=(?:basic|bearer|hook|kerberos|negotiate))"
 )
 _IN_TEXT = re.compile(r"(?<![\w+.-])([A-Za-z][\w+.-]+)://(\S+)")
 _AFTER_A_URL = "'\")]},.;:"

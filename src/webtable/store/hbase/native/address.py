@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
+from webtable.store.hbase.native.sasl import PRINCIPAL, Kerberos
 from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
     from webtable.store.url import StoreURL
 
-_EVERY: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user"})
+_EVERY: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user", "auth", "principal"})
 OPTIONS: Final = {"hbase+native": _EVERY, "hbases+native": _EVERY | {"ca", "cert", "key"}}
 """By scheme: `parent=/hbase` in ZooKeeper, `registry=zookeeper|master`, `rename=FROM=TO,…` of servers,
-`timeout=SECONDS`, `pool=THREADS`, `user=NAME`, and for TLS `ca=FILE`, `cert=FILE`, `key=FILE`."""
+`timeout=SECONDS`, `pool=THREADS`, `user=NAME`, `auth=kerberos`, `principal=SERVICE/_HOST[@REALM]` of the servers, and
+for TLS `ca=FILE`, `cert=FILE`, `key=FILE`."""
 _ZOOKEEPER_PORT: Final = 2181
 _MASTER_PORT: Final = 16000
 _AUTHORITY: Final = re.compile("//([^/?#]*)")
@@ -33,7 +35,7 @@ class NativeAddress(NamedTuple):
     by_masters: bool
     table: str
     options: URLOptions
-    is_secure: bool = False
+    scheme: str = "hbase+native"
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of `NativeStore`; raises `InvalidArgument` for a wrong option."""
@@ -53,14 +55,23 @@ class NativeAddress(NamedTuple):
             "threads": int(options.number("pool", 8)),
             "user": options.get("user"),
             "tls": self._tls(),
+            "kerberos": self._kerberos(),
         }
 
     def _tls(self) -> ssl.SSLContext | None:
-        if not self.is_secure:
+        if self.scheme != "hbases+native":
             return None
         from webtable.store.hbase.thrift.transport import client_context  # which loads HTTP too
 
         return client_context(self.options.get("ca"), self.options.get("cert"), self.options.get("key"))
+
+    def _kerberos(self) -> Kerberos | None:
+        auth, principal = self.options.get("auth"), self.options.get("principal", PRINCIPAL)
+        if auth not in (None, "kerberos"):
+            raise InvalidArgument(f"store: auth must be kerberos, or left out, with {self.scheme}://")
+        if auth is None and "principal" in self.options:
+            raise InvalidArgument(f"store: principal={principal!r} needs auth=kerberos")
+        return None if auth is None else Kerberos(principal)
 
 
 def address_of(url: StoreURL) -> NativeAddress:
@@ -85,9 +96,7 @@ def address_of(url: StoreURL) -> NativeAddress:
     # As HBase writes it, a port after the last host is that of all of them.
     usual = ports[-1] if ports else _MASTER_PORT if by_masters else _ZOOKEEPER_PORT
     hosts = tuple(dict.fromkeys(HostPort(one.hostname or "", one.port or usual) for one in given))
-    return NativeAddress(
-        hosts, by_masters, unquote(parts.path.strip("/")) or DEFAULT_TABLE, options, url.scheme == "hbases+native"
-    )
+    return NativeAddress(hosts, by_masters, unquote(parts.path.strip("/")) or DEFAULT_TABLE, options, url.scheme)
 
 
 def _renamed(text: str) -> dict[str, str]:

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 2**28
 """The longest answer, 256 MB: a longer one is not a length, or would fill the memory."""
 CODEC: Final = "org.apache.hadoop.hbase.codec.KeyValueCodec"
-_PREAMBLE: Final = b"HBas\x00"
-_SIMPLE: Final = b"\x50"
-"""The method of authentication that takes the user's name as it is."""
+PREAMBLE: Final = b"HBas\x00\x50"
+"""The beginning of a connection on which HBase takes the user's name as it is."""
+_MOST_CALLS: Final = 2**31 - 1
+"""Greater numbers are negative in HBase: what they answer is the connection itself."""
 _LENGTH = struct.Struct(">I")
 _SILENT_SECONDS: Final = 1.0
 """A server that has sent nothing for so long is taken for one that hangs; a shorter deadline says nothing about it."""
@@ -66,22 +67,23 @@ class RpcCall:
 
 
 class RpcConnection:
-    """A connection over *wire* to the *service* of a server, for *user*.
+    """A connection over *wire* to the *service* of a server, for *user*; without one for whom the wire is logged in.
 
     An error of the connection ends it, and all calls in flight with a `ConnectionLost`. A call that meets its deadline
     ends alone, unless the server has sent nothing since it got the call.
     """
 
-    def __init__(self, wire: Wire, service: str, user: str, deadline: Deadline) -> None:
+    def __init__(self, wire: Wire, service: str, user: str, deadline: Deadline, preamble: bytes = PREAMBLE) -> None:
         self._wire = wire
         header = pb.ConnectionHeader(service_name=service, cell_block_codec_class=CODEC)
-        header.user_info.effective_user = user
+        if user:
+            header.user_info.effective_user = user
         # HBase decides by the version which features a client has; those of 2.x are what is spoken here.
         version = header.version_info
         version.version, version.url, version.revision, version.user, version.date = "2.6.1", "", "", "", ""
         version.src_checksum, version.version_major, version.version_minor = "", 2, 6
         data = header.SerializeToString()
-        wire.write(_PREAMBLE + _SIMPLE + _LENGTH.pack(len(data)) + data, deadline)
+        wire.write(preamble + _LENGTH.pack(len(data)) + data, deadline)
         self._numbers = itertools.count(1)
         self._writing = threading.Lock()
         self._changed = threading.Condition()
@@ -189,6 +191,9 @@ class RpcConnection:
             except BaseException as exc:
                 self._end(ConnectionLost(f"interrupted by {type(exc).__name__}"))
                 raise
+            if number > _MOST_CALLS and isinstance(found, ServerError):  # who the connection is from is refused
+                self._end(found)
+                continue
             with self._changed:
                 answered = self._calls.pop(number, None)  # None: nobody waits for it any longer
                 if answered is not None:
@@ -221,8 +226,8 @@ class RpcConnection:
             self._dead = error
             self._wire.close()
         for call in self._calls.values():
-            call.found = ConnectionLost(str(error))
-            call.found.__cause__ = error
+            call.found = error if isinstance(error, ServerError) else ConnectionLost(str(error))
+            call.found.__cause__ = None if call.found is error else error
         self._calls.clear()
         self._changed.notify_all()
 

@@ -43,6 +43,7 @@ _BUSY: Final = frozenset(
 SCANNER_LOST: Final = frozenset(
     {"UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException"}
 )
+_DENIED: Final = frozenset({"AccessControlException", "AccessDeniedException", "InvalidToken", "SaslException"})
 _OVERLOADED_PAUSE: Final = 0.5  # hbase.client.pause.server.overloaded
 _WAIT: Final = re.compile(r"(\d+) ?(hrs|mins|sec|ms)")
 _SECONDS: Final = {"hrs": 3600.0, "mins": 60.0, "sec": 1.0, "ms": 0.001}
@@ -56,6 +57,7 @@ class ServerError(Exception):
         self.kind: Final = java_class.rpartition(".")[2]
         self.text: Final = text
         self.moved: Final = self.kind in _MOVED
+        self.denied: Final = self.kind in _DENIED
         self.busy: Final = self.kind in _BUSY or overloaded
         self.pause: Final = _pause(text) if self.kind == "RpcThrottlingException" else _OVERLOADED_PAUSE * overloaded
 

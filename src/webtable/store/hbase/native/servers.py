@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
+    from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.url import HostPort
 
     OnCall = Callable[[str], object]
@@ -40,11 +41,19 @@ class Servers:
 
     on_call: OnCall | None = None
 
-    def __init__(self, name: str, rename: Mapping[str, str], tls: ssl.SSLContext | None, user: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        rename: Mapping[str, str],
+        tls: ssl.SSLContext | None,
+        user: str | None,
+        kerberos: Kerberos | None = None,
+    ) -> None:
         self.name = name
         self._rename = rename
         self._tls = tls
-        self._user = user or _user()
+        self._kerberos = kerberos
+        self._user = user or ("" if kerberos else _user())
         self._closed = False
         self.opened: int = 0
         self.lost: int = 0
@@ -144,14 +153,17 @@ class Servers:
                 if self._tls is None
                 else SecureWire(host, port, deadline, self._tls, server.host)
             )
+            try:
+                if self._kerberos is None:
+                    return RpcConnection(wire, service, self._user, deadline)
+                wire = self._kerberos.log_in(wire, server.host, deadline)
+                return RpcConnection(wire, service, self._user, deadline, preamble=b"")
+            except BaseException:
+                wire.close()
+                raise
         except OSError as exc:
             where = f"{host}:{port}" if (host, port) == server else f"{server} (as {host}:{port})"
             exc.args = (f"no connection to {where}: {exc}",)
-            raise
-        try:
-            return RpcConnection(wire, service, self._user, deadline)
-        except BaseException:
-            wire.close()
             raise
 
     def _reached(self, server: HostPort) -> tuple[str, int]:

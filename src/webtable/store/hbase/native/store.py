@@ -17,7 +17,7 @@ from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.address import address_of
 from webtable.store.hbase.native.cluster import Cluster
-from webtable.store.hbase.native.failures import CALL_ERRORS, translated
+from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.registry import MasterRegistry, ZooKeeperRegistry
 from webtable.store.hbase.native.scans import NativeClient, NativePieces
 from webtable.store.hbase.native.servers import Servers
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import ShellCommand
+    from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.hbase.native.servers import OnCall
     from webtable.store.rows import Cell, Row, Wanted
     from webtable.store.url import HostPort, StoreURL
@@ -51,9 +52,11 @@ class NativeStore(HBaseBase):
     The cluster is found by ZooKeeper at *zookeeper* (`zk1:2181,zk2:2181`, nodes below *parent*), or by its *masters*.
     *rename* says where servers are reached that are registered under names which do not resolve here: a host, or a host
     and port, by a host, or a host and port. With *tls* servers prove by their certificates that they are those which
-    the cluster names (HBase 2.6); ZooKeeper is asked in the clear. *timeout* is the deadline of each call in seconds,
-    with all its retries.
-    Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
+    the cluster names (HBase 2.6); with *kerberos* both sides prove who they are; ZooKeeper is asked in the clear, and
+    without a ticket. *user* is who HBase sees, with Kerberos somebody for whom the owner of the ticket may act.
+    *timeout* is the deadline of each call in seconds, with all its retries.
+    Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does, `StoreRefused` if HBase does not
+    accept who we are.
     """
 
     capabilities: Capabilities = Capabilities(
@@ -71,6 +74,7 @@ class NativeStore(HBaseBase):
         threads: int = 8,
         tls: ssl.SSLContext | None = None,
         user: str | None = None,
+        kerberos: Kerberos | None = None,
     ) -> None:
         if bool(zookeeper) == bool(masters):
             raise InvalidArgument("one of zookeeper and masters must be given")
@@ -81,7 +85,7 @@ class NativeStore(HBaseBase):
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(threads, self.name)
-        self._servers = Servers(self.name, rename or {}, tls, user)
+        self._servers = Servers(self.name, rename or {}, tls, user, kerberos)
         registry = ZooKeeperRegistry(zookeeper, parent) if zookeeper else MasterRegistry(masters, self._servers)
         self._cluster = Cluster(self.name, registry, self._servers)
         self._client: NativeClient = NativeClient(self._cluster)
@@ -141,7 +145,8 @@ class NativeStore(HBaseBase):
         except CALL_ERRORS as exc:
             self._servers.close()
             error = translated(exc, self.name, None, "finding the master")
-            raise (error if isinstance(error, StoreUnavailable) else NotAStore(str(error))) from exc
+            is_told = isinstance(error, StoreUnavailable) or (isinstance(exc, ServerError) and exc.denied)
+            raise (error if is_told else NotAStore(str(error))) from exc
 
     def _read_cells(
         self,
