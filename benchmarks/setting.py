@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 REGIONS = 16
+NATIVE = "WEBTABLE_HBASE_NATIVE_URL"
+"""The variable with the URL of the same HBase by its own protocol; where it is set, webtable is measured by that."""
 BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.py"
 
 
@@ -65,7 +67,7 @@ class Setting:
     def hbase_table_url(self) -> Iterator[str]:
         """Lend the store URL of an HBase table that does not exist yet; it is dropped at the end."""
         assert self.hbase is not None
-        base, _, query = self.hbase.partition("?")
+        base, _, query = (os.environ.get(NATIVE) or self.hbase).partition("?")
         name = f"bench_{uuid.uuid4().hex[:8]}"
         try:
             yield f"{base.rstrip('/')}/{name}?{query}"

@@ -26,8 +26,9 @@ from webtable.rowkey.ranges import groups_of
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, filters
+from webtable.store.hbase import HBaseStore
 from webtable.store.hbase import scan_pieces as scan_pieces
+from webtable.store.hbase.calls import filters
 from webtable.store.hbase.calls.filters import expression
 from webtable.store.hbase.calls.selection import Selection, selection
 from webtable.store.hbase.failures import WrongReply

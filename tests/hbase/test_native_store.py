@@ -81,8 +81,9 @@ def test_an_exception_of_quotas_says_how_long_to_wait(text, seconds):
 
 @pytest.mark.hbase
 def test_the_doctor_checks_the_cluster_and_each_region_server(native_url):
+    base, _, query = native_url.partition("?")
     with fresh_table(native_url) as table:
-        found = {check.check: check for check in webtable.doctor(f"{table.name}").checks}
+        found = {check.check: check for check in webtable.doctor(f"{base.rstrip('/')}/{table.table}?{query}").checks}
 
     assert found["cluster"].is_ok
     assert found["clock"].is_ok

@@ -385,7 +385,7 @@ def test_an_empty_answer_says_so(site):
 
     assert said(table.pages(site.domain, status=404)) == f"no pages of {site.domain} and below, status 404"
     assert said(table.errors(site.domain)).endswith(f"among the pages of {site.domain} and below")
-    assert said(table.pages(status=404)) == "no pages, status 404"
+    assert said(table.pages(webtable.ALL, status=418)) == "no pages, status 418"
     assert said(table.links.of(site.url("/none"))) == f"no links of {site.url('/none')}"
     assert said(table.history(site.url("/none"))) == "no results"
     assert said(table.pages(site.domain, limit=0)).endswith("limit 0")

@@ -35,6 +35,8 @@ PREAMBLE: Final = b"HBas\x00\x50"
 _MOST_CALLS: Final = 2**31 - 1
 """Greater numbers are negative in HBase: what they answer is the connection itself."""
 _LENGTH = struct.Struct(">I")
+_SILENT_SECONDS: Final = 1.0
+"""A server that has sent nothing for so long is taken for one that hangs; a shorter deadline says nothing about it."""
 _IDLE_SECONDS: Final = 1.0
 """After so many seconds without a call it is checked whether the server has closed the connection."""
 
@@ -169,7 +171,7 @@ class RpcConnection:
 
     def _give_up(self, call: RpcCall) -> None:
         self._calls.pop(call.number, None)
-        if self._heard < call.sent_at:
+        if self._heard < call.sent_at and clock.monotonic() - call.sent_at > _SILENT_SECONDS:
             # Nothing has come since the call was sent: the server hangs, or the way to it is cut.
             self._end_locked(ConnectionLost("the server does not answer"))
         raise TimeoutError
