@@ -56,8 +56,8 @@ test-cluster: $(STAMP)
 test-versions: $(STAMP)
 	$(BIN)/python tests/hbase_versions.py
 
-# HBase with Kerberos and a KDC in one container, and HBase with TLS in another; both are taken down at the end. gssapi is
-# compiled: it needs a C compiler and Debian's libkrb5-dev.
+# HBase with Kerberos and a KDC, once for its gateways and once for each protection of its own protocol, and HBase with TLS:
+# each in a container that is taken down at the end. gssapi is compiled: it needs a C compiler and Debian's libkrb5-dev.
 test-kerberos: export WEBTABLE_KERBEROS = 1
 test-kerberos: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt gssapi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
 import threading
@@ -41,8 +42,15 @@ def listening(context):
                     if context is None:
                         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
                         continue
-                    with context.wrap_socket(connection, server_side=True) as secure:
-                        received.append(secure.recv(4096))
+                    with context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as secure:
+                        try:
+                            secure.do_handshake()
+                        except ssl.SSLError:  # closing it with bytes unread would overtake the alert
+                            secure.shutdown(socket.SHUT_WR)
+                            while os.read(secure.fileno(), 4096):
+                                pass
+                        else:
+                            received.append(secure.recv(4096))
 
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
