@@ -22,7 +22,11 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def commands(document):
     """Return the commands of *document* that need no HBase, up to where another program takes what they print."""
     lines = re.findall(r"^ {4}(webtable .*)", document.read_text(), re.MULTILINE)
-    return [re.split(r" \| ", line)[0] for line in lines if "hbase://" not in line and "9091" not in line]
+    return [
+        re.split(r" \| ", line)[0]
+        for line in lines
+        if not any(one in line for one in ("hbase://", "hbase+native://", "9091"))
+    ]
 
 
 SHOWN = {document.name: found for document in DOCUMENTS if (found := commands(document)) and document.name != "cli.md"}
