@@ -128,9 +128,8 @@ def test_protected_messages_are_read_across_their_pieces():
     pieces = framed(b"Eab") + framed(b"E") + framed(b"Ecdefg")
     with answering(token(b"proof"), offer(4), pieces) as (port, _), closing(logged_in(port)) as wire:
         assert wire.read(3, Deadline(5)) == b"abc"
-        assert not wire.is_quiet()
         assert wire.read(4, Deadline(5)) == b"defg"
-        assert wire.is_quiet()
+        assert wire.is_open()
         with pytest.raises(TimeoutError):
             wire.read(1, Deadline(0.05))
 

@@ -177,11 +177,9 @@ class NativeCalls:
                 failures.update((place, exc) for place in places)
                 continue
             answered = of_region.resultOrException
-            if len(answered) != len(places):
-                raise WrongReply(f"{len(answered)} results came instead of {len(places)}")
+            if sorted(one.index for one in answered) != list(range(len(places))):
+                raise WrongReply(f"{len(answered)} results came that are not those of the {len(places)} rows")
             for one in answered:
-                if one.index >= len(places):
-                    raise WrongReply("a result came for a row that was not asked for")
                 place = places[one.index]
                 if one.HasField("exception"):
                     failures[place] = _server_error(one.exception)

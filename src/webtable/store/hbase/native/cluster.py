@@ -105,7 +105,7 @@ class Cluster:
 
     def after_fork(self) -> None:
         """Replace the lock; what is known of regions is valid in the child as well."""
-        self._locating = threading.Lock()
+        self._locating = threading.RLock()
 
     def log(
         self,
@@ -177,14 +177,18 @@ class Cluster:
         known = self._tables.get(name)
         if known is not None and not fresh:
             return known
-        if not self._locating.acquire(timeout=deadline.left()):
-            raise TimeoutError("the regions were not found in time")
         try:
+            if not self._locating.acquire(timeout=deadline.left()):
+                raise TimeoutError("the regions were not found in time")
             again = self._tables.get(name)
             if again is None or again is known:
                 again = self._tables[name] = TableRegions(table, self._read_regions(name, deadline))
         finally:
-            self._locating.release()
+            # An interrupt may come between two lines: whether this thread has the lock, only the lock knows.
+            try:  # noqa: SIM105
+                self._locating.release()
+            except RuntimeError:
+                pass
         return again
 
     def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:

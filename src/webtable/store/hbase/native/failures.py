@@ -52,7 +52,8 @@ _SECONDS: Final = {"hrs": 3600.0, "mins": 60.0, "sec": 1.0, "ms": 0.001}
 class ServerError(Exception):
     """An exception that HBase has answered: its Java class, its text, and how long to wait before a retry, in s."""
 
-    def __init__(self, java_class: str, text: str, *, overloaded: bool = False) -> None:
+    def __init__(self, java_class: str | bytes, text: str | bytes, *, overloaded: bool = False) -> None:
+        java_class, text = _text(java_class), _text(text)
         super().__init__(f"{java_class}: {text}")
         self.kind: Final = java_class.rpartition(".")[2]
         self.text: Final = text
@@ -73,6 +74,11 @@ class ConnectionLost(OSError):
 
 CALL_ERRORS: Final = (ServerError, OSError)
 """The exceptions of a call: HBase's, and those of the connection (`WrongReply` too)."""
+
+
+def _text(found: str | bytes) -> str:
+    """Return the text of a message, which protobuf gives as bytes where it is not UTF-8."""
+    return found.decode(errors="replace") if isinstance(found, bytes) else found
 
 
 def _pause(text: str) -> float:

@@ -6,6 +6,7 @@ import logging
 import socket
 import struct
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -84,7 +85,8 @@ class ZooKeeperRegistry(Registry):
         except KazooException as exc:
             raise ConnectionError(f"ZooKeeper at {self._hosts}: {type(exc).__name__} {exc}") from exc
         finally:
-            client.stop()
+            with suppress(AttributeError):  # of a client whose thread was interrupted before it had begun
+                client.stop()
             client.close()
         try:
             found = read(_plain(data))
@@ -151,4 +153,6 @@ def _plain(data: bytes) -> bytes:
 
 
 def _server(found: pb.ServerName) -> HostPort:
+    if not isinstance(found.host_name, str):
+        raise WrongReply(f"the name of a server is not text: {found.host_name!r:.100}")
     return HostPort(found.host_name, found.port)

@@ -105,15 +105,24 @@ class _ProtectedWire(Wire):
         self._size: int | None = None
         self._pieces, self._received = [], 0
 
-    def write(self, data: bytes, deadline: Deadline) -> None:
-        """Send all of *data*."""
-        with self._lock:
-            wrapped = self._context.wrap(data, self._encrypted).message
-        self._wire.write(_framed(wrapped), deadline)
+    @property
+    def heard(self) -> float:
+        """When something has come last."""
+        return self._wire.heard
 
-    def is_quiet(self) -> bool:
-        """Whether the other end has neither closed the connection nor sent anything."""
-        return not self._received and self._size is None and self._wire.is_quiet()
+    def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
+        """Send all of *data* and *more*."""
+        with self._lock:
+            wrapped = [self._context.wrap(part, self._encrypted).message for part in (data, more) if part]
+        self._wire.write(b"".join(map(_framed, wrapped)), deadline)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Send what was written before a deadline and not sent."""
+        self._wire.flush(deadline)
+
+    def is_open(self) -> bool:
+        """Whether the other end has not closed the connection, as far as is known here."""
+        return self._wire.is_open()
 
     def close(self) -> None:
         """Close the connection."""

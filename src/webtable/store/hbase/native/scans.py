@@ -80,13 +80,21 @@ class NativePieces(Pieces):
                 scanner.close(deadline.within(_CLOSE_SECONDS))
             raise
         if found:
-            check_scanned([row.key for row in found], scanner.keys, len(found), reverse=self._wanted.reverse)
+            keys = self._rest(scanner.keys)
+            check_scanned([row.key for row in found], keys, len(found), reverse=self._wanted.reverse)
             self._drop_until(found[-1].key)
         if scanner.done:
             self._drop_scanned(scanner.keys)
         else:
             self._scanner = scanner
         return [Row(row.key, {}) for row in found] if self._wanted.keys_only else found
+
+    def _rest(self, keys: KeyRange) -> KeyRange:
+        """Return what was not read yet of *keys*, those of a scanner."""
+        first = self._left[0]
+        if self._wanted.reverse:
+            return keys.before(first.stop) if first.stop else keys
+        return KeyRange(max(keys.start, first.start), keys.stop)
 
     def _opened(self, count: int, deadline: Deadline) -> _Scanner:
         """Return a scanner of the next region that has some of the ranges."""
@@ -148,6 +156,8 @@ class _Scanner:
             self._limit -= len(found)
         if not message.more_results or not message.more_results_in_region:
             self.done, self._number = True, None  # HBase has closed it
+        elif self._number is None:
+            raise WrongReply("there are more rows, and no scanner that gives them")
         elif self._limit == 0:
             self.done = True
             self.close(deadline)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import threading
+import weakref
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._forks import renew_after_fork
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
+    from webtable.store.hbase.native.answers import RpcAnswer
+    from webtable.store.hbase.native.connection import RpcCall
     from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.url import HostPort
 
@@ -60,17 +62,17 @@ class Servers:
         self.opened: int = 0
         self.lost: int = 0
         self._connections: dict[Place, RpcConnection] = {}
-        self._locks: dict[Place, threading.Lock] = {}
+        self._all = weakref.WeakSet[RpcConnection]()
+        """Those too on which there are only calls in flight."""
         self.after_fork()
         renew_after_fork(self)
 
     def after_fork(self) -> None:
         """Drop the connections, which are the parent's."""
-        connections, self._connections = self._connections, {}
-        for connection in connections.values():
-            connection.forget()
-        self._lock = threading.Lock()
-        self._locks = {}
+        self._connections = {}
+        # A thread may come back to a lock that it has: garbage collection closes scans, anywhere.
+        self._lock = threading.RLock()
+        self._locks: dict[Place, threading.RLock] = {}
 
     def send(
         self,
@@ -108,20 +110,21 @@ class Servers:
         """Close all connections."""
         with self._lock:
             self._closed = True
-            connections, self._connections = self._connections, {}
-        for connection in connections.values():
+            connections = list(self._all)
+            self._connections.clear()
+        for connection in connections:
             connection.close()
 
     def _connection(self, place: Place, deadline: Deadline) -> RpcConnection:
         with self._lock:
             connection = self._connections.get(place)
-            lock = self._locks.setdefault(place, threading.Lock())
+            lock = self._locks.setdefault(place, threading.RLock())
         if connection is not None and connection.is_usable:
             return connection
         # One thread connects; the others wait for it, and each tries anew if it failed.
-        if not lock.acquire(timeout=max(deadline.left(), 0.0)):
-            raise TimeoutError(f"no connection to {place[0]} in time")
         try:
+            if not lock.acquire(timeout=deadline.left()):
+                raise TimeoutError(f"no connection to {place[0]} in time")
             with self._lock:
                 self._check_open()
                 now = self._connections.get(place)
@@ -137,10 +140,15 @@ class Servers:
                     made.close()
                     raise
                 self._connections[place] = made
+                self._all.add(made)
                 self.opened += 1
             return made
         finally:
-            lock.release()
+            # An interrupt may come between two lines: whether this thread has the lock, only the lock knows.
+            try:  # noqa: SIM105
+                lock.release()
+            except RuntimeError:
+                pass
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,7 +1,8 @@
 """The bytes of a connection: written and read before a deadline, by one thread each at the same time.
 
-A read that meets its deadline may be continued: what has come is kept. Python's time limit of a socket is a property of
-the object, not of the connection, so that the reading thread and the writing one have an object each.
+What meets its deadline is continued by the next call: what has come is kept, and so is what was not sent yet. Python's
+time limit of a socket is a property of the object, not of the connection, so that the reading thread and the writing
+one have an object each.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ssl
 import threading
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.store.hbase.native.failures import ConnectionLost
 
 if TYPE_CHECKING:
@@ -30,15 +32,28 @@ class Wire:
         self._reader = socket.create_connection((host, port), timeout=_seconds(deadline.within(CONNECT_SECONDS)))
         self._reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._writer = self._reader.dup()
-        self._writer.settimeout(self._reader.gettimeout())  # the child of a dup is blocking otherwise
+        self._unsent: list[memoryview] = []
         self._pieces: list[bytes] = []
         """What has come and was not asked for yet, or belongs to something that is not complete."""
         self._received = 0
+        self._heard = clock.monotonic()
 
-    def write(self, data: bytes, deadline: Deadline) -> None:
-        """Send all of *data*."""
-        self._writer.settimeout(_seconds(deadline))
-        self._writer.sendall(data)
+    @property
+    def heard(self) -> float:
+        """When something has come last."""
+        return self._heard
+
+    def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
+        """Send all of *data* and *more*; after a `TimeoutError` the next call sends the rest."""
+        self._unsent += [memoryview(part) for part in (data, more) if part]
+        self.flush(deadline)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Send what was written before a deadline and not sent."""
+        while self._unsent:
+            self._writer.settimeout(_seconds(deadline))
+            rest = self._unsent[0][self._writer.send(self._unsent[0]) :]
+            self._unsent[:1] = [rest] if rest else []
 
     def read(self, size: int, deadline: Deadline) -> bytes:
         """Return the next *size* bytes; after a `TimeoutError` the call may be repeated."""
@@ -51,18 +66,15 @@ class Wire:
         self._pieces = [data[size:]] if self._received else []
         return data[:size]
 
-    def is_quiet(self) -> bool:
-        """Whether the other end has neither closed the connection nor sent anything."""
-        if self._received:
-            return False
+    def is_open(self) -> bool:
+        """Whether the other end has not closed the connection, as far as is known here; nobody may read meanwhile."""
         self._reader.settimeout(0)
         try:
-            self._reader.recv(1, socket.MSG_PEEK)
-        except (BlockingIOError, ssl.SSLWantReadError):
+            return bool(self._reader.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
             return True
         except OSError:
             return False
-        return False
 
     def close(self) -> None:
         """Close the connection; a thread that reads gets a `ConnectionLost`."""
@@ -81,6 +93,7 @@ class Wire:
         data = self._reader.recv(min(wanted, _PIECE))
         if not data:
             raise ConnectionLost("the server has closed the connection")
+        self._heard = clock.monotonic()
         return data
 
 
@@ -101,10 +114,11 @@ class SecureWire(Wire):
             self.close()
             raise
 
-    def write(self, data: bytes, deadline: Deadline) -> None:
-        """Send all of *data*, encrypted."""
+    def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
+        """Send all of *data* and *more*, encrypted."""
         with self._lock:
-            self._tls.write(data)
+            for part in filter(None, (data, more)):
+                self._tls.write(part)
             encrypted = self._outgoing.read()
         super().write(encrypted, deadline)
 
