@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import tracemalloc
 from contextlib import closing, contextmanager
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rpc_server import length, part
 
 from nightly import examples
 from webtable.errors import NotAStore, StoreUnavailable
@@ -23,23 +25,6 @@ from webtable.store.hbase.native.connection import MOST_BYTES
 from webtable.store.hbase.native.failures import ServerError
 
 NAMES = pb.GetTableNamesResponse
-
-
-def length(data):
-    return struct.pack(">I", len(data)) + data
-
-
-def varint(number):
-    digits = bytearray()
-    while number > 0x7F:
-        digits.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*digits, number])
-
-
-def part(message):
-    data = message.SerializeToString()
-    return varint(len(data)) + data
 
 
 def answer(message, number=1, cells=b"", announced=None):
@@ -168,3 +153,29 @@ def test_cells_come_back_as_they_were_encoded_and_altered_lengths_are_noticed(pu
 
 def test_no_answer_is_longer_than_its_bound():
     assert MOST_BYTES == 256 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ("an HTTP server", "it is an HTTP server"),
+        ("a TLS server", "it speaks TLS, which hbases"),
+        ("a length of two gigabytes", "2,147,483,647 bytes"),
+    ],
+)
+def test_what_is_there_instead_of_hbase_is_told(reply, message):
+    with server(REPLIES[reply]) as port, pytest.raises(NotAStore, match=f"not HBase's own protocol: .*{message}"):
+        NativeStore.from_url(StoreURL.parse(f"hbase+native://127.0.0.1:{port}/crawl?registry=master&timeout=2"))
+
+
+def test_memory_is_taken_as_bytes_come_and_not_as_a_length_promises():
+    with server(struct.pack(">I", MOST_BYTES) + bytes(1000)) as port:
+        tracemalloc.start()
+        try:
+            with pytest.raises(StoreUnavailable):
+                NativeStore.from_url(StoreURL.parse(f"hbase+native://127.0.0.1:{port}/crawl?registry=master&timeout=2"))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert most < 4_000_000
