@@ -153,6 +153,6 @@ def _plain(data: bytes) -> bytes:
 
 
 def _server(found: pb.ServerName) -> HostPort:
-    if not isinstance(found.host_name, str):
-        raise WrongReply(f"the name of a server is not text: {found.host_name!r:.100}")
+    if not (found.host_name and isinstance(found.host_name, str)):  # it is bytes where it is not UTF-8
+        raise WrongReply(f"a server with the name {found.host_name!r:.100}")
     return HostPort(found.host_name, found.port)
