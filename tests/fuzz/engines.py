@@ -48,7 +48,7 @@ def run_atheris(name: str, inputs: int, seed: int, current: Path) -> None:
 
     # Only modules that are imported here tell what is reached in them.
     with atheris.instrument_imports(include=["webtable"]):
-        for module in ("webtable.cli", "webtable.formats", "webtable.repository"):
+        for module in ("webtable.cli", "webtable.formats", "webtable.repository", "webtable.store.hbase.native.store"):
             importlib.import_module(module)
     from guard import Guard
     from targets import TARGETS

@@ -4,6 +4,7 @@ from targets.cells import CELLS
 from targets.html import HTML
 from targets.jsonl import JSONL
 from targets.keys import KEYS
+from targets.rpc import RPC
 from targets.tables import TABLES
 from targets.target import Target
 from targets.texts import TEXTS
@@ -12,5 +13,5 @@ from targets.urls import URLS
 from targets.warc import WARC
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (URLS, KEYS, TOKENS, CELLS, TABLES, WARC, JSONL, HTML, TEXTS)
+    target.name: target for target in (URLS, KEYS, TOKENS, CELLS, RPC, TABLES, WARC, JSONL, HTML, TEXTS)
 }
