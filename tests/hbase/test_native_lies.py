@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+import time
 import uuid
 
 import pytest
 
-from webtable.errors import StoreUnavailable
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put, StoreURL
 from webtable.store.hbase import NativeStore
+from webtable.store.hbase.native import connection
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.address import address_of
+from webtable.store.hbase.native.answers import decoded
+from webtable.store.hbase.native.cluster import LocatedRegion
 from webtable.store.hbase.native.connection import RpcConnection
+from webtable.store.url import HostPort
 
 pytestmark = pytest.mark.hbase
 
@@ -186,4 +193,82 @@ def test_rows_that_came_before_are_not_taken_again(store, table, lie, reverse):
     rows = [row.key for row in store.scan(table, [KeyRange()], reverse=reverse)]
 
     assert rows == sorted(KEYS, reverse=reverse)
+    assert told
+
+
+def test_a_name_that_is_no_text_is_shown_as_far_as_it_is_one(store, lie):
+    def altered(answer):
+        answer.message.table_names.add(namespace=b"default", qualifier=b"name\xff")
+        return answer
+
+    lie(pb.GetTableNamesResponse, altered)
+
+    assert "name\ufffd" in store.tables()
+
+
+@pytest.mark.parametrize("value", [b"many", b"-1", b"\xff"])
+def test_an_option_that_is_no_number_is_told(store, table, lie, value):
+    def altered(answer):
+        family = answer.message.table_schema[0].column_families[0]
+        del family.attributes[:]
+        family.attributes.add(first=b"VERSIONS", second=value)
+        return answer
+
+    lie(pb.GetTableDescriptorsResponse, altered)
+
+    with pytest.raises(StoreRefused, match="an option that webtable does not know"):
+        store.describe(table)
+
+
+@pytest.mark.parametrize(("host", "port"), [("x" * 300, 1), ("a\u0300..b\ufffd", 1), ("127.0.0.1", 2**20), ("", 5)])
+def test_a_server_that_cannot_be_is_an_error_of_the_store(
+    native_url, table, monkeypatch, host, port
+):
+    with NativeStore(**{**address_of(StoreURL.parse(native_url)).settings(), "timeout": 0.5}) as store:
+        monkeypatch.setattr(
+            store._cluster, "_read_regions", lambda *_: [LocatedRegion(b"", b"", b"x", HostPort(host, port), None)]
+        )
+
+        with pytest.raises(StoreUnavailable):
+            store.read(table, KEYS[:1])
+
+
+def test_a_procedure_that_the_master_has_forgotten_is_an_error(store, table, lie):
+    def altered(answer):
+        answer.message.Clear()
+        return answer
+
+    lie(pb.GetProcedureResultResponse, altered)
+
+    with pytest.raises(StoreUnavailable, match="the master knows nothing of procedure"):
+        store.set_family(table, FamilySchema("g"))
+
+
+def test_bytes_that_were_changed_on_their_way_are_answers_or_errors_of_the_store(native_url, table, monkeypatch):
+    chance, share, told = random.Random(4), [0.0], []
+
+    def changed(data, response_of):
+        if chance.random() < share[0] and len(data) > 8:
+            told.append(data)
+            place = 4 + chance.randrange(min(len(data) - 4, 200))  # behind the number of the call
+            data = data[:place] + bytes([chance.randrange(256)]) + data[place + chance.choice([0, 1, 1, 1, 9]) :]
+        return decoded(data, response_of)
+
+    monkeypatch.setattr(connection, "decoded", changed)
+    with NativeStore(**{**address_of(StoreURL.parse(native_url)).settings(), "timeout": 0.3}) as store:
+        calls = [
+            lambda: store.read(table, KEYS[:100]),
+            lambda: list(store.scan(table, [KeyRange()])),
+            lambda: store.first_rows(table, [KeyRange(b"000", b"001"), KeyRange(b"002")], 3),
+            lambda: list(store.scan(table, [KeyRange()], reverse=True)),
+            lambda: store.write(table, [Put(KEYS[0], [NewCell(b"f:a", 1, b"x" * 9000)])]),
+            lambda: store.regions(table),
+            store.tables,
+        ]
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            share[0] = chance.choice([0.1, 0.5])
+            store._cluster.forget(table)
+            with contextlib.suppress(StoreError, TableNotFound):
+                chance.choice(calls)()
     assert told

@@ -216,9 +216,9 @@ class Cluster:
         row = _plain(table).encode()
         try:
             rows = self._meta_rows(row, row + b"\x00", b"table", deadline.within(_LEAST_ATTEMPT))
+            state = _parsed(pb.TableState, rows[0][1].get(b"table:state", b""), marked=False) if rows else None
         except CALL_ERRORS:
             return
-        state = _parsed(pb.TableState, rows[0][1].get(b"table:state", b""), marked=False) if rows else None
         if state is not None and state.state in _DISABLED:
             raise disabled(self.name, table)
 

@@ -171,7 +171,7 @@ class Servers:
             except BaseException:
                 wire.close()
                 raise
-        except OSError as exc:
+        except (OSError, UnicodeError, OverflowError) as exc:  # of names and ports that can be none
             where = f"{host}:{port}" if (host, port) == server else f"{server} (as {host}:{port})"
             kind = type(exc) if isinstance(exc, TimeoutError | WrongReply) else ConnectionLost
             raise kind(f"no connection to {where}: {str(exc) or 'not in time'}") from exc

@@ -6,10 +6,9 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
-from webtable.errors import InvalidArgument, StoreRefused, TableNotFound
+from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement
-from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import ServerError, translated
 from webtable.store.hbase.tables import Tables, family_differences, plain_name
@@ -183,7 +182,7 @@ class NativeTables(Tables):
                     raise translated(exc, self._name, table, method) from exc
                 return
             if not found.state:
-                raise WrongReply(f"the master knows nothing of procedure {procedure}")
+                raise StoreUnavailable(f"{self._name}: {method}: the master knows nothing of procedure {procedure}")
             clock.sleep(min(pause, deadline.left()))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -195,7 +194,7 @@ def table_name(table: str) -> pb.TableName:
 
 
 def _text(name: pb.TableName) -> str:
-    return plain_name(f"{name.namespace.decode()}:{name.qualifier.decode()}")
+    return plain_name((name.namespace + b":" + name.qualifier).decode(errors="replace"))
 
 
 def _nonce() -> dict[str, Any]:
@@ -225,20 +224,20 @@ def _family(found: pb.ColumnFamilySchema) -> FamilySchema:
     there = {one.first: one.second.decode(errors="replace") for one in found.attributes}
     options: dict[str, Any] = {}
     default = FamilySchema("default")
-    for option, name in _NAMES.items():
-        if (text := there.get(name)) is None:
-            continue
-        kind = type(getattr(default, option))
-        if option == "ttl":
-            seconds = int(text) if text.isdigit() else _FOREVER
-            options[option] = None if seconds >= _FOREVER or seconds <= 0 else seconds
-        elif kind is bool:
-            options[option] = text.lower() == "true"
-        elif kind is int:
-            options[option] = int(text)
-        else:
-            options[option] = text.upper()
     try:
+        for option, name in _NAMES.items():
+            if (text := there.get(name)) is None:
+                continue
+            kind = type(getattr(default, option))
+            if option == "ttl":
+                seconds = int(text) if text.isdigit() else _FOREVER
+                options[option] = None if seconds >= _FOREVER or seconds <= 0 else seconds
+            elif kind is bool:
+                options[option] = text.lower() == "true"
+            elif kind is int:
+                options[option] = int(text)
+            else:
+                options[option] = text.upper()
         return FamilySchema(name=found.name.decode(), **options)
     except (InvalidArgument, ValueError) as exc:
         raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
