@@ -221,9 +221,7 @@ def test_an_option_that_is_no_number_is_told(store, table, lie, value):
 
 
 @pytest.mark.parametrize(("host", "port"), [("x" * 300, 1), ("a\u0300..b\ufffd", 1), ("127.0.0.1", 2**20), ("", 5)])
-def test_a_server_that_cannot_be_is_an_error_of_the_store(
-    native_url, table, monkeypatch, host, port
-):
+def test_a_server_that_cannot_be_is_an_error_of_the_store(native_url, table, monkeypatch, host, port):
     with NativeStore(**{**address_of(StoreURL.parse(native_url)).settings(), "timeout": 0.5}) as store:
         monkeypatch.setattr(
             store._cluster, "_read_regions", lambda *_: [LocatedRegion(b"", b"", b"x", HostPort(host, port), None)]
