@@ -103,15 +103,16 @@ class RpcConnection:
     @property
     def is_usable(self) -> bool:
         """Whether calls can be sent; of a connection that nobody has used for a while this looks at the socket."""
+        now = clock.monotonic()
+        if self._dead is not None or self._is_left:
+            return False
+        if self._calls or now - max(self._wire.heard, self._looked) < _IDLE_SECONDS:
+            return True
         with self._lock:
-            if self._dead is not None or self._is_left:
-                return False
-            now = clock.monotonic()
-            if self._calls or self._is_read or now - max(self._wire.heard, self._looked) < _IDLE_SECONDS:
-                return True
-            self._looked = now
-            if not self._wire.is_open():
-                self._end(ConnectionLost("the server has closed the connection"))
+            if not (self._calls or self._is_read):  # no other thread is about to read
+                self._looked = now
+                if not self._wire.is_open():
+                    self._end(ConnectionLost("the server has closed the connection"))
             return self._dead is None
 
     @property
