@@ -90,6 +90,7 @@ class RpcServer:
         if len(head) < 4:
             raise EOFError
         (size,) = struct.unpack(">I", head)
+        self.reading.wait(20)
         data = file.read(size)
         if len(data) < size:
             raise EOFError

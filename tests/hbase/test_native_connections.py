@@ -215,6 +215,27 @@ def test_a_thread_that_is_interrupted_wakes_those_that_wait_for_it(monkeypatch):
         assert isinstance(first.exception(5), KeyboardInterrupt)
 
 
+def test_the_descriptor_of_a_connection_is_not_free_for_another_one_while_a_thread_reads(monkeypatch):
+    more, reads, over = Wire._more, threading.Event(), threading.Event()
+
+    def late(self, wanted, deadline):
+        reads.set()
+        over.wait(10)
+        return more(self, wanted, deadline)
+
+    monkeypatch.setattr(Wire, "_more", late)
+    with connected(Answers()) as (connection, _), ThreadPoolExecutor(1) as threads:
+        reading = threads.submit(ask, connection, "Slow")
+        reads.wait(5)
+
+        connection.close()
+
+        assert connection._wire._reader.fileno() > 0
+        over.set()
+        assert isinstance(reading.exception(5), ConnectionLost)
+        assert connection._wire._reader.fileno() == connection._wire._writer.fileno() == -1
+
+
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_connection_of_the_parent_s_is_over_in_a_child_whoever_used_it():
     answers = Answers()

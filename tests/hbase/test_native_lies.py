@@ -37,7 +37,7 @@ def store(native_url):
 def table(store):
     name = f"lies_{uuid.uuid4().hex[:12]}"
     store.create_table(TableSchema(name, (FamilySchema("f"),)))
-    assert store.write(name, [Put(key, [NewCell(b"f:a", 1, b"x" * 9000)]) for key in KEYS]) == [None] * len(KEYS)
+    assert store.write(name, [Put(key, [NewCell(b"f:a", 1, b"x" * 20_000)]) for key in KEYS]) == [None] * len(KEYS)
     store.read(name, KEYS[:1])  # the regions are known
     yield name
     store.drop_table(name)
@@ -129,7 +129,7 @@ def test_a_read_that_is_always_answered_wrongly_is_an_error(store, table, lie, a
 def test_a_write_is_stored_only_if_the_answer_says_so_of_each_row(store, table, lie, alter):
     lie(pb.MultiResponse, alter, 1000)
 
-    outcomes = store.write(table, [Put(key, [NewCell(b"f:a", 1, b"x" * 9000)]) for key in KEYS[:3]])
+    outcomes = store.write(table, [Put(key, [NewCell(b"f:a", 1, b"x" * 20_000)]) for key in KEYS[:3]])
 
     assert all(isinstance(outcome, StoreUnavailable) for outcome in outcomes)
 
@@ -259,7 +259,7 @@ def test_bytes_that_were_changed_on_their_way_are_answers_or_errors_of_the_store
             lambda: list(store.scan(table, [KeyRange()])),
             lambda: store.first_rows(table, [KeyRange(b"000", b"001"), KeyRange(b"002")], 3),
             lambda: list(store.scan(table, [KeyRange()], reverse=True)),
-            lambda: store.write(table, [Put(KEYS[0], [NewCell(b"f:a", 1, b"x" * 9000)])]),
+            lambda: store.write(table, [Put(KEYS[0], [NewCell(b"f:a", 1, b"x" * 20_000)])]),
             lambda: store.regions(table),
             store.tables,
         ]

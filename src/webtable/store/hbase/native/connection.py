@@ -66,7 +66,7 @@ class RpcConnection:
     """A connection over *wire* to the *service* of a server, for *user*; without one for whom the wire is logged in.
 
     An error of the connection ends it, and all calls in flight with a `ConnectionLost`. A call that meets its deadline
-    ends alone; an interrupt of a thread that reads or writes ends the connection, as nobody knows how far it came.
+    ends alone; an interrupt of a thread that sends or waits ends the connection, as nobody knows how far it came.
     """
 
     def __init__(self, wire: Wire, service: str, user: str, deadline: Deadline, preamble: bytes = PREAMBLE) -> None:
@@ -150,9 +150,12 @@ class RpcConnection:
         try:
             while not call.is_over():
                 self._wait(call, deadline)
-        finally:
-            if not call.is_over():
-                self.drop(call)
+        except Exception:
+            self.drop(call)
+            raise
+        except BaseException as exc:  # what was read may be lost, for another thread as well
+            self._end(ConnectionLost(f"interrupted by {type(exc).__name__}"))
+            raise
         if isinstance(call.found, RpcAnswer):
             return call.found
         raise call.found or ConnectionLost("there is no answer")
@@ -185,6 +188,7 @@ class RpcConnection:
             if mine:
                 with self._lock:
                     self._is_written = False
+                    self._close_unused()
                     self._writable.notify()
 
     def _wait(self, call: RpcCall, deadline: Deadline) -> None:
@@ -205,6 +209,7 @@ class RpcConnection:
             if mine:
                 with self._lock:
                     self._is_read = False
+                    self._close_unused()
                     self._answered.notify_all()
 
     def _check_alive(self) -> None:
@@ -227,9 +232,6 @@ class RpcConnection:
             except OSError as exc:
                 self._end(exc)
                 continue
-            except BaseException as exc:
-                self._end(ConnectionLost(f"interrupted by {type(exc).__name__}"))
-                raise
             if number > _MOST_CALLS and isinstance(found, ServerError):  # who the connection is from is refused
                 self._end(found)
                 continue
@@ -262,7 +264,8 @@ class RpcConnection:
         with self._lock:
             if self._dead is None:
                 self._dead = error
-                self._wire.close()
+                self._wire.shut()
+                self._close_unused()
             for call in self._calls.values():
                 kind = WrongReply if isinstance(error, WrongReply) else ConnectionLost
                 call.found = error if isinstance(error, ServerError) else kind(str(error))
@@ -270,6 +273,10 @@ class RpcConnection:
             self._calls.clear()
             self._answered.notify_all()
             self._writable.notify_all()
+
+    def _close_unused(self) -> None:
+        if self._dead is not None and not (self._is_read or self._is_written):
+            self._wire.close()
 
 
 def _check_left(deadline: Deadline) -> None:

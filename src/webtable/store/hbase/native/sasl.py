@@ -124,6 +124,10 @@ class _ProtectedWire(Wire):
         """Whether the other end has not closed the connection, as far as is known here."""
         return self._wire.is_open()
 
+    def shut(self) -> None:
+        """End the connection."""
+        self._wire.shut()
+
     def close(self) -> None:
         """Close the connection."""
         self._wire.close()

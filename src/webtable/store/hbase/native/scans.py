@@ -205,6 +205,8 @@ class _Scanner:
             part, self._part = self._part, None
             if part is not None:
                 if part.key == row.key:
+                    if self._one and not part.cells.keys().isdisjoint(row.cells):
+                        raise WrongReply("a part of a row came twice")
                     row = joined(part, row)
                 else:
                     whole.append(part)

@@ -76,12 +76,15 @@ class Wire:
         except OSError:
             return False
 
+    def shut(self) -> None:
+        """End the connection; threads that read or write get an `OSError`, and it can be closed when they are gone."""
+        with contextlib.suppress(OSError):
+            self._reader.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
-        """Close the connection; a thread that reads gets a `ConnectionLost`."""
-        for one in (self._reader, self._writer):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+        """Close the connection, which no thread uses: the next one that is made may have the same descriptor."""
+        self.shut()
+        self.forget()
 
     def forget(self) -> None:
         """Close the descriptors of a forked child; the connection stays the parent's."""
