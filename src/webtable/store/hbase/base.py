@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Final, Protocol
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from webtable._clock import clock
-from webtable.errors import StoreError, StoreUnavailable, TableNotFound
+from webtable.errors import CapabilityError, StoreError, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import Deadline, of_call
-from webtable.store.hbase.calls.selection import Selection, selection
+from webtable.store.hbase.calls.selection import MOST, Selection, selection
+from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.write import Client, Write
 from webtable.store.health import Check, warned, well
 from webtable.store.port import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.hbase.scan_pieces import Pieces
+    from webtable.store.hbase.scan_rows import FirstRowsClient
     from webtable.store.hbase.table_cache import TableCache
     from webtable.store.hbase.tables import Tables
     from webtable.store.hbase.workers import Workers
-    from webtable.store.rows import Mutation, Region, Row, TableDescription, Wanted
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
+
+T = TypeVar("T")
 
 DDL_FACTOR: Final = 4
 _META: Final = "hbase:meta"
 _REGIONS: Final = 10_000
 _TOLERATED: Final = 1_000  # ms
-READ_ROWS: Final = 100
+_READ_ROWS: Final = 100
 
 
 class RowClient(Client, Protocol):
@@ -36,6 +42,19 @@ class RowClient(Client, Protocol):
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
         """Return the rows, None if nothing is visible."""
+
+    def cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        deadline: Deadline,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*."""
 
 
 class HBaseBase(Store):
@@ -45,12 +64,16 @@ class HBaseBase(Store):
 
     _closed = True  # until it is open
     _client: RowClient
+    _many: FirstRowsClient | None = None
+    """The client that takes several ranges in a call, if there is one."""
     _workers: Workers
     _tables: Tables
     _table_cache: TableCache
     _frame: int | None = None
     """The largest message in bytes, if there is such a limit."""
     _process: int
+    _uncompacted: str
+    """Why the store does not compact tables itself."""
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several concurrently if no row is in two of them."""
@@ -76,7 +99,65 @@ class HBaseBase(Store):
         def some(chosen: Sequence[bytes]) -> list[Row | None]:
             return client.get(table, chosen, selected, deadline)
 
-        return self._workers.in_runs(some, rows, READ_ROWS)
+        return self._workers.in_runs(some, rows, _READ_ROWS)
+
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return the cells of each of *rows*, a hundred per call."""
+        client, most, deadline = self._client, min(limit, MOST), self._deadline()
+
+        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
+            return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
+
+        return self._cells_in_runs(some, rows)
+
+    def _cells_in_runs(self, some: Callable[[Sequence[bytes]], list[T]], rows: Sequence[bytes]) -> list[T]:
+        """Return the joined results of *some* for the *rows* of each call."""
+        return self._workers.in_runs(some, rows, _READ_ROWS)
+
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[list[Row]]:
+        """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
+        selected = selection(wanted, reverse=reverse)
+        self._table_cache.check_searched(table, selected, self._deadline())
+        return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
+
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        """Return the first *limit* rows of each of *ranges*.
+
+        That takes a call for several ranges in a group of regions; in reverse, and with Thrift1, one for each range.
+        """
+        deadline = self._deadline()
+        selected = selection(wanted, reverse=reverse)
+        self._table_cache.check_searched(table, selected, deadline)
+        if self._many is None or reverse:
+            return rows_of_each(
+                lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
+            )
+        first = FirstRows(self._many, self._workers, table, min(limit, MOST))
+        if overlap(ranges):
+            return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
+        bounds = self._table_cache.region_bounds(table, deadline)
+        return first.of(ranges, selected, deadline, bounds, self._groups(bounds))
+
+    @abstractmethod
+    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
+        """Return the state of a scan of *ranges*."""
+
+    @abstractmethod
+    def _groups(self, bounds: Sequence[bytes]) -> int:
+        """Return in how many groups of regions, which begin at *bounds*, first rows are read at once."""
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""
@@ -104,6 +185,11 @@ class HBaseBase(Store):
     def regions(self, table: str) -> list[Region]:
         """Return the table's regions in key order."""
         return self._tables.regions(table, self._deadline())
+
+    def compact(self, tables: Sequence[str]) -> int:
+        """Raise `CapabilityError` with the lines for the HBase shell."""
+        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)  # it reads files alone
+        raise CapabilityError(f"{self.name}: {self._uncompacted}; in the HBase shell: {lines}")
 
     def close(self) -> None:
         """Refuse further calls, and close all connections."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey.ranges import calls_of, groups_of
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.hbase.address import address_of, store_name
-from webtable.store.hbase.base import READ_ROWS
-from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
 from webtable.store.hbase.calls.thrift2 import Thrift2
 from webtable.store.hbase.gateways.opening import Opening
@@ -27,23 +25,25 @@ from webtable.store.hbase.scan_pieces import (
     scanner_calls,
     stateless_calls,
 )
-from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
+from webtable.store.hbase.scan_rows import overlap
 from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.thrift.transport import ConnectionMode
 from webtable.store.hbase.workers import Workers
 from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from webtable.rowkey import KeyRange
+    from webtable.store.hbase.calls.selection import Selection
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.hbase.tables import Tables
     from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.hbase.thrift.pool import OnCall, Pool
-    from webtable.store.rows import Cell, Row, Wanted
     from webtable.store.url import StoreURL
+
+T = TypeVar("T")
 
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
 
@@ -64,6 +64,7 @@ class HBaseStore(HBaseHealth):
     """
 
     capabilities: Capabilities = Capabilities(processes_write_concurrently=True, has_snapshots=True)
+    _uncompacted = "the gateways have no call to compact a table"
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class HBaseStore(HBaseHealth):
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
             self._gateways.append(second)
-        self._client = self._thrift2 or self._thrift1
+        self._client, self._many = self._thrift2 or self._thrift1, self._thrift2
         self._pools: list[Pool] = opening.pools
         self._table_cache = TableCache(self._tables, self.name)
         self._closed = False
@@ -123,59 +124,14 @@ class HBaseStore(HBaseHealth):
         address = address_of(url)
         return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
 
-    def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
-    ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, a hundred per call.
-
-        With Thrift1 that is three calls for each row, or for several neighbouring rows.
-        """
-        client, most, deadline = self._thrift2 or self._thrift1, min(limit, MOST), self._deadline()
-
-        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
-            return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
-
+    def _cells_in_runs(self, some: Callable[[Sequence[bytes]], list[T]], rows: Sequence[bytes]) -> list[T]:
+        """Return the results of *some*, with Thrift1 of three calls for each row, or for several neighbouring rows."""
         if self._thrift2 is not None:
-            return self._workers.in_runs(some, rows, READ_ROWS)
+            return super()._cells_in_runs(some, rows)
         distinct = sorted(set(rows))  # neighbours together, and all connections in use
         cells = self._workers.in_runs(some, distinct, -(-len(distinct) // self._pools[0].size))
         found = dict(zip(distinct, cells, strict=True))
         return [found[row] for row in rows]
-
-    def _scan(
-        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[list[Row]]:
-        """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
-        selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, self._deadline())
-        return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
-
-    def _first_rows(
-        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
-    ) -> list[list[Row]]:
-        """Return the first *limit* rows of each of *ranges*.
-
-        That takes a call for several ranges in a group of regions; in reverse, and with Thrift1, one for each range.
-        """
-        deadline = self._deadline()
-        selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, deadline)
-        if self._thrift2 is None or reverse:
-            return rows_of_each(
-                lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
-            )
-        first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
-        if overlap(ranges):
-            return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
-        bounds = self._table_cache.region_bounds(table, deadline)
-        return first.of(ranges, selected, deadline, bounds, self._pools[-1].size)
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -188,11 +144,6 @@ class HBaseStore(HBaseHealth):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
         groups = groups_of(ranges, self._table_cache.region_bounds(table, deadline), self._pools[-1].size)
         return grouped_calls(table, calls_of(groups, FIRST_ROWS))
-
-    def compact(self, tables: Sequence[str]) -> int:
-        """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
-        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)  # it reads files alone
-        raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
@@ -216,6 +167,9 @@ class HBaseStore(HBaseHealth):
     def on_call(self, listener: OnCall | None) -> None:
         for pool in self._pools:
             pool.on_call = listener
+
+    def _groups(self, bounds: Sequence[bytes]) -> int:  # noqa: ARG002 - one for each connection
+        return self._pools[-1].size
 
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
         if self._thrift2 is not None:

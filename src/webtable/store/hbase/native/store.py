@@ -11,8 +11,7 @@ from webtable._shown.text import plural
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
-from webtable.store.hbase.base import DDL_FACTOR, READ_ROWS, HBaseBase, clock_check
-from webtable.store.hbase.calls.selection import MOST, selection
+from webtable.store.hbase.base import DDL_FACTOR, HBaseBase, clock_check
 from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.address import address_of
@@ -22,7 +21,6 @@ from webtable.store.hbase.native.registry import MasterRegistry, ZooKeeperRegist
 from webtable.store.hbase.native.scans import NativeClient, NativePieces
 from webtable.store.hbase.native.servers import Servers
 from webtable.store.hbase.native.tables import NativeTables
-from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.workers import Workers
 from webtable.store.health import Check, failed, warned, well
@@ -35,9 +33,9 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import ShellCommand
+    from webtable.store.hbase.calls.selection import Selection
     from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.hbase.native.servers import OnCall
-    from webtable.store.rows import Cell, Row, Wanted
     from webtable.store.url import HostPort, StoreURL
 
 
@@ -62,6 +60,7 @@ class NativeStore(HBaseBase):
     capabilities: Capabilities = Capabilities(
         processes_write_concurrently=True, has_snapshots=True, runs_shell_commands=True
     )
+    _uncompacted = "HBase compacts tables by itself"
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class NativeStore(HBaseBase):
         self._servers = Servers(self.name, rename or {}, tls, user, kerberos)
         registry = ZooKeeperRegistry(zookeeper, parent) if zookeeper else MasterRegistry(masters, self._servers)
         self._cluster = Cluster(self.name, registry, self._servers)
-        self._client: NativeClient = NativeClient(self._cluster)
+        self._client = self._many = NativeClient(self._cluster)
         self._tables: NativeTables = NativeTables(self._cluster)
         self._table_cache = TableCache(self._tables, self.name)
         self._check()
@@ -145,52 +144,14 @@ class NativeStore(HBaseBase):
         except CALL_ERRORS as exc:
             self._servers.close()
             error = translated(exc, self.name, None, "finding the master")
-            is_told = isinstance(error, StoreUnavailable) or (isinstance(exc, ServerError) and exc.denied)
-            raise (error if is_told else NotAStore(str(error))) from exc
+            is_clear = isinstance(error, StoreUnavailable) or (isinstance(exc, ServerError) and exc.denied)
+            raise (error if is_clear else NotAStore(str(error))) from exc
 
-    def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
-    ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, a hundred per call."""
-        most, deadline = min(limit, MOST), self._deadline()
+    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> NativePieces:
+        return NativePieces(self._cluster, table, ranges, wanted, limit)
 
-        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
-            return self._client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
-
-        return self._workers.in_runs(some, rows, READ_ROWS)
-
-    def _scan(
-        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[list[Row]]:
-        """Yield the rows of all *ranges* in byte order, in pieces of about 2 MB."""
-        selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, self._deadline())
-        return pieces_of(NativePieces(self._cluster, table, ranges, selected, limit), self._workers, self._deadline)
-
-    def _first_rows(
-        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
-    ) -> list[list[Row]]:
-        """Return the first *limit* rows of each of *ranges*, by a scan of each region with several of them."""
-        deadline = self._deadline()
-        selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, deadline)
-        if reverse or overlap(ranges):
-            return rows_of_each(
-                lambda keys: NativePieces(self._cluster, table, [keys], selected, limit),
-                ranges,
-                self._workers,
-                deadline,
-            )
-        bounds = self._table_cache.region_bounds(table, deadline)
-        first = FirstRows(self._client, self._workers, table, min(limit, MOST))
-        return first.of(ranges, selected, deadline, bounds, len(bounds) + 1)
+    def _groups(self, bounds: Sequence[bytes]) -> int:
+        return len(bounds) + 1  # each region by itself
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -207,11 +168,6 @@ class NativeStore(HBaseBase):
                     f"{' of each' if each else ''}{backwards})"
                 )
         return lines if each else lines[-1:] if reverse else lines[:1]
-
-    def compact(self, tables: Sequence[str]) -> int:
-        """Raise `CapabilityError` with the lines for the HBase shell."""
-        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)
-        raise CapabilityError(f"{self.name}: HBase compacts tables by itself; in the HBase shell: {lines}")
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots stay in HBase."""
