@@ -507,4 +507,17 @@ def test_all_threads_use_one_connection_to_a_server(store, filled):
         counts = list(threads.map(lambda _: len(keys(store.scan(filled, EVERYTHING))), range(32)))
 
     assert counts == [ROWS] * 32
-    assert [service for _, service, _ in store._servers.state()].count(CLIENT) == 1
+    assert len([one for one in store.gateways() if CLIENT in one.name]) == 1
+    assert all((one.opened, one.dropped) == (1, 0) for one in store.gateways())
+
+
+def test_the_metrics_count_the_connections_that_were_made_and_lost(hurt, filled):
+    store, proxy = hurt
+    store.read(filled, [b"00001"])
+    proxy.next(Fault("reset", "reply", 150))
+    proxy.reset_all()
+
+    assert keys(store.scan(filled, EVERYTHING)) == ALL_KEYS
+
+    [client] = [one for one in store.gateways() if CLIENT in one.name]
+    assert (client.opened, client.dropped, client.in_use, client.idle) == (3, 2, 0, 1)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
-import traceback
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from test_hbase_processes import in_child
 
 from webtable.errors import StoreError
 from webtable.rowkey import KeyRange
@@ -61,21 +60,12 @@ def table(native_url):
         store.drop_table(name)
 
 
-def in_child(job):
-    """Return 0 where *job* returned in a forked child, 1 where it raised, and -SIGALRM where it hung."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(20)
-            job()
-            status = 0
-        except BaseException:  # noqa: BLE001 - the child must not go on as a second pytest
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def connections_made(store):
+    return sum(one.opened for one in store.gateways())
+
+
+def connections_lost(store):
+    return sum(one.dropped for one in store.gateways())
 
 
 def uses(store, table):
@@ -87,7 +77,7 @@ def uses(store, table):
 
 def test_children_forked_while_calls_are_in_flight_work_and_disturb_none_of_them(store, table):
     uses(store, table)
-    before, over = store._servers.lost, threading.Event()
+    before, over = connections_lost(store), threading.Event()
 
     def goes_on():
         rounds = 0
@@ -105,7 +95,7 @@ def test_children_forked_while_calls_are_in_flight_work_and_disturb_none_of_them
         assert all(task.result(20) for task in tasks)
 
     assert statuses == [0] * 5
-    assert store._servers.lost == before
+    assert connections_lost(store) == before
 
 
 def test_locks_that_a_thread_held_at_the_fork_are_free_in_the_child(store, table):
@@ -137,7 +127,7 @@ def test_locks_that_a_thread_held_at_the_fork_are_free_in_the_child(store, table
 def test_what_a_child_leaves_is_open_in_the_parent(store, table):
     rows = store.scan(table, EVERYTHING)
     found = [next(rows).key for _ in range(100)]
-    before = store._servers.opened
+    before = connections_made(store)
 
     def leave():
         rows.close()
@@ -149,7 +139,7 @@ def test_what_a_child_leaves_is_open_in_the_parent(store, table):
     found += [row.key for row in rows]
     assert status == 0
     assert found == KEYS
-    assert store._servers.opened == before
+    assert connections_made(store) == before
 
 
 def read_by_url(url, table):

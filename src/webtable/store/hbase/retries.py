@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from logging import INFO
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
 
 T = TypeVar("T")
+
+_FIRST_SHARE: Final = 2 / 3
+"""The share of the remaining time that one attempt may use, so that there is some for another."""
+LEAST_ATTEMPT: Final = 2.0
+"""The seconds that an attempt has at least, if they are left."""
 
 
 class EventLog(Protocol):
@@ -53,3 +58,14 @@ def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None 
     seconds = clock.monotonic() - began
     before = "" if type(first.__cause__) is type(last.__cause__) else f"; the first one: {first}"
     raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last
+
+
+def one_attempt(deadline: Deadline, subject: str) -> Deadline:
+    """Return the deadline of one attempt, so that there is some time for another; raises if there is none for one.
+
+    The error is a `StoreUnavailable` about *subject*.
+    """
+    left = deadline.left()
+    if not left:
+        raise StoreUnavailable(f"{subject}: the deadline of the call has passed")
+    return deadline.within(max(left * _FIRST_SHARE, LEAST_ATTEMPT))

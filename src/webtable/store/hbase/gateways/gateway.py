@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
-from webtable.store.hbase.retries import repeated
+from webtable.store.hbase.retries import one_attempt, repeated
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_answer, is_unanswered, translated
 from webtable.store.hbase.thrift.gateway_socket import NotServed
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FIRST_SHARE: Final = 2 / 3
-"""The share of the remaining time that one attempt may use, so that there is some for another."""
-_LEAST_ATTEMPT: Final = 2.0
 _SLOW_SHARE: Final = 1 / 3
 """The share of the remaining time above which a call is logged as slow."""
 _LEAST_SLOW: Final = 0.1
@@ -193,9 +190,7 @@ class OneGateway(Gateway):
     ) -> Iterator[Session]:
         """Lend a connection of the pool."""
         began, left = clock.monotonic(), deadline.left()
-        if not left:
-            raise StoreUnavailable(f"{subject_of(self.name, table)}: the deadline of the call has passed")
-        attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
+        attempt = one_attempt(deadline, subject_of(self.name, table))
         session = None
         lent = (
             self.pool.same_connection(preferred)

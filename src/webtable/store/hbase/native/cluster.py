@@ -10,13 +10,13 @@ from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
-from webtable.errors import StoreUnavailable, TableNotFound, WebTableError
+from webtable.errors import TableNotFound, WebTableError
 from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
-from webtable.store.hbase.native.servers import CLIENT, MASTER
-from webtable.store.hbase.retries import repeated
+from webtable.store.hbase.native.servers import CLIENT, MASTER, exclusively
+from webtable.store.hbase.retries import LEAST_ATTEMPT, one_attempt, repeated
 from webtable.store.metrics import Tally, subject_of
 from webtable.store.url import HostPort
 
@@ -34,9 +34,6 @@ T = TypeVar("T")
 _META: Final = "hbase:meta"
 _META_REGION: Final = b"hbase:meta,,1"
 _META_ROWS: Final = 1000
-_FIRST_SHARE: Final = 2 / 3
-"""The share of the remaining time that one attempt may use, so that there is some for another."""
-_LEAST_ATTEMPT: Final = 2.0
 _DISABLED: Final = (1, 2)  # of TableState: disabled and disabling
 _BY_NAME: Final = 1  # of RegionSpecifier
 
@@ -128,11 +125,9 @@ class Cluster:
 
         def attempt() -> T:
             nonlocal failures
-            began, left = clock.monotonic(), deadline.left()
-            if not left:
-                raise StoreUnavailable(f"{subject_of(self.name, table)}: the deadline of the call has passed")
+            began, soon = clock.monotonic(), one_attempt(deadline, subject_of(self.name, table))
             try:
-                return do(deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT)))
+                return do(soon)
             except CALL_ERRORS as exc:
                 failures += 1
                 error = translated(exc, self.name, table, call, clock.monotonic() - began)
@@ -177,19 +172,14 @@ class Cluster:
         known = self._tables.get(name)
         if known is not None and not fresh:
             return known
-        try:
-            if not self._locating.acquire(timeout=deadline.left()):
-                raise TimeoutError("the regions were not found in time")
+
+        def located() -> TableRegions:
             again = self._tables.get(name)
             if again is None or again is known:
                 again = self._tables[name] = TableRegions(table, self._read_regions(name, deadline))
-        finally:
-            # An interrupt may come between two lines: whether this thread has the lock, only the lock knows.
-            try:  # noqa: SIM105
-                self._locating.release()
-            except RuntimeError:
-                pass
-        return again
+            return again
+
+        return exclusively(self._locating, located, deadline, "the regions were not found in time")
 
     def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:
         if name == _META:
@@ -215,7 +205,7 @@ class Cluster:
             return
         row = _plain(table).encode()
         try:
-            rows = self._meta_rows(row, row + b"\x00", b"table", deadline.within(_LEAST_ATTEMPT))
+            rows = self._meta_rows(row, row + b"\x00", b"table", deadline.within(LEAST_ATTEMPT))
             state = _parsed(pb.TableState, rows[0][1].get(b"table:state", b""), marked=False) if rows else None
         except CALL_ERRORS:
             return

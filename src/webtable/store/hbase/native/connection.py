@@ -116,6 +116,11 @@ class RpcConnection:
             return self._dead is None
 
     @property
+    def is_alive(self) -> bool:
+        """Whether the connection has not ended, as far as is known without a look."""
+        return self._dead is None
+
+    @property
     def in_flight(self) -> int:
         """How many calls have no answer yet."""
         return len(self._calls)

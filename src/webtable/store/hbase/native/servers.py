@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import threading
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._forks import renew_after_fork
@@ -13,6 +14,7 @@ from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native.connection import RpcConnection
 from webtable.store.hbase.native.failures import ConnectionLost
 from webtable.store.hbase.native.wire import SecureWire, Wire
+from webtable.store.metrics import GatewayMetrics
 
 if TYPE_CHECKING:
     import ssl
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CLIENT: Final = "ClientService"
-ADMIN: Final = "AdminService"
 MASTER: Final = "MasterService"
 
 
@@ -59,8 +60,7 @@ class Servers:
         self._kerberos = kerberos
         self._user = user or ("" if kerberos else _user())
         self._closed = False
-        self.opened: int = 0
-        self.lost: int = 0
+        self._opened: Counter[Place] = Counter()
         self._connections: dict[Place, RpcConnection] = {}
         self._all = weakref.WeakSet[RpcConnection]()
         """Those too on which there are only calls in flight."""
@@ -101,10 +101,23 @@ class Servers:
         """Connect to the service of *server*, unless there is a connection."""
         self._connection((server, service), deadline)
 
-    def state(self) -> list[tuple[HostPort, str, int]]:
-        """Return the server, service and number of calls in flight of each connection."""
+    def state(self) -> list[GatewayMetrics]:
+        """Return the state of the connection to each service of a server; of those before it each was lost."""
         with self._lock:
-            return [(*place, connection.in_flight) for place, connection in self._connections.items()]
+            connections = list(self._connections.items())
+            opened = Counter(self._opened)
+        return [
+            GatewayMetrics(
+                name=f"{self.name} ({service} at {server})",
+                in_use=int(connection.in_flight > 0),
+                idle=int(connection.is_alive and not connection.in_flight),
+                opened=opened[server, service],
+                dropped=opened[server, service] - connection.is_alive,
+                is_down=False,
+                cool_down=0.0,
+            )
+            for (server, service), connection in connections
+        ]
 
     def close(self) -> None:
         """Close all connections."""
@@ -121,17 +134,13 @@ class Servers:
             lock = self._locks.setdefault(place, threading.RLock())
         if connection is not None and connection.is_usable:
             return connection
-        # One thread connects; the others wait for it, and each tries anew if it failed.
-        try:
-            if not lock.acquire(timeout=deadline.left()):
-                raise TimeoutError(f"no connection to {place[0]} in time")
+
+        def connected() -> RpcConnection:
             with self._lock:
                 self._check_open()
                 now = self._connections.get(place)
             if now is not None and now is not connection and now.is_usable:
                 return now
-            if connection is not None:
-                self.lost += 1
             made = self._connect(place, deadline)
             with self._lock:
                 try:
@@ -141,14 +150,11 @@ class Servers:
                     raise
                 self._connections[place] = made
                 self._all.add(made)
-                self.opened += 1
+                self._opened[place] += 1
             return made
-        finally:
-            # An interrupt may come between two lines: whether this thread has the lock, only the lock knows.
-            try:  # noqa: SIM105
-                lock.release()
-            except RuntimeError:
-                pass
+
+        # One thread connects; the others wait for it, and each tries again if it failed.
+        return exclusively(lock, connected, deadline, f"no connection to {place[0]} in time")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -201,6 +207,20 @@ class Sent:
     def drop(self) -> None:
         """Let nobody wait for the answer."""
         self._connection.drop(self._call)
+
+
+def exclusively(lock: threading.RLock, do: Callable[[], T], deadline: Deadline, late: str) -> T:
+    """Return `do()`, called while this thread has *lock*; raises `TimeoutError` with *late* if it does not get it."""
+    try:
+        if not lock.acquire(timeout=deadline.left()):
+            raise TimeoutError(late)
+        return do()
+    finally:
+        # An interrupt may come between two lines: whether this thread has the lock, only the lock knows.
+        try:  # noqa: SIM105
+            lock.release()
+        except RuntimeError:
+            pass
 
 
 def _user() -> str:

@@ -24,7 +24,6 @@ from webtable.store.hbase.native.tables import NativeTables
 from webtable.store.hbase.table_cache import TableCache
 from webtable.store.hbase.workers import Workers
 from webtable.store.health import Check, failed, warned, well
-from webtable.store.metrics import GatewayMetrics
 
 if TYPE_CHECKING:
     import ssl
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from webtable.store.hbase.calls.selection import Selection
     from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.hbase.native.servers import OnCall
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import HostPort, StoreURL
 
 
@@ -201,10 +201,7 @@ class NativeStore(HBaseBase):
 
     def gateways(self) -> list[GatewayMetrics]:
         """Return the state of the connections to each server."""
-        return [
-            GatewayMetrics(f"{self.name} ({service} at {server})", in_flight, 0 if in_flight else 1, 1, 0, False, 0.0)
-            for server, service, in_flight in self._servers.state()
-        ]
+        return self._servers.state()
 
 
 def _meet(one: KeyRange, other: KeyRange) -> bool:
