@@ -10,8 +10,10 @@ import pytest
 import webtable
 from webtable.errors import InvalidArgument
 from webtable.store import StoreURL, table_of
+from webtable.store.deadline import Deadline
 from webtable.store.hbase.native.address import address_of
-from webtable.store.hbase.native.failures import ServerError
+from webtable.store.hbase.native.cluster import Cluster
+from webtable.store.hbase.native.failures import ConnectionLost, ServerError
 from webtable.store.url import HostPort
 from webtable.testing import fresh_table
 
@@ -106,3 +108,40 @@ def test_a_table_made_by_one_way_is_the_same_by_the_other(native_url, hbase_url,
         base, _, query = hbase_url.partition("?")
         with webtable.open(f"{base.rstrip('/')}/{table.table}?{query}") as other:
             assert list(other.pages(webtable.ALL)) == list(table.pages(webtable.ALL))
+
+
+class ForgetfulServers:
+    """Servers of which another thread forgets the master and hbase:meta just before each call."""
+
+    def __init__(self):
+        self.asked = []
+        self.cluster = Cluster("hbase+native://test", self, self)
+
+    def master(self, _):
+        return HostPort("master", 16000)
+
+    meta = master
+
+    @property
+    def ask(self):
+        self.cluster._master = self.cluster._meta = None
+        return lambda server, *_: self.asked.append(server)
+
+    @property
+    def send(self):
+        self.cluster._master = self.cluster._meta = None
+        return self._sent
+
+    def _sent(self, server, *_):
+        self.asked.append(server)
+        raise ConnectionLost("gone")
+
+
+def test_a_call_goes_to_the_server_that_was_found_though_another_thread_forgets_it():
+    servers = ForgetfulServers()
+
+    servers.cluster.ask_master("GetTableNames", None, None, Deadline(1))
+    with pytest.raises(ConnectionLost):
+        servers.cluster.regions("crawl", Deadline(1))
+
+    assert servers.asked == [HostPort("master", 16000)] * 2

@@ -155,9 +155,8 @@ class Cluster:
 
     def ask_master(self, method: str, request: Message, response: type[T], deadline: Deadline) -> T:
         """Return the answer of the active master; raises the errors of calls."""
-        if self._master is None:
-            self._master = self._registry.master(deadline)
-        return self.servers.ask(self._master, MASTER, method, request, response, deadline)
+        master = self._master = self._master or self._registry.master(deadline)  # which others may forget meanwhile
+        return self.servers.ask(master, MASTER, method, request, response, deadline)
 
     def touch(self, server: str, deadline: Deadline) -> None:
         """Connect to the region *server* (`host:port`), unless there is a connection; raises the errors of calls."""
@@ -183,8 +182,8 @@ class Cluster:
 
     def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:
         if name == _META:
-            self._meta = self._registry.meta(deadline)
-            return [LocatedRegion(b"", b"", _META_REGION, self._meta, None)]
+            meta = self._meta = self._registry.meta(deadline)
+            return [LocatedRegion(b"", b"", _META_REGION, meta, None)]
         start, stop = f"{name},,".encode(), f"{name}-".encode()  # the sign after the comma
         found: list[LocatedRegion] = []
         for row, cells in self._meta_rows(start, stop, b"info", deadline):
@@ -216,8 +215,7 @@ class Cluster:
         self, start: bytes, stop: bytes, family: bytes, deadline: Deadline
     ) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """Return the rows of hbase:meta from *start* to *stop*."""
-        if self._meta is None:
-            self._meta = self._registry.meta(deadline)
+        meta = self._meta = self._meta or self._registry.meta(deadline)  # as above
         rows: list[tuple[bytes, dict[bytes, bytes]]] = []
         while True:
             scan = pb.Scan(start_row=start, stop_row=stop, max_versions=1, include_start_row=not rows)
@@ -228,7 +226,7 @@ class Cluster:
                 number_of_rows=_META_ROWS,
                 close_scanner=True,
             )
-            sent = self.servers.send(self._meta, CLIENT, "Scan", request, pb.ScanResponse, deadline)
+            sent = self.servers.send(meta, CLIENT, "Scan", request, pb.ScanResponse, deadline)
             message, data, at, end = sent.wait(deadline)
             found = decoded_rows(data, at, end, message.cells_per_result)
             rows += [(row.key, {column: cell.value for column, (cell,) in row.cells.items()}) for row in found]
