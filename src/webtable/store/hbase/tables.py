@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from webtable.errors import StoreRefused, TableNotFound
+from webtable.errors import InvalidArgument, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
-from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, create_statement
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Tables(ABC):
         """Return the table's regions in key order."""
 
     @abstractmethod
-    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
-        """Add or change the family and check the result."""
+    def _set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> str:
+        """Add the family, or change its options, except those that `FamilySchema` does not have; return the call."""
 
     @abstractmethod
     def _create(self, schema: TableSchema, deadline: Deadline) -> None: ...
@@ -66,6 +66,17 @@ class Tables(ABC):
                 f"In the HBase shell: {create_statement(schema)}"
             )
 
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
+        """Add or change the family and check the result."""
+        method = self._set_family(table, family, deadline)
+        there = {one.name: one for one in self.describe(table, deadline).schema.families}.get(family.name)
+        different = family_differences(family, there, frozenset())
+        if different:
+            raise StoreRefused(
+                f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
+                f"In the HBase shell: {alter_statement(table, family)}"
+            )
+
     def drop(self, table: str, deadline: Deadline) -> None:
         """Remove the table and check that it is gone."""
         if plain_name(table) not in self.names(deadline):
@@ -85,6 +96,23 @@ class Tables(ABC):
 
     def _splits(self, table: str, deadline: Deadline) -> tuple[bytes, ...]:
         return tuple(region.keys.start for region in self.regions(table, deadline) if region.keys.start)
+
+
+FOREVER: Final = 2**31 - 1
+"""The TTL of a family that keeps its cells for ever, in seconds."""
+
+
+def ttl_of(seconds: int) -> int | None:
+    """Return the TTL of a family of which HBase says that it is *seconds*."""
+    return None if seconds >= FOREVER or seconds <= 0 else seconds
+
+
+def known_family(**options: Any) -> FamilySchema:
+    """Return the family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
+    try:
+        return FamilySchema(**options)
+    except InvalidArgument as exc:
+        raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
 
 
 def plain_name(table: str) -> str:

@@ -42,11 +42,11 @@ class NativeCalls:
         """Apply *mutations*, all puts or all deletes, and return the outcome of each."""
         outcomes: list[StoreError | None] = [None] * len(mutations)
         left = list(range(len(mutations)))
+        rows, encoded = [mutation.row for mutation in mutations], _Mutations(mutations)
 
         def attempt(soon: Deadline) -> None:
             nonlocal left
-            encoded = _Mutations(mutations)
-            failures = self._multi(table, [m.row for m in mutations], left, encoded, soon, lambda *_: None, True)
+            failures = self._multi(table, rows, left, encoded, soon, lambda *_: None, True)
             left = [place for place, exc in failures.items() if _passes(exc)]
             for place, exc in failures.items():
                 if not _passes(exc):

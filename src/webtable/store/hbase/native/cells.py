@@ -68,7 +68,7 @@ def _name(column: bytes) -> bytes:
 
 
 def decoded_rows(data: bytes, start: int, end: int, counts: Sequence[int], *, one_version: bool = True) -> list[Row]:
-    """Return the rows of a block of cells, from *start* to *end* of *data*, in which each has so many cells.
+    """Return the rows of a block of cells, from *start* to *end* of *data*; *counts* has the cells of each.
 
     With *one_version* each column has one cell. A row without cells has no key. Raises `WrongReply` if the lengths in
     the block do not fit.

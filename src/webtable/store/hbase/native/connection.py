@@ -34,9 +34,9 @@ _MOST_CALLS: Final = 2**31 - 1
 """Greater numbers are negative in HBase: what they answer is the connection itself."""
 _LENGTH = struct.Struct(">I")
 _SILENT_SECONDS: Final = 1.0
-"""A server that has sent nothing for so long is taken for one that hangs: new calls get another connection."""
+"""A server that has sent nothing for this time seems to hang: new calls get another connection."""
 _IDLE_SECONDS: Final = 1.0
-"""After so many seconds without a call it is checked whether the server has closed the connection."""
+"""The seconds without a call after which it is checked whether the server has closed the connection."""
 _OTHERS: Final = {
     b"HTTP": "it is an HTTP server, as HBase's own pages are at 16010 and 16030",
     b"\x15\x03": "it speaks TLS, which hbases+native:// does",

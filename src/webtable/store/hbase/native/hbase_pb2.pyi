@@ -223,12 +223,10 @@ class Get(_message.Message):
     def __init__(self, row: _Optional[bytes] = ..., column: _Optional[_Iterable[_Union[Column, _Mapping[str, object]]]] = ..., filter: _Optional[_Union[Filter, _Mapping[str, object]]] = ..., time_range: _Optional[_Union[TimeRange, _Mapping[str, object]]] = ..., max_versions: _Optional[int] = ..., store_limit: _Optional[int] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("associated_cell_count", "partial")
+    __slots__ = ("associated_cell_count",)
     ASSOCIATED_CELL_COUNT_FIELD_NUMBER: _ClassVar[int]
-    PARTIAL_FIELD_NUMBER: _ClassVar[int]
     associated_cell_count: int
-    partial: bool
-    def __init__(self, associated_cell_count: _Optional[int] = ..., partial: bool = ...) -> None: ...
+    def __init__(self, associated_cell_count: _Optional[int] = ...) -> None: ...
 
 class MutationProto(_message.Message):
     __slots__ = ("row", "mutate_type", "timestamp", "associated_cell_count")
@@ -339,20 +337,18 @@ class ScanRequest(_message.Message):
     def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., scan: _Optional[_Union[Scan, _Mapping[str, object]]] = ..., scanner_id: _Optional[int] = ..., number_of_rows: _Optional[int] = ..., close_scanner: bool = ..., next_call_seq: _Optional[int] = ..., client_handles_partials: bool = ..., client_handles_heartbeats: bool = ..., limit_of_rows: _Optional[int] = ...) -> None: ...
 
 class ScanResponse(_message.Message):
-    __slots__ = ("cells_per_result", "scanner_id", "more_results", "partial_flag_per_result", "more_results_in_region", "heartbeat_message")
+    __slots__ = ("cells_per_result", "scanner_id", "more_results", "partial_flag_per_result", "more_results_in_region")
     CELLS_PER_RESULT_FIELD_NUMBER: _ClassVar[int]
     SCANNER_ID_FIELD_NUMBER: _ClassVar[int]
     MORE_RESULTS_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FLAG_PER_RESULT_FIELD_NUMBER: _ClassVar[int]
     MORE_RESULTS_IN_REGION_FIELD_NUMBER: _ClassVar[int]
-    HEARTBEAT_MESSAGE_FIELD_NUMBER: _ClassVar[int]
     cells_per_result: _containers.RepeatedScalarFieldContainer[int]
     scanner_id: int
     more_results: bool
     partial_flag_per_result: _containers.RepeatedScalarFieldContainer[bool]
     more_results_in_region: bool
-    heartbeat_message: bool
-    def __init__(self, cells_per_result: _Optional[_Iterable[int]] = ..., scanner_id: _Optional[int] = ..., more_results: bool = ..., partial_flag_per_result: _Optional[_Iterable[bool]] = ..., more_results_in_region: bool = ..., heartbeat_message: bool = ...) -> None: ...
+    def __init__(self, cells_per_result: _Optional[_Iterable[int]] = ..., scanner_id: _Optional[int] = ..., more_results: bool = ..., partial_flag_per_result: _Optional[_Iterable[bool]] = ..., more_results_in_region: bool = ...) -> None: ...
 
 class MetaRegionServer(_message.Message):
     __slots__ = ("server", "state")
@@ -528,30 +524,6 @@ class SplitTableRegionRequest(_message.Message):
     nonce: int
     def __init__(self, region_info: _Optional[_Union[RegionInfo, _Mapping[str, object]]] = ..., split_row: _Optional[bytes] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
 
-class FlushTableRequest(_message.Message):
-    __slots__ = ("table_name", "nonce_group", "nonce")
-    TABLE_NAME_FIELD_NUMBER: _ClassVar[int]
-    NONCE_GROUP_FIELD_NUMBER: _ClassVar[int]
-    NONCE_FIELD_NUMBER: _ClassVar[int]
-    table_name: TableName
-    nonce_group: int
-    nonce: int
-    def __init__(self, table_name: _Optional[_Union[TableName, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
-
-class FlushRegionRequest(_message.Message):
-    __slots__ = ("region",)
-    REGION_FIELD_NUMBER: _ClassVar[int]
-    region: RegionSpecifier
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ...) -> None: ...
-
-class CompactRegionRequest(_message.Message):
-    __slots__ = ("region", "major")
-    REGION_FIELD_NUMBER: _ClassVar[int]
-    MAJOR_FIELD_NUMBER: _ClassVar[int]
-    region: RegionSpecifier
-    major: bool
-    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., major: bool = ...) -> None: ...
-
 class SnapshotDescription(_message.Message):
     __slots__ = ("name", "table", "creation_time", "type", "version", "owner")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -607,12 +579,6 @@ class RestoreSnapshotRequest(_message.Message):
     nonce_group: int
     nonce: int
     def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ..., nonce_group: _Optional[int] = ..., nonce: _Optional[int] = ...) -> None: ...
-
-class DeleteSnapshotRequest(_message.Message):
-    __slots__ = ("snapshot",)
-    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
-    snapshot: SnapshotDescription
-    def __init__(self, snapshot: _Optional[_Union[SnapshotDescription, _Mapping[str, object]]] = ...) -> None: ...
 
 class GetCompletedSnapshotsResponse(_message.Message):
     __slots__ = ("snapshots",)

@@ -183,7 +183,7 @@ class _Scanner:
     def _send(self, count: int, deadline: Deadline) -> Sent:
         request = pb.ScanRequest(number_of_rows=count, client_handles_partials=True, client_handles_heartbeats=True)
         if self._limit is not None:
-            request.limit_of_rows = self._limit  # HBase counts it anew in each call
+            request.limit_of_rows = self._limit  # HBase counts again in each call
         if self._number is None:
             request.region.CopyFrom(self.region.specifier())
             request.scan.CopyFrom(self._scan)

@@ -6,12 +6,12 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
-from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.errors import StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
-from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import ServerError, translated
-from webtable.store.hbase.tables import Tables, family_differences, plain_name
+from webtable.store.hbase.tables import FOREVER, Tables, known_family, plain_name, ttl_of
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ _NAMES: Final = {
     "replication_scope": b"REPLICATION_SCOPE",
 }
 """The attributes of a family that its options are (ColumnFamilyDescriptorBuilder.java)."""
-_FOREVER: Final = 2**31 - 1
 _OF_TABLES: Final = {"disable": "DisableTable", "enable": "EnableTable"}
 _FLUSH: Final = 1  # of SnapshotDescription: what is in memory is written to files first
 _FINISHED: Final = 2  # of GetProcedureResultResponse
@@ -74,20 +73,6 @@ class NativeTables(Tables):
             for one in found.regions
         ]
 
-    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
-        """Add the family, or change its options, except those that `FamilySchema` does not have."""
-        found = {one.name: one for one in self._families(table, deadline)}.get(family.name.encode())
-        method = "ModifyColumn" if found else "AddColumn"
-        request = pb.ColumnRequest(table_name=table_name(table), column_families=_descriptor(family, found), **_nonce())
-        self._do(method, request, table, deadline)
-        there = {one.name: one for one in self.describe(table, deadline).schema.families}.get(family.name)
-        different = family_differences(family, there, frozenset())
-        if different:
-            raise StoreRefused(
-                f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
-                f"In the HBase shell: {alter_statement(table, family)}"
-            )
-
     def run(self, command: ShellCommand, deadline: Deadline) -> None:
         """Do what *command* of the HBase shell does, and return when it is done."""
         verb, names = command
@@ -118,6 +103,13 @@ class NativeTables(Tables):
         asked = pb.IsSnapshotDoneRequest(snapshot=described)  # before 2.6
         while not self._ask("IsSnapshotDone", asked, pb.IsSnapshotDoneResponse, deadline, table).done:
             clock.sleep(min(_LONGEST_PAUSE, deadline.left()))
+
+    def _set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> str:
+        found = {one.name: one for one in self._families(table, deadline)}.get(family.name.encode())
+        method = "ModifyColumn" if found else "AddColumn"
+        request = pb.ColumnRequest(table_name=table_name(table), column_families=_descriptor(family, found), **_nonce())
+        self._do(method, request, table, deadline)
+        return method
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         namespace, colon, _ = schema.name.partition(":")
@@ -215,7 +207,7 @@ def _descriptor(family: FamilySchema, found: pb.ColumnFamilySchema | None = None
 
 def _value(option: str, value: object) -> bytes:
     if option == "ttl":
-        return str(_FOREVER if value is None else value).encode()
+        return str(FOREVER if value is None else value).encode()
     return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
 
 
@@ -225,19 +217,17 @@ def _family(found: pb.ColumnFamilySchema) -> FamilySchema:
     options: dict[str, Any] = {}
     default = FamilySchema("default")
     try:
+        options["name"] = found.name.decode()
         for option, name in _NAMES.items():
             if (text := there.get(name)) is None:
                 continue
             kind = type(getattr(default, option))
             if option == "ttl":
-                seconds = int(text) if text.isdigit() else _FOREVER
-                options[option] = None if seconds >= _FOREVER or seconds <= 0 else seconds
+                options[option] = ttl_of(int(text) if text.isdigit() else FOREVER)
             elif kind is bool:
                 options[option] = text.lower() == "true"
-            elif kind is int:
-                options[option] = int(text)
             else:
-                options[option] = text.upper()
-        return FamilySchema(name=found.name.decode(), **options)
-    except (InvalidArgument, ValueError) as exc:
+                options[option] = int(text) if kind is int else text.upper()
+    except ValueError as exc:
         raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
+    return known_family(**options)

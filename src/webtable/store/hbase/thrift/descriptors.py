@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webtable.errors import InvalidArgument, StoreRefused
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
+from webtable.store.hbase.tables import FOREVER, known_family, ttl_of
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 UNREAD_BY_THRIFT1: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
 """The options that Thrift1's ColumnDescriptor does not have."""
-_FOREVER: Final = 2**31 - 1
 
 
 def to_thrift1(family: FamilySchema) -> Any:
@@ -22,16 +21,16 @@ def to_thrift1(family: FamilySchema) -> Any:
         inMemory=family.in_memory,
         bloomFilterType=family.bloom,
         blockCacheEnabled=family.block_cache,
-        timeToLive=_FOREVER if family.ttl is None else family.ttl,
+        timeToLive=FOREVER if family.ttl is None else family.ttl,
     )
 
 
 def from_thrift1(found: Any) -> FamilySchema:
     """Return the family; the options in `UNREAD_BY_THRIFT1` are HBase's defaults."""
-    return _family(
+    return known_family(
         name=found.name.rstrip(b":").decode(),
         versions=found.maxVersions,
-        ttl=_ttl(found.timeToLive),
+        ttl=ttl_of(found.timeToLive),
         compression=found.compression.decode().upper(),
         bloom=found.bloomFilterType.decode().upper(),
         in_memory=bool(found.inMemory),
@@ -65,7 +64,7 @@ def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
     descriptor.maxVersions = family.versions
     descriptor.minVersions = family.min_versions
     descriptor.scope = family.replication_scope
-    descriptor.timeToLive = _FOREVER if family.ttl is None else family.ttl
+    descriptor.timeToLive = FOREVER if family.ttl is None else family.ttl
     descriptor.blockCacheEnabled = family.block_cache
     descriptor.inMemory = family.in_memory
     return descriptor
@@ -73,11 +72,11 @@ def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
 
 def from_thrift2(found: Any) -> FamilySchema:
     """Return the family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
-    return _family(
+    return known_family(
         name=found.name.decode(),
         versions=found.maxVersions,
         min_versions=found.minVersions,
-        ttl=_ttl(found.timeToLive),
+        ttl=ttl_of(found.timeToLive),
         compression=_name_of(thrift2.TCompressionAlgorithm, found.compressionType),
         bloom=_name_of(thrift2.TBloomFilterType, found.bloomnFilterType),
         block_encoding=_name_of(thrift2.TDataBlockEncoding, found.dataBlockEncoding),
@@ -93,20 +92,9 @@ def _name_of(kind: Any, number: int) -> str:
     return str(kind._VALUES_TO_NAMES.get(number, number))
 
 
-def _family(**options: Any) -> FamilySchema:
-    try:
-        return FamilySchema(**options)
-    except InvalidArgument as exc:
-        raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
-
-
 def table_name(name: str) -> Any:
     """Return Thrift2's table name of `table` or `namespace:table`."""
     namespace, colon, qualifier = name.partition(":")
     if not colon:
         return thrift2.TTableName(qualifier=name.encode())
     return thrift2.TTableName(ns=namespace.encode(), qualifier=qualifier.encode())
-
-
-def _ttl(seconds: int) -> int | None:
-    return None if seconds >= _FOREVER or seconds <= 0 else seconds
