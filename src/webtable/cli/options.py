@@ -184,7 +184,7 @@ JournalOption = Annotated[
     bool, typer.Option("--resume", help="Keep a journal beside the store, and continue where an earlier run stopped.")
 ]
 CAN_CONTINUE = "only a run that was started with --resume can be continued from where it ended"
-"""What is told of a run that kept no journal."""
+"""The end of a message about a run that kept no journal."""
 WaitOption = Annotated[
     str,
     typer.Option(metavar="TIME", help="How long to wait for a store that does not answer, as in 30m: a restart, say."),

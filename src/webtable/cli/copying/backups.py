@@ -77,9 +77,9 @@ def snapshot(
     """Write the lines for the HBase shell that take snapshots of all tables of a web table, with explanations.
 
     This changes nothing: no gateway has a call for snapshots. On a store by HBase's own protocol, --apply does at once
-    what the lines would do. The comments in the text (after #) have the lines that
-    restore the snapshots or copy them to another cluster; keep the text. With --restore or --clone only those lines are
-    written, for the snapshots of LABEL. docs/backup.md explains their order, and what to do after a restore.
+    what the lines would do. The comments in the text (after #) have the lines that restore the snapshots or copy them
+    to another cluster; keep the text. With --restore or --clone only those lines are written, for the snapshots of
+    LABEL. docs/backup.md explains their order, and what to do after a restore.
     """
     if (restore or clone) and label is None:
         raise InvalidArgument("label= must be given, as in webtable backup snapshot LABEL --restore")
@@ -89,30 +89,27 @@ def snapshot(
 
     with session(ctx).open() as table:
         snapshots = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
-    if not apply:
-        lines = (
-            snapshots.restore_lines()
-            if restore
-            else snapshots.clone_lines(clone)
-            if clone
-            else snapshots.create_lines()
-        )
-        typer.echo(lines, nl=False)
-        return
-    if restore:
-        question = f"Replace all of {snapshots.table} by its snapshots of {snapshots.label}?"
-        confirm("restore the snapshots", question, yes=yes)
-    commands = snapshots.restoring() if restore else snapshots.cloning(clone) if clone else snapshots.creating()
-    store, _ = open_store(session(ctx).store)
-    with store, interruptible():
-        if not store.capabilities.runs_shell_commands:
+        if restore:
+            lines, commands = snapshots.restore_lines(), snapshots.restoring()
+        elif clone:
+            lines, commands = snapshots.clone_lines(clone), snapshots.cloning(clone)
+        else:
+            lines, commands = snapshots.create_lines(), snapshots.creating()
+        if not apply:
+            typer.echo(lines, nl=False)
+            return
+        if not table.store.capabilities.runs_shell_commands:
             raise CapabilityError(
-                f"{store.name}: no gateway has a call for snapshots; run the lines that come without --apply in the "
-                "HBase shell, or give the store as hbase+native://"
+                f"{table.store.name}: no gateway has a call for snapshots; run the lines that come without --apply in "
+                "the HBase shell, or give the store as hbase+native://"
             )
-        for command in commands:
-            store.run(command)
-            typer.echo(harmless(str(command)))
+        if restore:
+            question = f"Replace all of {snapshots.table} by its snapshots of {snapshots.label}?"
+            confirm("restore the snapshots", question, yes=yes)
+        with interruptible():
+            for command in commands:
+                table.store.run(command)
+                typer.echo(harmless(str(command)))
 
 
 def _snapshots(table: WebTable, label: str) -> Snapshots:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column, Form
 
 _DIGITS = 12
-"""A table shows so many hexadecimal digits of a digest."""
+"""How many hexadecimal digits of a digest a table shows."""
 _DIGEST = re.compile(r"[a-z0-9]+:[0-9a-f]{32,}")
 CELL_WIDTH = 1_000
 """A table shows at most this many characters of a value; other formats show all."""

@@ -44,6 +44,6 @@ def host_meant(frame: Frame, url: str) -> str:
 
 
 def _stored(frame: Frame, place: SiteParts | None, most: int) -> list[str]:
-    """Return the first hosts of *place* that have pages, at most so many; raises `IndexNeeded`."""
+    """Return the first hosts of *place* that have pages, as many as are compared; raises `IndexNeeded`."""
     entries = HostEntries(frame, place, "hosts").rows(None, most)
     return [name for name, _ in islice(with_pages(frame, entries, frame.damage()), most)]
