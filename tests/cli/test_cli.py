@@ -26,6 +26,7 @@ from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
 from webtable.cli.terminal.tables import CHUNK
 from webtable.formats import FORMATS
+from webtable.repository.answers.page_columns import PAGES
 from webtable.store.sqlite import SQLiteStore
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -524,7 +525,7 @@ def test_bodies_come_with_html(run: Run, stored: str) -> None:
 def test_csv_has_a_header_and_keeps_values_whole(run: Run, stored: str) -> None:
     rows = list(csv.reader(io.StringIO(run("pages", "example.com", "--format", "csv").out)))
 
-    assert rows[0] == ["url", "status", "size", "fetched_at", "title"]
+    assert rows[0] == list(PAGES.usual)
     assert len(rows) == 5
 
 
@@ -580,7 +581,7 @@ def test_a_table_in_a_pipe_wraps_nothing(run: Run) -> None:
 
 def test_a_domain_without_pages_is_an_empty_answer(run: Run, stored: str) -> None:
     assert (run("pages", "nowhere.example").code, run("pages", "nowhere.example").out) == (0, "")
-    assert run("pages", "nowhere.example", "--format", "csv").lines == ["url,status,size,fetched_at,title"]
+    assert run("pages", "nowhere.example", "--format", "csv").lines == [",".join(PAGES.usual)]
 
 
 def test_on_a_terminal_an_empty_answer_is_said(run: Run, stored: str, on_terminal: None) -> None:
@@ -654,6 +655,14 @@ def test_history_lists_the_versions_newest_first(run: Run, stored: str) -> None:
     result = run("history", "https://example.com/")
 
     assert [line.split("\t")[-1] for line in result.lines] == ["Home & more", "Page https://example.com/"]
+
+
+def test_a_history_in_a_file_has_all_usual_columns_or_those_that_are_named(run: Run, stored: str) -> None:
+    in_full = run("history", "https://example.com/", "--format", "csv").lines
+    named = run("history", "https://example.com/", "--columns", "title,outlinks", "--format", "csv").lines
+
+    assert in_full[0] == ",".join(PAGES.usual)
+    assert named[0] == "title,outlinks"
 
 
 def test_delete_removes_pages_and_names_those_that_were_not_there(run: Run, stored: str) -> None:

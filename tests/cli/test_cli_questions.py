@@ -11,6 +11,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from running import Run
 
@@ -169,7 +170,21 @@ def test_every_listing_has_all_formats(run: Run, site: None, case: str) -> None:
     assert len(jsonl) == len(expected)
     assert all(isinstance(json.loads(line), dict) for line in jsonl)
     assert all(url in table for url in (re.sub(r"^blake3:(.{12}).*", r"\1", one) for one in expected))
-    assert [row[0] for row in with_header[1:]] == expected
+    assert all(one in row for one, row in zip(expected, with_header[1:], strict=True))
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_files_of_a_listing_have_all_usual_columns(run: Run, site: None, case: str) -> None:
+    arguments, _ = LISTINGS[case]
+    fields: dict[str, set[str]] = {}
+
+    for name in ("f.csv", "f.jsonl", "f.parquet"):
+        assert run(*arguments, "--out", name).code == 0
+    fields["csv"] = set(next(csv.reader(io.StringIO(Path("f.csv").read_text()))))
+    fields["jsonl"] = {name for line in Path("f.jsonl").read_text().splitlines() for name in json.loads(line)}
+
+    assert fields["csv"] == set(pq.read_schema("f.parquet").names)
+    assert fields["jsonl"] - {"headers"} in (fields["csv"], set())
 
 
 @pytest.mark.parametrize("case", LISTINGS)

@@ -28,6 +28,7 @@ from webtable.cli.terminal.output import (
     chosen_format,
     columns_option,
     console,
+    default_columns,
     write_records,
 )
 from webtable.cli.terminal.progress import with_progress
@@ -197,7 +198,7 @@ class _Listed(NamedTuple):
     def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
         """Write *records* that have the columns *known*, and return their number; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
-        default = [one.name for one in known.in_json()] if self.format == "jsonl" else known.listed
+        default = [one.name for one in default_columns(known, self.format)]
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
         columns = known.chosen(names)
         if self.out is not None:

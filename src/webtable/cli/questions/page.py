@@ -16,6 +16,7 @@ from webtable.cli.terminal.output import (
     FormatOption,
     columns_option,
     console,
+    default_columns,
     on_terminal,
     parse_columns,
     write_body,
@@ -122,16 +123,19 @@ def by_handle(
 def history(
     ctx: typer.Context,
     url: URLArgument,
+    columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
+    default = [one.name for one in default_columns(PAGES.listing(*_HISTORY), format)]
+    shown = parse_columns(columns, PAGES, default)
     with session(ctx).open() as table:
-        versions, damaged = table.history(url), table.metrics.damaged
+        versions, damaged = table.history(url, columns=_read(shown, body=False)), table.metrics.damaged
         likes = "" if versions or damaged else stored_likes(table, url)
     if not versions and not damaged:
         complain(f"{url}: not stored{likes}")
         raise typer.Exit(NOT_DONE)
-    write_records(versions, PAGES.chosen(_HISTORY), format)
+    write_records(versions, shown, format, asked_for=columns is not None)
     if damaged:
         complain(f"{url}: {plural(damaged, 'damaged version')} left out")
         raise typer.Exit(NOT_DONE)

@@ -132,6 +132,14 @@ def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, b
     return list(known.chosen([*given, *(["body"] if body else [])]))
 
 
+def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]:  # noqa: A002
+    """Return the columns that a *format* has if none are named: those listed for people, all usual ones for programs."""
+    chosen = chosen_format(format)
+    if chosen == "jsonl":
+        return known.in_json()
+    return known.chosen(known.usual if chosen in FORMATS else known.listed)
+
+
 def write_records(
     records: Iterable[Any],
     columns: Sequence[Column],
