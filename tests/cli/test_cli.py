@@ -651,6 +651,12 @@ def test_what_is_not_stored_is_one_line_and_exit_code_1(run: Run, stored: str, c
     assert result.errors == ["webtable: https://example.com/nothing: not stored"]
 
 
+def test_links_in_a_table_are_text(run: Run, stored: str) -> None:
+    shown = run("pages", "https://example.com/docs/", "--columns", "outlinks", "--format", "table").out
+
+    assert "https://example.com/docs/b next [b]" in shown
+
+
 def test_history_lists_the_versions_newest_first(run: Run, stored: str) -> None:
     result = run("history", "https://example.com/")
 

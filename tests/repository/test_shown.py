@@ -125,6 +125,24 @@ def test_markup_in_titles_urls_headers_and_anchors_is_text_in_everything_that_is
     assert "&lt;script&gt;" in pages[3]
 
 
+def test_headers_links_and_counts_are_shown_as_text_and_a_page_with_its_status(site):
+    url, other = site.url("/"), site.url("/other")
+    site.store(site.page("/", headers={"ETag": '"7"', "Age": "0"}, outlinks=(Link(other, "Other"), Link(url))))
+    site.store(site.page("/moved", status=301, redirect_to=url))
+    site.table.links.refresh()
+    pages = site.table.pages(site.domain, columns=["headers", "outlinks", "link_counts"])
+
+    text, chains = printed(pages, 250), printed(site.table.redirect_chains(site.domain), 250)
+    alone = printed(pages.first(), 250)
+
+    assert 'ETag: "7", Age: 0' in text
+    assert f"{other} Other, {url} " in text
+    assert "0 (0 internal, 0 external, and itself), counted 2" in text
+    assert f"{site.url('/moved')} {url} " in chains
+    assert re.search(r"│ status +│ 200 ", alone)
+    assert not re.search(r"Headers\(|Link\(|LinkCounts\(|\['", text + chains + alone)
+
+
 def test_a_hit_shows_where_its_words_are(site):
     site.store(
         site.page("/", title="Salt & pepper", body=b"<p>a pinch of salt <b>in front</b>", content_type="text/html")

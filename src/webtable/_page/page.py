@@ -212,9 +212,9 @@ class Page(
         return self._shown().rich()
 
     def _shown(self) -> Shown:
-        """Return the fields that differ from their defaults; of body and links how much there is."""
+        """Return the status, and the fields that differ from their defaults; of body and links how much there is."""
         known = [(name.removeprefix("_"), getattr(self, name), default) for name, default in _DEFAULTS.items()]
-        rows = [(name, _extent(value)) for name, value, default in known if value != default and name != "url"]
+        rows = [(name, _extent(value)) for name, value, default in known if value != default or name == "status"]
         return Shown(self.url, ("field", "value"), rows)
 
     def __repr__(self) -> str:
@@ -224,7 +224,9 @@ class Page(
 
 BLANK = Page(url="", fetched_at=datetime.fromtimestamp(0, UTC))
 """Pages are made fastest by `replace` of this one, with a URL and a date: `Page(…)` looks at names as well."""
-_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page)} | {"headers": {}}
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page) if field.name != "url"} | {
+    "headers": {}
+}
 
 
 def _extent(value: object) -> object:
@@ -233,8 +235,6 @@ def _extent(value: object) -> object:
             return f"{len(value):,} bytes: {shown_text(value)}"
         case tuple():
             return f"{len(value):,} links"
-        case Mapping():
-            return ", ".join(f"{name}: {text}" for name, text in value.items())
     return value
 
 

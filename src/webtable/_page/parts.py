@@ -7,6 +7,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from webtable._shown.text import minute_text
+
 
 class Link(NamedTuple):
     """A link on a page: the absolute URL that it leads to, its anchor text, and its `rel` ("" if it has none)."""
@@ -14,6 +16,9 @@ class Link(NamedTuple):
     url: str
     anchor: str = ""
     rel: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.url} {self.anchor}".rstrip()
 
 
 class Facts(NamedTuple):
@@ -50,6 +55,11 @@ class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     self_links: int = 0
     """1 if the page links to itself, else 0."""
     counted_at: datetime | None = None
+
+    def __str__(self) -> str:
+        own = ", and itself" if self.self_links else ""
+        counted = f", counted {minute_text(self.counted_at)}" if self.counted_at else ""
+        return f"{self.inlinks:,} ({self.internal:,} internal, {self.external:,} external{own}){counted}"
 
 
 class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -28,8 +29,22 @@ def shown_text(value: object) -> str:
             return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
         case bytes():
             value = value[: 4 * MOST_CHARACTERS].decode("utf-8", "replace")
-    text = str(value)
+    text = plain_text(value)
     return harmless(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
+
+
+def plain_text(value: object) -> str:
+    """Return *value* as text to read, without the brackets and quotes of Python.
+
+    >>> plain_text({"ETag": '"7"', "Age": "0"}), plain_text(["https://a.example/", "https://b.example/"])
+    ('ETag: "7", Age: 0', 'https://a.example/ https://b.example/')
+    """
+    match value:
+        case Mapping():
+            return ", ".join(f"{name}: {one}" for name, one in value.items())
+        case list() | tuple() if type(value) in (list, tuple):  # a named tuple has a text of its own
+            return (" " if all(isinstance(one, str) for one in value) else ", ").join(map(str, value))
+    return str(value)
 
 
 def minute_text(moment: datetime) -> str:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import Marked, harmless
+from webtable._shown import Marked, harmless, plain_text
 from webtable._shown.sizes import size_text
 from webtable._shown.text import minute_text
 from webtable.cli.terminal.urls import url_cell
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from webtable._page.page import Page
-    from webtable._page.parts import LinkCounts
     from webtable.repository.answers.columns import Column, Form
 
 _DIGITS = 12
@@ -52,6 +51,8 @@ def cell(record: object, column: Column) -> Text:
             return url_cell(value)
         case _, Marked():
             return highlighted(value)
+        case "headers" | "links" | "counts", _ if value is not None:
+            return Text(harmless(plain_text(value)[:CELL_WIDTH]))
         case _:
             return Text(harmless(value_text(value, charset_in(record))[:CELL_WIDTH]))
 
@@ -68,19 +69,11 @@ def highlighted(text: Marked) -> Text:
     return Text.assemble(*((harmless(piece), "bold red" if marked else "") for piece, marked in text.pieces))
 
 
-def _link_counts(counts: LinkCounts) -> str:
-    own = ", and itself" if counts.self_links else ""
-    return (
-        f"{counts.inlinks:,} ({counts.internal:,} internal, {counts.external:,} external{own}), "
-        f"counted {value_text(counts.counted_at)}"
-    )
-
-
 _FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
     "bytes": lambda size, _: f"{size:,} bytes",
     "headers": lambda headers, _: "\n".join(harmless(f"{name}: {text}") for name, text in headers.items()),
     "links": lambda links, _: "\n".join(harmless(f"{link.url}  {link.anchor}") for link in links),
-    "counts": lambda counts, _: _link_counts(counts),
+    "counts": lambda counts, _: str(counts),
     "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
 }
 """How the values of a single page are shown where there is room for them."""

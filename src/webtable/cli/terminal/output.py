@@ -133,7 +133,7 @@ def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, b
 
 
 def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]:  # noqa: A002
-    """Return the columns that a *format* has if none are named: those listed for people, all usual ones for programs."""
+    """Return the columns of a *format* if none are named: for people those listed, for programs all usual ones."""
     chosen = chosen_format(format)
     if chosen == "jsonl":
         return known.in_json()
