@@ -138,6 +138,16 @@ def test_pages_go_in_and_come_out(url):
     assert count == 1_500
 
 
+def test_whether_an_answer_is_empty_must_be_awaited():
+    async def asked() -> None:
+        async with aio.open("memory:aio-bool", create=True) as table:
+            assert await table.pages().first() is None
+            with pytest.raises(TypeError, match="await answer"):
+                bool(table.pages())
+
+    asyncio.run(asked())
+
+
 def test_a_receipt_is_awaited_and_hurries_its_batch(url):
     async def main():
         async with aio.open(url, create=True) as table, table.writer(max_age=3_600) as writer:

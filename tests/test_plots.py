@@ -36,6 +36,11 @@ def table():
         yield table
 
 
+def test_an_answer_without_a_picture_says_which_have_one(table):
+    with pytest.raises(AttributeError, match=r"'Results' has no attribute 'plot'; pictures are drawn of stats"):
+        table.pages().plot()
+
+
 @pytest.fixture
 def crawl(table):
     """Forty pages of four hosts, with all kinds of statuses and sizes, fetched on several days."""

@@ -48,6 +48,25 @@ def by_hand(pages, names):
     return [values_of(page, names) for page in pages]
 
 
+def test_an_answer_is_true_if_it_has_a_result_of_which_one_is_read(crawl):
+    limits = []
+    store = ListeningStore(crawl.table.store, lambda call: limits.append(call.arguments.get("limit")))
+    table = WebTable(store, crawl.table.table, crawl.table.layout)
+
+    assert table.pages(crawl.domain)
+    assert [limit for limit in limits if limit is not None] in ([1], [])
+    assert not table.pages(f"nowhere.{crawl.domain}")
+    assert table.history(crawl.url("/"))
+    assert not table.history(crawl.url("/nowhere"))
+
+
+def test_a_single_column_needs_no_list(crawl):
+    answer = crawl.table.pages(crawl.domain)
+
+    assert answer.to_pandas("text").columns.tolist() == ["text"]
+    assert answer.to_dicts("host") == [{"host": page.host} for page in answer]
+
+
 @pytest.mark.parametrize("order", ["url", "storage"])
 def test_a_table_of_pages_has_what_the_pages_have(crawl, order):
     answer = crawl.table.pages(crawl.domain, order=order)

@@ -26,6 +26,7 @@ from webtable._page.headers import (
 from webtable._page.names import NamedFields, WrongName
 from webtable._page.parts import SAID, Bookkeeping, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
+from webtable.rowkey.urls import split_url
 
 _set = msgspec.structs.force_setattr
 _new, _update = dict.__new__, dict.update
@@ -176,6 +177,11 @@ class Page(
         return msgspec.structs.replace(
             self, **{f"_{name}": value for name, value in msgspec.structs.asdict(stored).items()}
         )
+
+    @property
+    def host(self) -> str:
+        """The host of the URL, as the column `host` has it."""
+        return split_url(self.url).host
 
     @property
     def html(self) -> str | None:

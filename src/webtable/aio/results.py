@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, Generic, NoReturn, ParamSpec, TypeVar
 
 from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.stream import Stream
@@ -35,6 +35,9 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
 
     def __repr__(self) -> str:
         return repr(self._core)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("whether an answer is empty has to be read: await answer.first()")
 
     def __aiter__(self) -> Stream[T]:
         return Stream(self._calls, lambda: iter(self._core))

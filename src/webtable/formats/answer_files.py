@@ -18,6 +18,7 @@ from webtable.formats import answer_formats
 from webtable.repository.answers.columns import Column, Columns, column, columns_of
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tabular import Tabular
+from webtable.repository.stored.named_columns import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,13 +64,11 @@ def write(
             return write(records, file, format=named, columns=columns, for_terminal=for_terminal)
     if format not in FORMATS:
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
-    if isinstance(columns, str):
-        raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
     rows, known = _rows_of(records, columns)
     if known is None:
         if columns is None:
             return 0
-        chosen: Sequence[Column] = [column(name) for name in columns]
+        chosen: Sequence[Column] = [column(name) for name in column_names(columns)]
     else:
         chosen = known.in_json() if columns is None and format == "jsonl" else known.chosen(columns)
     return write_rows(rows, chosen, target, format, for_terminal=for_terminal)

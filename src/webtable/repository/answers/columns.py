@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from webtable._page.names import unknown_column
 from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
+from webtable.repository.stored.named_columns import column_names
 
 Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
 """Text, a signed 64-bit integer, true or false, a moment in UTC, bytes, texts, and types with several parts."""
@@ -132,14 +133,16 @@ class Columns:
         return tuple(column.name for column in self.all if column.is_usual)
 
     def chosen(self, names: Sequence[str] | None = None) -> tuple[Column, ...]:
-        """Return the columns *names*, in that order (None: those asked, else the usual); raises `UnknownColumn`."""
-        if isinstance(names, str):
-            raise InvalidArgument(f"columns={names!r} must be a list of names, as in [{names!r}]")
+        """Return the columns *names*, in that order (None: those asked, else the usual); a single name is allowed.
+
+        Raises `UnknownColumn`.
+        """
+        given = (self.asked or self.usual) if names is None else column_names(names)
         known = {column.name: column for column in self.all}
-        for name in names or ():
+        for name in given:
             if name not in known:
                 raise UnknownColumn(unknown_column(name, self.noun, known))
-        return tuple(known[name] for name in dict.fromkeys((self.asked or self.usual) if names is None else names))
+        return tuple(known[name] for name in dict.fromkeys(given))
 
     def in_json(self) -> tuple[Column, ...]:
         """Return the columns of a line of JSON, if none are named."""

@@ -17,6 +17,7 @@ from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.scanning.damage import Damage
+from webtable.repository.stored.named_columns import column_names
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class Results(Tabular[T]):
     An iteration yields at most `limit` results. `page()` returns the first of them as a batch; with its `next_token` as
     `after=` the same question returns those after it, in another process too, and after inserts and deletes.
 
+    An answer is true if it has a result, as a list is; asking for that reads the first one.
+
     Rows that cannot be read are skipped; `damaged` has the first 100 of the last iteration.
     """
 
@@ -165,6 +168,9 @@ class Results(Tabular[T]):
     def __iter__(self) -> Iterator[T]:
         return self._asked(self.limit)
 
+    def __bool__(self) -> bool:
+        return self.first() is not None
+
     def _asked(self, limit: int | None) -> Iterator[T]:
         self.damaged.clear()
         if limit == 0:
@@ -179,10 +185,10 @@ class Results(Tabular[T]):
         return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
 
     def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
-        known = self._columns.names
-        if self._again is None or isinstance(columns, str) or all(name in known for name in columns or ()):
+        named = column_names(columns)
+        if self._again is None or all(name in self._columns.names for name in named):
             return self
-        return replace(self._again(list(columns or ())), damaged=self.damaged)
+        return replace(self._again(named), damaged=self.damaged)
 
     def _head(self, count: int) -> list[T]:
         return list(self._asked(count if self.limit is None else min(count, self.limit)))
