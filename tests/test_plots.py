@@ -482,4 +482,4 @@ def test_a_missing_extra_is_named(run_piece, tmp_path, name, question):
 
     assert exit_code == 1
     assert MissingExtra.__name__ in wrote
-    assert "pip install 'hbase-webtable[plot]'" in wrote
+    assert "pip install 'hbase-webtable[plot]', or in a checkout pip install '.[plot]'" in wrote

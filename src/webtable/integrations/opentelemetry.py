@@ -7,13 +7,13 @@ import weakref
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from webtable.errors import MissingExtra
+from webtable._extras import missing_extra
 
 try:
     from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
     from opentelemetry.trace import SpanKind, StatusCode, get_tracer_provider
 except ImportError as _exc:
-    raise MissingExtra(f"this needs opentelemetry-api: pip install 'hbase-webtable[otel]' ({_exc})") from _exc
+    raise missing_extra("opentelemetry-api", "otel", _exc) from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.errors import MissingExtra
+from webtable._extras import missing_extra
 
 try:
     from prometheus_client.registry import Collector
 except ImportError as _exc:
-    raise MissingExtra(f"this needs prometheus-client: pip install 'hbase-webtable[metrics]' ({_exc})") from _exc
+    raise missing_extra("prometheus-client", "metrics", _exc) from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable.errors import MissingExtra
+from webtable._extras import missing_extra
 from webtable.store.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def prometheus() -> Any:
     try:
         import prometheus_client.core
     except ImportError as exc:
-        raise MissingExtra(f"this needs prometheus-client: pip install 'hbase-webtable[metrics]' ({exc})") from exc
+        raise missing_extra("prometheus-client", "metrics", exc) from exc
     return prometheus_client
 
 

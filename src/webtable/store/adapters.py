@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from webtable._extras import install_of
 from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.port import Store
 
@@ -49,8 +50,8 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
         except ModuleNotFoundError as exc:
             if scheme not in _EXTRAS or (exc.name or "").startswith("webtable"):
                 raise
-            extra = f"hbase-webtable[{_EXTRAS[scheme]}]"
-            raise CapabilityError(f"store={url!r}: this needs {exc.name}: pip install '{extra}'") from exc
+            hint = install_of(_EXTRAS[scheme])
+            raise CapabilityError(f"store={url!r}: this needs {exc.name}: {hint}") from exc
         return adapter
     # Importing it takes as long as a small query, and only stores of other packages need it.
     from importlib.metadata import entry_points

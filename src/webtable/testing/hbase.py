@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import webtable
+from webtable._extras import install_of
 from webtable.errors import StoreUnavailable, WebTableError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _no_engine() -> str:
         import testcontainers.core.container  # noqa: F401 - _start needs it
         from testcontainers.core.docker_client import DockerClient
     except ImportError as exc:
-        return f"install hbase-webtable[testing] ({exc})"
+        return f"{install_of('testing')} ({exc})"
     reason = ""
     # If no engine answers, the client leaves its socket open, which fails tests for which warnings are errors.
     with warnings.catch_warnings():

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
 from webtable._atomic_file import atomic_file
+from webtable._extras import missing_extra
 from webtable._page.memory import LINK_BYTES
-from webtable.errors import FormatError, MissingExtra
+from webtable.errors import FormatError
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +41,7 @@ def arrow() -> Any:
         import pyarrow.json
         import pyarrow.parquet
     except ImportError as exc:
-        raise MissingExtra(f"this needs pyarrow: pip install 'hbase-webtable[arrow]' ({exc})") from exc
+        raise missing_extra("pyarrow", "arrow", exc) from exc
     return pyarrow
 
 

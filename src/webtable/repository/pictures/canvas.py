@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from webtable._extras import missing_extra
 from webtable._shown import harmless
-from webtable.errors import InvalidArgument, MissingExtra
+from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,13 +39,8 @@ def matplotlib() -> Any:
         import matplotlib.figure
         import matplotlib.ticker
     except ImportError as exc:
-        raise missing("matplotlib", exc) from exc
+        raise missing_extra("matplotlib", "plot", exc) from exc
     return found
-
-
-def missing(name: str, exc: ImportError) -> MissingExtra:
-    """Return the error for a package that pictures need and that is not installed."""
-    return MissingExtra(f"this needs {name}: pip install 'hbase-webtable[plot]' ({exc})")
 
 
 def axes_of(ax: Axes | None, width: float = 8, height: float = 4.5) -> Axes:

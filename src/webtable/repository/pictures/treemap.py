@@ -6,6 +6,7 @@ import heapq
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from webtable._extras import missing_extra
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import InvalidArgument
@@ -14,7 +15,6 @@ from webtable.repository.pictures.canvas import (
     axes_of,
     figure_of,
     matplotlib,
-    missing,
     plain,
     say_empty,
     short,
@@ -183,5 +183,5 @@ def _squarify() -> Any:
     try:
         import squarify
     except ImportError as exc:
-        raise missing("squarify", exc) from exc
+        raise missing_extra("squarify", "plot", exc) from exc
     return squarify
