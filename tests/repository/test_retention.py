@@ -16,6 +16,7 @@ from webtable.errors import InvalidArgument
 from webtable.maintenance import DeletedPage
 from webtable.reports import audit
 from webtable.repository.derived.removal import PageRemoval
+from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -211,6 +212,27 @@ def test_nothing_of_an_erased_domain_is_left_with_others(linked, domain):
     assert linked.delete_pages(domain, and_links=True) == webtable.maintenance.Deletions()
     assert list(linked.links.discovered(domain)) == []
     assert list(linked.hosts(domain)) == []
+
+
+@with_thrift1
+def test_no_other_table_names_an_erased_domain_also_where_links_are_dated_in_the_future(linked, domain):
+    ahead = page("https://ahead.example/", days=-0.5, links=((f"https://{domain}/a", "ahead"),))
+    store(linked, ahead, page(f"https://{domain}/ahead", days=-0.5, links=(("https://other.example/", "ahead"),)))
+    linked.links.refresh()
+
+    linked.delete_pages(domain, and_links=True)
+
+    reversed_name = f"example.{domain.partition('.')[0]}"
+    others = [name for name in linked.store.tables() if name.startswith(linked.table) and name != linked.table]
+    keys = [row.key.decode() for name in others for row in linked.store.scan(name, [KeyRange()])]
+    left = [key for key in keys if reversed_name in key.replace(f"evil.{reversed_name}", "")]
+    named = [
+        row.cells.keys()
+        for row in linked.store.scan(linked.table, [KeyRange()])
+        if f":{reversed_name}" in repr(row.key)
+    ]
+    assert left == []
+    assert all(columns == {b"metadata:deleted"} for columns in named)
 
 
 def test_what_is_left_of_others_is_whole_when_a_domain_is_erased(linked, domain):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from webtable._clock import clock, milliseconds, now_in_milliseconds
-from webtable.errors import CapabilityError, DamagedRow
+from webtable.errors import DamagedRow
+from webtable.repository.stored.cells import removed
 from webtable.repository.stored.decisions import mended
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
@@ -158,16 +159,7 @@ class DriftComparison:
         now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
             changes = [_mended(place, kind, now) for place in places if place.table == table]
-            errors = self._frame.store.write(table, changes)
-            # If a store cannot remove a single cell, the delete hides all up to its date, like the delete of its page.
-            again = [
-                replace(change, exact=False)
-                for change, error in zip(changes, errors, strict=True)
-                if isinstance(error, CapabilityError) and isinstance(change, Delete)
-            ]
-            for error in (*errors, *(self._frame.store.write(table, again) if again else ())):
-                if error is not None and not isinstance(error, CapabilityError):
-                    raise error
+            removed(self._frame.store, table, changes)
 
 
 def _mended(place: SourcedCell, kind: str, now: int) -> Put | Delete:

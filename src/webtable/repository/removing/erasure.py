@@ -21,7 +21,7 @@ from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.link_questions.links import refresh_links
 from webtable.repository.questions.host_entries import entries_without_pages
 from webtable.repository.scanning.scope import PLAIN_KEY
-from webtable.repository.stored.cells import later_removed, together, written
+from webtable.repository.stored.cells import later_removed, removed, together, written
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table
 from webtable.store import Delete, Put
@@ -64,7 +64,7 @@ class Erasure:
         while some := list(islice(keys, _PIECE)):
             for mutations in (self._without_links(some), self._without_inlinks(some)):
                 if not dry_run:
-                    written(store, table, mutations)
+                    removed(store, table, mutations)
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
         """Erase the rest of the domain's own rows, in *ranges*, after its pages, and its hosts without pages.
@@ -74,7 +74,7 @@ class Erasure:
         for rows in self._rows_with(self._family + b":", ranges):
             entered = self._queue.entered(rows)
             self._queue.write([entered])
-            written(self._frame.store, self._frame.table, self._inlinks_of(rows, lambda _: True))
+            removed(self._frame.store, self._frame.table, self._inlinks_of(rows, lambda _: True))
             self._queue.write([self._queue.done(entered)])
         refresh_links(self._frame, None, also_unfinished=False)
         for rows in self._rows_with(self._frame.codec.columns.links, ranges):
@@ -110,7 +110,9 @@ class Erasure:
         store, table = self._frame.store, self._frame.indexes.ready(HOST.name, "").table
         (whole,) = store.read(table, [entry.key])
         if whole is not None:
-            later_removed(store, table, whole, None, 0)
+            later, until = later_removed(store, table, whole, None, 0)
+            if not later:  # Thrift1 cannot remove single cells
+                written(store, table, [Delete(entry.key, until)])
 
     def _others(self) -> Iterator[bytes]:
         rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(keys_only=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from webtable._clock import milliseconds
@@ -127,3 +128,17 @@ def written(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None
     for error in store.write(table, mutations) if mutations else ():
         if error is not None:
             raise error
+
+
+def removed(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None:
+    """Write *mutations*, of which some may be exact deletes, to any store; raises the first error.
+
+    If the store cannot remove single cells, such a delete hides all up to its date, as that of a page then does.
+    """
+    again: list[Delete] = []
+    for one, error in zip(mutations, store.write(table, mutations), strict=True):
+        if isinstance(error, CapabilityError) and isinstance(one, Delete):
+            again.append(replace(one, exact=False))
+        elif error is not None:
+            raise error
+    written(store, table, again)
