@@ -877,13 +877,14 @@ def test_what_is_no_key_is_refused(run: Run, key: str) -> None:
 # bad input: one line, the exit code, and nothing written
 
 
+GATEWAY_DOWN = ["-s", "hbase://127.0.0.1:1/x?timeout=2"]
 BAD_INPUT = {
     "no such store": (3, ["-s", "none.db", "pages", "example.com"], "none.db"),
     "no such directory": (3, ["-s", "none/none.db", "create"], "none"),
     "another layout": (3, ["create", "--salt", "url"], "salt"),
     "another layout, ingesting": (3, ["ingest", "pages.jsonl", "--names", "short"], "names"),
-    "gateway down": (3, ["-s", "hbase://127.0.0.1:1/x?timeout=2", "pages", "example.com"], "127.0.0.1:1"),
-    "gateway down, ingesting": (3, ["-s", "hbase://127.0.0.1:1/x?timeout=2", "ingest", "pages.jsonl"], "127.0.0.1:1"),
+    "gateway down": (3, [*GATEWAY_DOWN, "pages", "example.com"], "127.0.0.1:1"),
+    "gateway down, ingesting": (3, [*GATEWAY_DOWN, "ingest", "pages.jsonl", "--wait", "0.01s"], "127.0.0.1:1"),
     "a store of no kind": (2, ["-s", "redis://localhost/", "info"], "redis"),
     "an unknown option of the store": (2, ["-s", "hbase://localhost/x?thrift=1", "info"], "thrift"),
     "no http URL": (2, ["get", "ftp://example.com/"], "ftp"),

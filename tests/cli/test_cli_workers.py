@@ -181,9 +181,9 @@ class TestWhatCannotBeRead:
         assert not Path("webtable.db").exists()
 
     def test_a_store_that_is_away_is_told_once(self, run: Run):
-        url = "hbase://127.0.0.1:9/pages?timeout=1"
+        url, file = "hbase://127.0.0.1:9/pages?timeout=1", written("a.warc.gz", record("https://example.com/", "x"))
 
-        done = run("-s", url, "ingest", "--workers", "2", written("a.warc.gz", record("https://example.com/", "x")))
+        done = run("-s", url, "ingest", "--workers", "2", "--wait", "0.01s", file)
 
         assert done.code == 3
         assert len(done.errors) == 1

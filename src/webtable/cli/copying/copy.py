@@ -33,6 +33,7 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.waiting import when_there
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
@@ -118,16 +119,17 @@ def copy(
     import_indexes((*there.indexes, *here.indexes))
     if dry_run and (follow or resume):
         raise InvalidArgument("dry_run=True excludes follow=True and resume=True: it compares all pages once")
+    journal = beside(here.store, "copy") if resume else None
+    run = CopyRun(rate, follow, journal, dry_run=dry_run, wait=seconds_of(wait))
+
+    def opened_target(source: WebTable) -> WebTable:
+        if dry_run:
+            return _preview_target(source, here.store, given)
+        return copy_target(source, here.store, regions=regions, **given)
+
     with ExitStack() as stack:
-        table = stack.enter_context(webtable.open(there.store))
-        other = stack.enter_context(
-            _preview_target(table, here.store, given)
-            if dry_run
-            else copy_target(table, here.store, regions=regions, **given)
-        )
-        run = CopyRun(
-            rate, follow, beside(here.store, "copy") if resume else None, dry_run=dry_run, wait=seconds_of(wait)
-        )
+        table = stack.enter_context(when_there(lambda: webtable.open(there.store), run.wait))
+        other = stack.enter_context(when_there(lambda: opened_target(table), run.wait))
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)
             if run.ended_by is None and run.lost is None and not dry_run:

@@ -18,6 +18,7 @@ from webtable.cli.options import JournalOption, LimitOption, RefreshOption, Wait
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.text import TIME, examples, parse_times
+from webtable.cli.terminal.waiting import when_there
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def import_(
     files = [str(folder / file.name) for file in checked.manifest.files]
     this, load = session(ctx), Load(files=files, job=Job(None, limits, wait=seconds_of(wait)))
     with ExitStack() as stack:
-        table = stack.enter_context(_opened(this, checked.manifest))
-        journal = journal_of(this, files, repr(("import", limit))) if resume else None
+        table = stack.enter_context(when_there(lambda: _opened(this, checked.manifest), load.job.wait))
+        journal = journal_of(this, files, repr(("import", limit)), load.job.wait) if resume else None
         with load.handling_interrupts(), load_progress(load), journal or nullcontext():
             load.journal = journal
             Loader(load, lambda _: table).run()

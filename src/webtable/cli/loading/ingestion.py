@@ -32,6 +32,7 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.cli.terminal.waiting import when_there
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
 
@@ -143,8 +144,12 @@ def ingest(
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
     job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
-    journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
-    table = _run(load, journal, lambda first: _open(this, first, regions, options), refresh=refresh)
+    journal = journal_of(this, files, repr((types, max_body, limit)), job.wait) if resume else None
+
+    def opened(first: Page | None) -> WebTable:
+        return when_there(lambda: _open(this, first, regions, options), job.wait)
+
+    table = _run(load, journal, opened, refresh=refresh)
     raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
 
 
@@ -241,14 +246,14 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
         raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
 
 
-def journal_of(this: CommandSession, files: Sequence[str], made_with: str) -> IngestJournal:
-    """Return the journal of the store, emptied if the store has no pages (any more)."""
+def journal_of(this: CommandSession, files: Sequence[str], made_with: str, wait: float) -> IngestJournal:
+    """Return the journal of the store, emptied if the store has no pages (any more); it may take *wait* seconds."""
     from webtable.cli.loading.journal import IngestJournal
 
     if "-" in files:
         raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")
     journal = IngestJournal(beside(this.store, "ingest"), made_with)
-    if not journal.is_new and not _has_pages(this):
+    if not journal.is_new and not when_there(lambda: _has_pages(this), wait):
         journal.forget()
     return journal
 
