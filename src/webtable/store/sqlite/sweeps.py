@@ -84,6 +84,10 @@ def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
                 if start is None:
                     # The cells that they have hidden are removed already.
                     connection.execute(f"DELETE FROM deletes_{family.id}")
+                    # The places of later sweeps are keys of rows, which may be deleted ones.
+                    connection.execute(
+                        "UPDATE families SET swept = x'', swept_deletes = x'' WHERE id = ?", (family.id,)
+                    )
 
 
 def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes:
