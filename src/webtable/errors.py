@@ -167,9 +167,9 @@ class FutureCapture(InvalidCapture):
 
 
 class HiddenByDelete(InvalidCapture):
-    """A capture older than the delete of its page, which would hide it. `deleted_at` is the time of the delete."""
+    """Older than the delete of its page or row, which hides it. `deleted_at` is when; of rows under other keys None."""
 
-    def __init__(self, message: str, deleted_at: datetime) -> None:
+    def __init__(self, message: str, deleted_at: datetime | None = None) -> None:
         super().__init__(message)
         self.deleted_at = deleted_at
 

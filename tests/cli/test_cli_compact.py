@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import webtable
-from webtable import Page
+from webtable import KeyedTable, Page
 from webtable.cli.app import app
 from webtable.errors import CapabilityError
 from webtable.repository.table.maintenance import TableMaintenance
+from webtable.rowkey import CompositeKey, UInt
 from webtable.store import open_store
 from webtable.store.rows import Delete, NewCell, Put
 
@@ -59,6 +60,22 @@ def test_compact_leaves_other_tables_of_the_file(path):
         table.maintenance.compact()
 
     assert markers(path) == 4  # a family each
+
+
+def test_the_command_compacts_a_table_under_a_declared_key_too(path):
+    with KeyedTable.open(path, CompositeKey(UInt("number", 4)), create=True) as table:
+        table.put_many(({"number": number}, {"d:x": b"x" * 100_000}) for number in range(20))
+        for number in range(19):
+            table.delete(number=number)
+
+    tried, done = (CliRunner().invoke(app, ["-s", str(path), "compact", *options]) for options in (["--dry-run"], []))
+
+    with KeyedTable.open(path, CompositeKey(UInt("number", 4))) as table:
+        kept = [record.values["number"] for record in table.scan()]
+    assert (tried.exit_code, done.exit_code, markers(path)) == (0, 0, 0)
+    assert "MB are free already" in tried.output
+    assert re.fullmatch(r"1\.\d MB freed\n", done.output)
+    assert kept == [19]
 
 
 def test_the_command_says_what_it_gave_back(path):

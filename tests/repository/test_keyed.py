@@ -19,6 +19,7 @@ from webtable.errors import (
     ExpiredCapture,
     FieldError,
     FullScanNeeded,
+    HiddenByDelete,
     InvalidArgument,
     NoRange,
     StoreError,
@@ -241,6 +242,23 @@ class TestDelete:
 
         assert apps.get(**row).cells == {"d:x": b"again"}
         assert apps.delete(user=1, app=3) is False
+
+    @with_thrift1
+    def test_a_put_that_the_delete_hides_is_an_error_and_no_other_row_is(self, table):
+        apps, rows = table(USER_APP), [({"user": 1, "app": app}, {"d:x": b"1", "d:y": b"2"}) for app in (1, 2)]
+        before = datetime.now(UTC) - timedelta(hours=1)
+        apps.put_many(rows)
+        apps.delete(user=1, app=1)
+        apps.put({"user": 1, "app": 1}, {"d:x": b"again"})
+
+        with pytest.raises(WriteFailed, match="1 row not stored: user=1, app=1: a delete hides cells of ") as failed:
+            apps.put_many(rows, timestamp=before)
+
+        ((values, error),) = failed.value.failures
+        assert (values, type(error)) == (rows[0][0], HiddenByDelete)
+        assert apps.get(user=1, app=1).cells == {"d:x": b"again"}
+        assert apps.get(user=1, app=2).cells == rows[1][1]
+        apps.put(*rows[0], timestamp=datetime.now(UTC))
 
     def test_other_rows_stay(self, table):
         apps = table(USER_APP)

@@ -11,13 +11,18 @@ from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note, report_damage, report_findings
 from webtable.cli.messages import why_empty
 from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
-from webtable.cli.session import session
+from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
 from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples
+from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar
 from webtable.repository.answers.columns import column
+from webtable.repository.creation.tables import stored_layout
+from webtable.repository.removing.compaction import compact_keyed
+from webtable.schema import KeyLayout
+from webtable.store import open_store
 
 commands: Final = typer.Typer()
 links: Final = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)
@@ -94,21 +99,34 @@ def compact(
     HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks first,
     elsewhere it needs --yes.
     """
-    with session(ctx).open() as table:
-        if forget:
+    this = session(ctx)
+    if forget:
+        with this.open() as table:
             question = (
                 f"Forget the deletes of {table.name}? If the store was not compacted after the last delete, it hides "
                 "captures that are stored from now on."
             )
             confirm("forget deletes", question, yes=yes or dry_run)
             forgotten = plural(table.maintenance.forget_deletes(dry_run=dry_run), "page")
-            typer.echo(f"the deletes of {forgotten} {'would be forgotten' if dry_run else 'forgotten'}")
-            return
-        freed = table.maintenance.compact(dry_run=dry_run)
+        typer.echo(f"the deletes of {forgotten} {'would be forgotten' if dry_run else 'forgotten'}")
+        return
+    freed = _compacted(this, dry_run=dry_run)
     if dry_run:
         typer.echo(f"{size_text(freed)} are free already, besides what was deleted or has expired")
         return
     typer.echo(f"{size_text(freed)} freed" if freed > 0 else "there was nothing to free")
+
+
+def _compacted(this: CommandSession, *, dry_run: bool) -> int:
+    try:
+        with this.open() as table:
+            return table.maintenance.compact(dry_run=dry_run)
+    except LayoutMismatch:
+        store, name = open_store(this.store)
+        with store:
+            if KeyLayout.from_json(stored_layout(store, name) or b"") is None:
+                raise
+            return compact_keyed(store, name, dry_run=dry_run)
 
 
 @links.command(epilog=examples("webtable links refresh", "webtable -s crawl.db links refresh --also-unfinished"))

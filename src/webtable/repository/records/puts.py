@@ -6,15 +6,20 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from webtable._clock import milliseconds, moment_of, now_in_milliseconds
 from webtable._forks import renew_after_fork
-from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, UnknownColumn
+from webtable.errors import CellTooLarge, ExpiredCapture, HiddenByDelete, InvalidArgument, UnknownColumn
 from webtable.rowkey import RowKey
 from webtable.rowkey.fields.field import shown
 from webtable.schema import FamilySchema
 from webtable.store import NewCell
+from webtable.store.rows import TimeRange, Wanted
+
+if TYPE_CHECKING:
+    from webtable.errors import WebTableError
+    from webtable.store import Put, Store
 
 _CELL_OVERHEAD = 24
 _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after"})
@@ -95,6 +100,23 @@ def _stored(column: str, families: Mapping[str, FamilySchema]) -> tuple[bytes, F
         return column.encode(errors="surrogateescape"), family
     except UnicodeEncodeError as exc:
         raise InvalidArgument(f"column={column!r} has half of a surrogate pair") from exc
+
+
+def written(store: Store, table: str, puts: Sequence[Put], at: int | None) -> list[WebTableError | None]:
+    """Store *puts*, and return the outcome of each; if all have the timestamp *at*, `HiddenByDelete` for hidden ones.
+
+    A store accepts what an earlier delete hides, and the newest cells of a column are older then than *at*. The time of
+    the clock is later than that of deletes.
+    """
+    outcomes: list[WebTableError | None] = [*store.write(table, puts)]
+    if at is None:
+        return outcomes
+    columns = sorted({cell.column for put in puts for cell in put.cells})
+    rows = store.read(table, [put.row for put in puts], Wanted(columns, time_range=TimeRange(at)))
+    for place, (put, row) in enumerate(zip(puts, rows, strict=True)):
+        if outcomes[place] is None and (row is None or any(cell.column not in row.cells for cell in put.cells)):
+            outcomes[place] = HiddenByDelete(f"a delete hides cells of {moment_of(at)}; give a later timestamp")
+    return outcomes
 
 
 MOST_REMEMBERED = 10_000

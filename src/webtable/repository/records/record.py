@@ -13,7 +13,7 @@ from webtable.errors import (
     DamagedRow,
     InvalidArgument,
     InvalidToken,
-    StoreError,
+    WebTableError,
     WriteFailed,
 )
 from webtable.repository.scanning.damage import Damage
@@ -47,7 +47,7 @@ class RecordOutcome(NamedTuple):
     """The outcome of a row that was put: the values of its key, and the error if it was not stored."""
 
     values: Mapping[str, Any]
-    error: StoreError | None
+    error: WebTableError | None
 
 
 def not_stored(table: str, failures: Sequence[RecordOutcome]) -> WriteFailed:

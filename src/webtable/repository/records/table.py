@@ -18,6 +18,7 @@ from webtable.repository.records.puts import (
     new_cells,
     stored_columns,
     timestamp_of,
+    written,
 )
 from webtable.repository.records.record import (
     Record,
@@ -132,7 +133,7 @@ class KeyedTable:
         a random salt the row may exist twice afterwards, and `get` finds the newer one (if two processes put it in the
         same millisecond, either). Raises, before anything is written, `InvalidArgument` for values that the key or a
         cell cannot hold (`FieldError`, `UnknownField`, `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`; and
-        `WriteFailed` for a row that could not be stored.
+        `WriteFailed` for a row that could not be stored, or whose *timestamp* is before its delete (`HiddenByDelete`).
         """
         self.put_many([(values, cells)], timestamp=timestamp)
 
@@ -158,10 +159,10 @@ class KeyedTable:
                 size += sum(len(cell.value) for cell in put.cells)
                 if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
                     full, batch, size = batch, [], 0
-                    self._write(full)
+                    self._write(full, at)
                     count += len(full)
         finally:
-            self._write(batch)
+            self._write(batch, at)
         return count + len(batch)
 
     def get(self, /, **fields: Any) -> Record | None:
@@ -271,10 +272,10 @@ class KeyedTable:
     def _families(self) -> dict[str, FamilySchema]:
         return {family.name: family for family in self.store.describe(self.table).schema.families}
 
-    def _write(self, batch: Sequence[tuple[Mapping[str, Any], Put]]) -> None:
+    def _write(self, batch: Sequence[tuple[Mapping[str, Any], Put]], at: int | None) -> None:
         if not batch:
             return
-        errors = self.store.write(self.table, [put for _, put in batch])
+        errors = written(self.store, self.table, [put for _, put in batch], at)
         outcomes = [RecordOutcome(values, error) for (values, _), error in zip(batch, errors, strict=True)]
         if failures := [outcome for outcome in outcomes if outcome.error is not None]:
             raise not_stored(self.name, failures)
