@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -73,4 +74,10 @@ def naming_errors(path: Path) -> Iterator[None]:
     except OSError as exc:
         if exc.errno is None or exc.filename not in (None, str(path), str(partial_path(path))):
             raise
-        raise OSError(exc.errno, f"it cannot be written: {exc.strerror}", str(path)) from exc
+        why = "the disk is full; make space, and try again" if is_full(exc) else exc.strerror
+        raise OSError(exc.errno, f"it cannot be written: {why}", str(path)) from exc
+
+
+def is_full(error: OSError) -> bool:
+    """Whether *error* is that of a full disk, or of a quota that is used up."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

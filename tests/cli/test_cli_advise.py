@@ -564,7 +564,7 @@ def test_a_full_disk_is_told_behind_the_ranking(run: Run, urls: str) -> None:
 
     assert result.code == 1
     assert set(designs(result)) == set(WEB_DESIGNS)
-    assert result.err == "webtable: /dev/full: it cannot be written: No space left on device\n"
+    assert result.err == "webtable: /dev/full: it cannot be written: the disk is full; make space, and try again\n"
 
 
 def test_a_damaged_list_raises_a_format_error_that_names_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +103,30 @@ def test_what_cannot_be_written_is_named(run, command):
     assert done.code == 1
     assert done.err.startswith(f"webtable: {path}: it cannot be written: ")
     assert "Errno" not in done.err
+
+
+def test_a_full_disk_leaves_the_complete_files_and_names_what_goes_on(run, monkeypatch):
+    fsync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 3:  # the manifest, the first file, and the manifest with it
+            raise OSError(28, "No space left on device")
+        fsync(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        done = run("export", "out", "all", "--max-file", "1")
+    left = names("out")
+    again = run("export", "out", "all", "--resume", "--max-file", "1")
+
+    file = Path("out/webtable-00002.warc.gz").resolve()
+    assert (done.code, left) == (1, ["manifest.json", "webtable-00001.warc.gz"])
+    assert done.errors == [
+        f"webtable: {file}: the disk is full; make space: the complete files stay in out, "
+        "and the same command with --resume goes on"
+    ]
+    assert (again.code, len(names("out"))) == (0, 4)
 
 
 def test_a_directory_may_be_named_like_a_host(run):

@@ -50,6 +50,14 @@ def test_the_state_of_a_table_can_be_read(run: Run, stored: str):
     assert all(name.startswith("webtable_") for name, *_ in found)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_a_full_disk_is_told_with_the_name_of_the_textfile(run: Run, stored: str):
+    done = run("metrics", "--textfile", "/dev/full")
+
+    assert done.code == 1
+    assert done.err == "webtable: /dev/full: it cannot be written: the disk is full; make space, and try again\n"
+
+
 def test_the_textfile_is_written_as_a_whole(run: Run, stored: str):
     done = run("metrics", "--textfile", "webtable.prom")
 

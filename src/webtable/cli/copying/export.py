@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from webtable._atomic_file import is_full
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
@@ -140,6 +141,12 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None
+    except OSError as exc:
+        if not is_full(exc):
+            raise
+        rest = f"the complete files stay in {out}, and the same command with --resume goes on"
+        complain(f"{exc.filename or out}: the disk is full; make space: {rest}")
+        raise typer.Exit(NOT_DONE) from exc
     manifest = done.manifest
     _report_written(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
     if done.refetched or done.added:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
@@ -177,7 +178,8 @@ def metrics(
     if textfile is None:
         write_bytes(client.generate_latest(registry))
     else:
-        client.write_to_textfile(str(textfile), registry)
+        with atomic_file(textfile) as part:
+            part.write_bytes(client.generate_latest(registry))
     if not gauges.is_up:
         raise typer.Exit(NOT_DONE)
 

@@ -14,11 +14,12 @@ import os
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from webtable._atomic_file import private_opener
+from webtable._atomic_file import naming_errors, private_opener
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
 from webtable.repository.removing.retention import DeletedPage, Deletions
@@ -124,9 +125,10 @@ class DeletionReceipt:
 
     def _write(self, lines: Sequence[bytes]) -> None:
         if self._file is not None and lines:
-            self._file.write(b"".join(lines))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with naming_errors(Path(self._name)):
+                self._file.write(b"".join(lines))
+                self._file.flush()
+                os.fsync(self._file.fileno())
 
 
 def _line(what: str, fields: dict[str, Any]) -> bytes:
