@@ -75,8 +75,19 @@ def test_the_default_is_reconciled_with_a_verdict_that_differs():
     )
     assert "subtree takes 256 ranges in place of 1, in 8 calls where there is a Thrift2 gateway" in told
     assert advised == (
-        "take domain if these hosts are all that the table will have; if not, judge by a crawl of more hosts: "
-        "hosts=10000 (--hosts 10000) makes one up"
+        "take domain (create --salt domain) if these hosts are all that the table will have; if not, judge by a crawl "
+        "of more hosts: hosts=10000 (--hosts 10000) makes one up"
+    )
+
+
+def test_a_design_that_no_web_table_can_have_is_not_advised():
+    urls = [f"https://example.com/{n}" for n in range(2_000)]
+
+    advice = advise(urls, ["host", "hash"], questions=["point"])
+
+    assert advice.best.name == "hash"
+    assert advice.holds_for[-1] == (
+        "host, the default of web tables, is the best of the designs that a web table can have here too"
     )
 
 
@@ -87,7 +98,7 @@ def test_a_giant_among_many_hosts_is_no_matter_of_their_number():
 
     assert "giant.example alone has more than the fair share of a region" in spread
     assert "50% of those of a moment are for one host, however many hosts there are" in told
-    assert advised == "take url where crawls are like this one"
+    assert advised == "take url (create --salt url) where crawls are like this one"
 
 
 def test_a_crawl_host_after_host_is_not_said_to_be_cured_by_more_hosts():

@@ -44,7 +44,8 @@ def stored(path: str, *urls: str, **options) -> str:
     [
         (["--domain", "example.com", "--salt", "domain"], "5a:com.example.\t5a:com.example0"),
         (["--host", "Example.com"], "5a:com.example/\t5a:com.example0"),
-        (["--directory", "https://example.com/docs/a"], "5a:com.example/docs/\t5a:com.example/docs0"),
+        (["--directory", "https://example.com/docs"], "5a:com.example/docs/\t5a:com.example/docs0"),
+        (["--directory", "https://example.com/docs/"], "5a:com.example/docs/\t5a:com.example/docs0"),
         (["--domain", "example.com", "--salt", "none"], "com.example.\tcom.example0"),
     ],
 )

@@ -46,6 +46,23 @@ def test_what_is_suggested_is_for_the_same_store_and_runs(run: Run):
     assert run(*shlex.split(site)).code == run(*shlex.split(page)).code == 0
 
 
+@pytest.mark.parametrize(("command", "option"), [("redirects", "--to"), ("keys ranges", "--directory")])
+def test_what_is_suggested_has_the_option_for_a_url(run: Run, command, option):
+    done = run(*command.split(), option, "example.com/docs/")
+
+    _, meant = re.findall("`webtable (.*?)`", done.err)
+    assert meant == f"{command} {option} https://example.com/docs/"
+    assert run(*shlex.split(meant)).code == 0
+
+
+def test_commands_in_an_error_are_for_the_store_that_failed(run: Run):
+    target = run("copy", "webtable.db", "hbase://localhost:1/crawl", "--wait", "1s")
+    source, backup = run("copy", "none.db", "x.db"), run("backup", "verify", "none.db")
+
+    assert target.err.endswith("to see what is wrong: webtable -s hbase://localhost:1/crawl doctor\n")
+    assert source.err == backup.err == "webtable: none.db: no such file\n"
+
+
 @pytest.mark.parametrize(
     ("given", "found"),
     [

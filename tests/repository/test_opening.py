@@ -154,7 +154,7 @@ def test_a_table_with_dictionaries_of_sites_is_refused_with_what_to_do(new_url):
         layout = b'{"compression":"zstd-site"}'
         store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
 
-    with pytest.raises(LayoutMismatch, match="webtable copy --compression zstd"):
+    with pytest.raises(LayoutMismatch, match="webtable copy SRC DST --compression zstd"):
         webtable.open(url)
 
 

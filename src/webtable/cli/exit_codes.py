@@ -15,7 +15,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
 from webtable.cli.messages import in_commands, in_options, instead, options_of, suggest_option
-from webtable.cli.session import WORDS, CommandSession
+from webtable.cli.session import WORDS, CommandSession, named_session
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -146,7 +146,7 @@ class CommandGroup(TyperGroup):
                 _trace()
             options = options_of(ctx.command, ctx.invoked_subcommand)
             words = ctx.meta.get(WORDS, ctx.invoked_subcommand)
-            raise typer.Exit(_failed(exc, ctx.find_object(CommandSession), options, words)) from exc
+            raise typer.Exit(_failed(exc, named_session(ctx), options, words)) from exc
 
     def main(
         self,

@@ -109,6 +109,13 @@ def suggest_option(error: Any) -> None:
 
 
 _WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
+_TAKE_URL = {
+    **dict.fromkeys(("get", "history", "diff", "resolve", "validators", "not-modified", "delete"), ""),
+    **dict.fromkeys(("linking-to", "links-of", "duplicates", "keys encode"), ""),
+    "keys ranges": "--directory ",
+    "redirects": "--to ",
+}
+"""The commands that take a URL and need nothing else, with the option that it is for."""
 _STATUSES = range(100, 600)
 
 
@@ -124,7 +131,9 @@ def instead(message: str, command: str, session: CommandSession) -> str:
         return ""
     host, path = found[1], found[2] or "/"
     site = shlex.join(["pages", host if path == "/" else f"https://{host}{path}"])
-    page = f"{command} {shlex.quote(f'https://{host}{path}')}"
+    if command not in _TAKE_URL:
+        return f"did you mean `{session.command(site)}`?"
+    page = f"{command} {_TAKE_URL[command]}{shlex.quote(f'https://{host}{path}')}"
     return f"did you mean `{session.command(site)}` or `{session.command(page)}`?"
 
 

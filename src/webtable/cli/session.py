@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import webtable
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -214,6 +214,30 @@ def importing_from_here() -> Iterator[None]:
 
 WORDS = "webtable.words"
 """The key under which the contexts of a command have its own words, as in "keys encode"."""
+
+
+_NAMED = "webtable.session"
+_CREATE = re.compile(r"[;:] create it with .*webtable create$")
+
+
+def naming(ctx: typer.Context, this: CommandSession) -> CommandSession:
+    """Return *this* session of a store that the command names itself; commands in errors are for it from now on."""
+    ctx.meta[_NAMED] = this
+    return this
+
+
+def named_session(ctx: typer.Context) -> CommandSession | None:
+    """Return the session for the commands in an error: that of the store that was named last, else that of `-s`."""
+    return ctx.meta.get(_NAMED) or ctx.find_object(CommandSession)
+
+
+@contextmanager
+def to_be_read() -> Iterator[None]:
+    """Let the error for a store that is missing not advise to create an empty one, which would be of no use."""
+    try:
+        yield
+    except TableNotFound as exc:
+        raise TableNotFound(_CREATE.sub("", str(exc))) from exc
 
 
 def session(ctx: typer.Context) -> CommandSession:

@@ -187,7 +187,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if header.compression == "zstd-site":
             raise LayoutMismatch(
                 f"{table}: its bodies are compressed with dictionaries of their sites (zstd-site), which this version "
-                "of webtable does not read; copy it with the version that made it: webtable copy --compression zstd"
+                "of webtable does not read; with the version that made it: webtable copy SRC DST --compression zstd"
             )
         try:
             layout = msgspec.convert(with_plain_columns(msgspec.json.decode(unsealed(stored))), cls)

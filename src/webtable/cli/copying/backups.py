@@ -12,7 +12,7 @@ from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE
-from webtable.cli.session import session
+from webtable.cli.session import naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.repository.scanning.site import ALL
@@ -145,7 +145,10 @@ def verify(
         raise InvalidArgument(
             f"{store} is a directory: webtable import DIR --dry-run compares an export with its manifest"
         )
-    with interruptible(), session(ctx).of(store).open() as table, progress_bar("verify", "page") as counted:
+    this = naming(ctx, session(ctx).of(store))
+    with to_be_read():
+        opened = this.open()
+    with interruptible(), opened as table, progress_bar("verify", "page") as counted:
         found = table.maintenance.verify(ALL, on_progress=counted)
     report_findings(found)
     typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")

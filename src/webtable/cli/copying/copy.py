@@ -31,7 +31,7 @@ from webtable.cli.options import (
     layout_options,
     seconds_of,
 )
-from webtable.cli.session import CommandSession, import_indexes, session
+from webtable.cli.session import CommandSession, import_indexes, naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.waiting import when_there
 from webtable.errors import InvalidArgument, TableNotFound
@@ -128,7 +128,10 @@ def copy(
         return copy_target(source, here.store, regions=regions, **given)
 
     with ExitStack() as stack:
-        table = stack.enter_context(when_there(lambda: webtable.open(there.store), run.wait))
+        naming(ctx, there)
+        with to_be_read():
+            table = stack.enter_context(when_there(lambda: webtable.open(there.store), run.wait))
+        naming(ctx, here)
         other = stack.enter_context(when_there(lambda: opened_target(table), run.wait))
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)

@@ -105,7 +105,10 @@ def ranges(
     elif host is not None:
         found = key.host_ranges(host)
     else:
-        found = key.directory_ranges(directory or "")
+        url = directory or ""
+        # As for a SITE: the slash at its end makes no difference.
+        last = url.rpartition("/")[2]
+        found = key.directory_ranges(f"{url}/" if last and "?" not in last else url)
     _write_ranges(found)
 
 

@@ -14,7 +14,7 @@ from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
-from webtable.cli.session import import_indexes, session
+from webtable.cli.session import import_indexes, naming, session
 from webtable.cli.terminal.output import FactsFormat, on_terminal, write_bytes, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
@@ -81,7 +81,7 @@ def doctor(
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
     dates, digests; that of a gateway with its address), "state", "found" and "remedy" (null if it is ok).
     """
-    this = session(ctx).of(store)
+    this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
     chosen = format or (FactsFormat.table if on_terminal() else FactsFormat.lines)
     has_failed = False

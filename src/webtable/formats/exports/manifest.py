@@ -223,7 +223,9 @@ def verify_export(
     folder = Path(folder)
     checked = CheckedExport(read_manifest(folder))
     if not checked.manifest.is_complete:
-        checked.problems.append(f"{folder}: the export was interrupted; webtable export --resume completes it")
+        # Its store and its site are not those of who compares it.
+        rest = "the command that made it, with --resume, completes it"
+        checked.problems.append(f"{folder}: the export was interrupted; {rest}")
     for file in checked.manifest.files:
         problem = _compared(folder, file)
         if problem is None and counts:

@@ -110,9 +110,9 @@ _UNEVEN: Final = 4
 """A server with this many times as many regions as another one has too many."""
 _SPLIT: Final = (
     "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
-    "webtable keys splits names split points"
+    "webtable keys splits --regions 16 names split points"
 )
-_COUNTS: Final = "webtable plot regions all counts their pages"
+_COUNTS: Final = "webtable stats all --by region counts their pages"
 
 
 def regions(checked: CheckedTable) -> Iterator[Check]:

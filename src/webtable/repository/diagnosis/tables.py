@@ -65,7 +65,7 @@ def missing(checked: CheckedTable) -> Iterator[Check]:
     names = ", ".join(map(repr, sorted(checked.missing)))
     remedy = "restore what is missing from a backup; or create it again, empty, with webtable create"
     if checked.table not in checked.missing:
-        remedy += ", and fill that of an index with webtable index rebuild"
+        remedy += ", and fill that of an index with webtable index rebuild NAME"
     yield failed("tables", f"missing: {names}, while the layout is still stored", remedy)
 
 

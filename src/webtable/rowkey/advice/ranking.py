@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "host"
 """The default design of web tables."""
+_SALTS = (DEFAULT, "domain", "url", "none")
+_COMPARED_ONLY = ("hash", "random")
+"""Designs that are measured for comparison: no web table can have them."""
 _FEW_MODELS = 100
 """With fewer hosts the sizes of made-up ones are guesses rather than samples."""
 _RUN = 2.0
@@ -85,10 +88,12 @@ def sentences_of(scope: CrawlScope, ranked: Sequence[Judgement], regions: int, *
     """Return sentences on the crawls for which the verdict holds, and on its difference from the default."""
     said = [_measured_on(scope, is_sampled=is_sampled), *_of_models(scope), *_of_spread(scope, regions)]
     place = next((at for at, design in enumerate(ranked, 1) if design.name == DEFAULT), 0)
-    if place == 1 and len(ranked) > 1:
-        said.append(f"{DEFAULT}, the default of web tables, is the best of these designs here too")
-    elif place:
-        best, default = ranked[0], ranked[place - 1]
+    best = next((design for design in ranked if design.name not in _COMPARED_ONLY), None)
+    if place and len(ranked) > 1 and best is ranked[place - 1]:
+        which = "of these designs" if place == 1 else "of the designs that a web table can have"
+        said.append(f"{DEFAULT}, the default of web tables, is the best {which} here too")
+    elif place and best is not None:
+        default = ranked[place - 1]
         reasons = "; ".join([*_why_hot(scope, default), *_why_dear(best, default)])
         said.append(f"{DEFAULT}, the default of web tables, comes in place {place} of {len(ranked)} here: {reasons}")
         said.append(_advice(scope, best, default))
@@ -169,20 +174,22 @@ def _why_dear(best: Judgement, default: Judgement) -> list[str]:
 
 
 def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
+    made = f" (create --salt {best.name})" if best.name in _SALTS else ""
     if scope.is_few:
         few = (
-            f"take {best.name} if these hosts are all that the table will have; if not, judge by a crawl of more hosts"
+            f"take {best.name}{made} if these hosts are all that the table will have; if not, judge by a crawl of more "
+            "hosts"
         )
         # Hosts can be made up only from several hosts, and only once.
         return few if scope.models or scope.hosts < 2 else f"{few}: hosts=10000 (--hosts 10000) makes one up"
     if default.writes.is_hot and default.heat > best.heat:
-        return f"take {best.name} where crawls are like this one"
+        return f"take {best.name}{made} where crawls are like this one"
     notes = {
         "domain": "it is not the default because it needs one version of the Public Suffix List for ever",
         "none": "it is not the default because it is split by keys that a new table does not have",
     }
     note = f"; {notes[best.name]}" if best.name in notes else ""
-    return f"take {best.name} where those questions are asked often, else {DEFAULT}{note}"
+    return f"take {best.name}{made} where those questions are asked often, else {DEFAULT}{note}"
 
 
 def _share(share: float) -> str:
