@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import docker
 
-MASTER, REGION_SERVER = "16000/tcp", "16020/tcp"
+ZOOKEEPER, MASTER, REGION_SERVER = "2181/tcp", "16000/tcp", "16020/tcp"
 
 
-def published_native_url(gateway: int) -> str:
+def published_native_url(gateway: int, *, by_zookeeper: bool = False) -> str:
     """Return the URL of the HBase whose Thrift1 gateway is published at the port *gateway*, without a table."""
     engine = docker.from_env()
     try:
@@ -19,6 +19,8 @@ def published_native_url(gateway: int) -> str:
                     f"localhost:{inside.partition('/')[0]}=127.0.0.1:{ports[inside]}"
                     for inside in (MASTER, REGION_SERVER)
                 )
+                if by_zookeeper:
+                    return f"hbase+native://127.0.0.1:{ports[ZOOKEEPER]}?rename={renamed}"
                 return f"hbase+native://127.0.0.1:{ports[MASTER]}?registry=master&rename={renamed}"
     finally:
         engine.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from load import Ledger, Load, page_of, settled
@@ -13,6 +14,7 @@ from proxy import HOST, KINDS, FaultProxy, Weather
 from story import told
 
 import webtable
+from native_servers import published_native_url
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase]
 BREAKING = tuple(kind for kind in KINDS if kind != "corrupt")
@@ -21,26 +23,55 @@ SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "3"))
 PAGES = 300
 
 
-@pytest.fixture(params=["thrift1", "thrift2"])
-def gateways(request):
-    """Whether the Thrift2 gateway is used beside the other one."""
+@pytest.fixture(params=["thrift1", "thrift2", "native"])
+def way(request):
+    """By which gateways HBase is reached, or by its own protocol."""
+    if request.param == "native" and "WEBTABLE_HBASE_URL" in os.environ:
+        pytest.skip("the ports of HBase's own protocol are known of a container of this session alone")
     return request.param
 
 
 @contextmanager
-def hurt(direct, hbase_url, gateways, **weather):
-    """Give the table of *direct* as it is reached through bad *weather*, and what it did by port, told then."""
-    host, _, rest = hbase_url.removeprefix("hbase://").partition(":")
-    port, _, options = rest.partition("?")
-    second = int(dict(one.split("=") for one in options.split("&"))["thrift2"])
+def hurt(direct, hbase_url, way, **weather):
+    """Give the table of *direct* as it is reached, a function that makes *weather* on the way to it, and its faults.
+
+    The faults are told by port when the block has ended.
+    """
+    host, first, second = re.findall(r"//(.*):(\d+)\?thrift2=(\d+)", hbase_url)[0]
     injected: dict[int, Counter[str]] = {}
-    with FaultProxy(int(port), host) as first, FaultProxy(second, host) as other:
-        also = f"&thrift2={other.port}" if gateways == "thrift2" else ""
-        with webtable.open(f"hbase://{HOST}:{first.port}/{direct.table}?timeout=10{also}") as table:
-            for seed, proxy in enumerate([first, other]):
-                proxy.weather(Weather(seed, within=5_000, **weather))
-            yield table, injected
-            for proxy in (first, other):
+    with ExitStack() as stack:
+        proxies: dict[str, FaultProxy] = {}
+
+        def through(port):
+            if port not in proxies:
+                proxies[port] = stack.enter_context(FaultProxy(int(port), host))
+            return str(proxies[port].port)
+
+        if way == "native":
+            url = published_native_url(int(first), by_zookeeper=True)  # and beyond it the master and the region server
+            url = re.sub(rf"(?<={HOST}:)\d+", lambda found: through(found[0]), url)
+        else:
+            url = f"hbase://{HOST}:{through(first)}?thrift2={through(second)}"
+            url = url if way == "thrift2" else url.partition("?")[0] + "?"
+        url = url.replace("?", f"/{direct.table}?timeout=10&")
+        # By HBase's own protocol all threads share one connection: it must last for a while, and ends by itself.
+        chances, seconds = (
+            ({"within": 1_000_000, "share": 0.7}, 0.5) if way == "native" else ({"within": 5_000}, SECONDS)
+        )
+
+        def storm():
+            for seed, proxy in enumerate(proxies.values()):
+                proxy.weather(Weather(seed, **chances, **weather))
+            until = time.monotonic() + SECONDS
+            while time.monotonic() < until:
+                if way == "native":
+                    for proxy in proxies.values():
+                        proxy.reset_all()
+                time.sleep(seconds)
+
+        with webtable.open(url) as table:
+            yield table, storm, injected
+            for proxy in proxies.values():
                 proxy.weather(None)
                 injected[proxy.port] = proxy.injected()
                 del injected[proxy.port]["connections"]
@@ -53,46 +84,47 @@ def opened(hbase_url, name, **options):
 
 # By Thrift1 alone each page of an index takes calls of its own: that, and Thrift2 without indexes, is for the night.
 @pytest.mark.parametrize(
-    ("gateways", "indexes"),
+    ("way", "indexes"),
     [
         pytest.param("thrift1", "all", marks=pytest.mark.nightly),
         ("thrift1", "none"),
         ("thrift2", "all"),
         pytest.param("thrift2", "none", marks=pytest.mark.nightly),
+        ("native", "all"),
     ],
-    indirect=["gateways"],
+    indirect=["way"],
 )
-def test_nothing_is_lost_or_wrong_in_bad_weather(hbase_url, tmp_path, gateways, indexes):
+def test_nothing_is_lost_or_wrong_in_bad_weather(hbase_url, tmp_path, way, indexes):
     kept = {} if indexes == "all" else {"indexes": []}
     ledger = Ledger(tmp_path / "ledger")
-    with opened(hbase_url, f"{gateways}_{indexes}", **kept) as direct:
-        with hurt(direct, hbase_url, gateways, kinds=BREAKING) as (table, injected):  # noqa: SIM117
+    with opened(hbase_url, f"{way}_{indexes}", **kept) as direct:
+        with hurt(direct, hbase_url, way, kinds=BREAKING) as (table, storm, injected):  # noqa: SIM117
             with told(table) as story, Load(table, ledger, pages=PAGES) as load:
-                time.sleep(SECONDS)
+                storm()
         found = settled(direct, ledger, load.findings)
 
     faults = sum(injected.values(), Counter())
     what = f"{faults.total():,} faults {dict(faults)}; {found}; told {dict(story.events())}"
-    print(f"\n{gateways}, indexes {indexes}: {what}")
+    print(f"\n{way}, indexes {indexes}: {what}")
     assert found.is_clean, str(found)
     assert found.acknowledged
     assert faults
     assert story.contradictions(found.errors, injected) == []
-    assert story.of("dropped")
+    assert story.of("retry" if way == "native" else "dropped")
 
 
-def test_a_changed_byte_in_a_reply_makes_no_wrong_page(hbase_url, tmp_path, gateways):
-    with opened(hbase_url, f"{gateways}_corrupt", indexes=["time", "status", "link"]) as direct:
+def test_a_changed_byte_in_a_reply_makes_no_wrong_page(hbase_url, tmp_path, way):
+    with opened(hbase_url, f"{way}_corrupt", indexes=["time", "status", "link"]) as direct:
         with direct.writer() as writer:
             for number in range(PAGES):
                 writer.put(page_of(number, 1))
-        with hurt(direct, hbase_url, gateways, kinds=("corrupt",), ways=("reply",)) as (table, injected):
+        with hurt(direct, hbase_url, way, kinds=("corrupt",), ways=("reply",)) as (table, storm, injected):
             ledger = Ledger(tmp_path / "ledger")
             with told(table) as story, Load(table, ledger, writers=0, pages=PAGES) as load:
-                time.sleep(SECONDS)
+                storm()
 
     faults = sum(injected.values(), Counter())
-    print(f"\n{gateways}, readers: {dict(faults)}; {load.findings}; told {dict(story.events())}")
+    print(f"\n{way}, readers: {dict(faults)}; {load.findings}; told {dict(story.events())}")
     assert load.findings.is_clean, str(load.findings)
     assert faults["corrupt"]
     assert story.contradictions(load.findings.errors, injected) == []

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
-MASTER, REGION_SERVER = 16000, 16020
+ZOOKEEPER, MASTER, REGION_SERVER = 2181, 16000, 16020
 STARTUP_SECONDS = 180.0
 SETTINGS = {"HBASE_HEAP", "THRIFT_HEAP", "HBASE_REGIONSERVERS"}
 """Variables that are passed on to the image: heap sizes, as in `2g`, and a number of servers."""
@@ -72,7 +72,7 @@ def _start(stack: ExitStack) -> str:
     from testcontainers.core.container import DockerContainer
 
     try:
-        wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2, MASTER, REGION_SERVER)
+        wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2, ZOOKEEPER, MASTER, REGION_SERVER)
         for name in SETTINGS & os.environ.keys():
             wanted = wanted.with_env(name, os.environ[name])
         container = stack.enter_context(wanted)
