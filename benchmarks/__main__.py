@@ -8,6 +8,7 @@ import logging
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -38,6 +39,7 @@ NAMES = (
     "host_index",
     "hbase_indexed_ingest",
     "hbase_in_flight",
+    "hbase_native",
     "hbase_questions",
     "single_get",
     "deletes",
@@ -65,6 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
     results: list[Result | LeftOut] = []
     given = {name: getattr(options, name) for name in ("hbase", "corpus", "quick", "largest")}
     with setting(**given, needs=needs) as here:
+        here = replace(here, by_native=options.native)
+        if options.native and here.native is None:
+            raise SystemExit("--native needs an HBase in a container here, or WEBTABLE_HBASE_NATIVE_URL")
         if options.against:
             against.show(against.compare_commits(names, options.against, here, options.turns), options.against, console)
             return 0
@@ -89,6 +94,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"which of {', '.join(NAMES)}; all by default")
     parser.add_argument("--hbase", metavar="URL", help="a running HBase (WEBTABLE_HBASE_URL); by default one in Docker")
     parser.add_argument("--hbase-version", metavar="X", help="for the page; by default that of docker/hbase")
+    parser.add_argument("--native", action="store_true", help="measure webtable by HBase's own protocol")
     parser.add_argument("--corpus", metavar="DIR", type=Path, help="the WARC files (WEBTABLE_CORPUS)")
     parser.add_argument("--quick", action="store_true", help="a few seconds each, only to see that they run")
     parser.add_argument(

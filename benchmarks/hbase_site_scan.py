@@ -79,7 +79,7 @@ def _floors(setting: Setting, table: WebTable, pages: list[Page], what: str) -> 
     )
     host, _ = setting.happybase_address
     thrift2 = parse_qs(urlsplit(setting.hbase or "").query).get("thrift2")
-    if not thrift2:
+    if not thrift2 or setting.by_native:
         return
     address = host, int(thrift2[0])
     exchanges = _exchanges(setting, table, address, pages[0])

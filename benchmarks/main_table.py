@@ -41,6 +41,8 @@ class Row:
     benchmark: str
     what: str = ""
     against: str = ""
+    native: bool = False
+    """Whether webtable reaches HBase by HBase's own protocol."""
 
     def is_of(self, result: Result) -> bool:
         """Whether *result* is the figure of this row."""
@@ -71,6 +73,15 @@ ROWS = (
     Row("20 last fetched of 100,000 pages, HBase", "HappyBase, scan and sort", "hbase_questions", "fetched last"),
     Row("20 errors of 100,000 pages, HBase", "HappyBase, filter scan", "hbase_questions", "errors"),
     Row("20 links to one of 100,000 pages, HBase", "HappyBase, filter scan", "hbase_questions", "links to a page"),
+    Row("Write prepared pages, native", "HappyBase", "hbase_write", native=True),
+    Row("Processor time of writing, native", "HappyBase", "hbase_native", "writing", "HappyBase", native=True),
+    Row("Write with seven indexes and 60 links, native", "without", "hbase_indexed_ingest", "60 links", native=True),
+    Row("Get a page with its body, native", "HappyBase `row`", "single_get", "from HBase", native=True),
+    Row("Scan a site with bodies, native", "HappyBase, bodies and metadata", "hbase_site_scan", "", "12 meta", True),
+    Row("Scan a site with bodies, native", "HappyBase, bodies alone", "hbase_site_scan", "", "bodies alone", True),
+    Row("List a site without bodies, native", "HappyBase", "hbase_listing", native=True),
+    Row("100 pages of a domain in 256 ranges, native", "HappyBase, 8 threads", "hbase_fanout", native=True),
+    Row("`to_arrow()` of 100,000 pages, native", "the same by Thrift2", "hbase_native", "to_arrow", native=True),
     Row("Write pages, SQLite", "`sqlite3`, cells prepared", "embedded_ingest", "through a writer, digests"),
     Row("Get a page with its body, SQLite", "`sqlite3`", "single_get", "from a file"),
     Row("Scan sites with bodies, SQLite", "`sqlite3`", "embedded_scan", "Page objects with bodies"),
@@ -97,14 +108,17 @@ def _measure(options: argparse.Namespace) -> list[str]:
     with setting(**given, largest=100_000, needs=frozenset({"hbase", "corpus"})) as here:
         here = replace(here, most_pairs=PAIRS)
         machine = report.machine(report.hbase(here, options.hbase_version))
-        for name in options.names or NAMES:
+        for name, native in dict.fromkeys((row.benchmark, row.native) for row in ROWS):
+            if (options.names and name not in options.names) or (native and not here.native):
+                continue
             start = time.monotonic()
             try:
-                keep(_results(importlib.import_module(f"benchmarks.{name}"), here), name, machine, options.results)
+                found = _results(importlib.import_module(f"benchmarks.{name}"), replace(here, by_native=native))
+                keep(found, name, machine, options.results, native=native)
             except Exception:  # noqa: BLE001 (the others are measured all the same)
                 traceback.print_exc()
                 failed.append(name)
-            print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
+            print(f"{name}{', native' if native else ''}: {time.monotonic() - start:.0f} s", flush=True)
     return failed
 
 
@@ -117,12 +131,13 @@ def _results(module: Any, here: Setting) -> list[Result]:
     return [result for result in run(here) if not isinstance(result, LeftOut)]
 
 
-def keep(results: Iterable[Result], benchmark: str, machine: str, file: Path) -> None:
-    """Store the figures of the rows of *benchmark* in *file*, in place of older ones."""
+def keep(results: Iterable[Result], benchmark: str, machine: str, file: Path, *, native: bool = False) -> None:
+    """Store the figures of the rows of *benchmark*, by that protocol, in *file*, in place of older ones."""
     figures = read(file) if file.is_file() else {}
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     for row in ROWS:
-        found = [one for one in results if row.benchmark == benchmark and row.is_of(one)]
+        asked = (row.benchmark, row.native) == (benchmark, native)
+        found = [one for one in results if asked and row.is_of(one)]
         if found:
             first = found[0]
             figures[key(row)] = Figure(first.ours, first.peer, round(first.figure, 2), today, machine)

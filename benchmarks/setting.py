@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REGIONS = 16
 NATIVE = "WEBTABLE_HBASE_NATIVE_URL"
-"""The variable with the URL of the same HBase by its own protocol; where it is set, webtable is measured by that."""
+"""The variable with the URL of the same HBase by its own protocol, for an HBase that is not in a container here."""
 BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.py"
 
 
@@ -34,8 +34,9 @@ BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.p
 class Setting:
     """What there is to measure with. A resource that is missing is None, and `missing` says why.
 
-    `largest` is how many pages the largest table has, in benchmarks that measure tables of several sizes, and
-    `most_pairs` how often both sides of a comparison run at most.
+    `hbase` is the URL of its gateways, `native` that of the same HBase by its own protocol, by which webtable is
+    measured `by_native`. `largest` is how many pages the largest table has, in benchmarks that measure tables of
+    several sizes, and `most_pairs` how often both sides of a comparison run at most.
     """
 
     folder: Path
@@ -45,6 +46,8 @@ class Setting:
     missing: dict[str, str]
     largest: int
     most_pairs: int = 15
+    native: str | None = None
+    by_native: bool = False
 
     @property
     def warc_files(self) -> list[Path]:
@@ -66,14 +69,19 @@ class Setting:
     @contextmanager
     def hbase_table_url(self) -> Iterator[str]:
         """Lend the store URL of an HBase table that does not exist yet; it is dropped at the end."""
-        assert self.hbase is not None
-        base, _, query = (os.environ.get(NATIVE) or self.hbase).partition("?")
         name = f"bench_{uuid.uuid4().hex[:8]}"
         try:
-            yield f"{base.rstrip('/')}/{name}?{query}"
+            yield self.url_of(name)
         finally:
             with self._store() as store, ThreadPoolExecutor(4) as executor:
                 list(executor.map(store.drop_table, _of(name, store)))
+
+    def url_of(self, table: str, *, by_native: bool | None = None) -> str:
+        """Return the store URL of a *table* on HBase, by the protocol that webtable is measured by, or another one."""
+        url = self.native if (self.by_native if by_native is None else by_native) else self.hbase
+        assert url is not None
+        base, _, query = url.partition("?")
+        return f"{base.rstrip('/')}/{table}?{query}"
 
     @contextmanager
     def hbase_table(self, indexes: Sequence[str] = ()) -> Iterator[webtable.WebTable]:
@@ -155,14 +163,15 @@ def setting(
 def _with_hbase(made: Setting, url: str | None, stack: ExitStack) -> Setting:
     url = url or os.environ.get("WEBTABLE_HBASE_URL")
     if url:
-        return replace(made, hbase=url)
+        return replace(made, hbase=url, native=os.environ.get(NATIVE))
     try:
-        from webtable.testing import hbase_server
+        from webtable.testing import hbase_native_url, hbase_server
 
         # With the 1 GB and 256 MB of the image, three crawls and a peer's table of 100,000 rows at once ran out.
         os.environ.setdefault("HBASE_HEAP", "3g")
         os.environ.setdefault("THRIFT_HEAP", "768m")
-        return replace(made, hbase=stack.enter_context(hbase_server()))
+        gateways = stack.enter_context(hbase_server())
+        return replace(made, hbase=gateways, native=hbase_native_url(gateways))
     except (ImportError, WebTableError) as exc:
         return replace(made, missing={**made.missing, "hbase": str(exc)})
 

@@ -36,6 +36,8 @@ def run(setting: Setting) -> list[Result | LeftOut]:
         return [LeftOut("a slow link", setting.missing.get("hbase", "no HBase"))]
     with ExitStack() as stack:
         slow = replace(setting, hbase=_behind_links(setting, stack), most_pairs=PAIRS)
+        if setting.by_native:
+            slow = replace(slow, native=_native_behind_links(setting.native or "", stack))
         found = [row for one in (hbase_write, hbase_ingest, hbase_site_scan, hbase_listing) for row in one.run(slow)]
     return [replace(row, what=f"1 Gbit/s and 10 ms: {row.what}", target=None) for row in found]
 
@@ -75,6 +77,21 @@ def _behind_links(setting: Setting, stack: ExitStack) -> str:
     if "thrift2" in options:
         options["thrift2"] = str(stack.enter_context(slow_link(host, int(options["thrift2"]))))
     return f"hbase://127.0.0.1:{stack.enter_context(slow_link(host, port))}?{urlencode(options)}"
+
+
+def _native_behind_links(url: str, stack: ExitStack) -> str:
+    """Return *url*, in which servers are renamed, with a link in front of each of them."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    renamed = dict(pair.split("=", 1) for pair in options["rename"].split(","))
+    links = {there: stack.enter_context(slow_link(*_address(there))) for there in {*renamed.values(), parts.netloc}}
+    options["rename"] = ",".join(f"{name}=127.0.0.1:{links[there]}" for name, there in renamed.items())
+    return f"{parts.scheme}://127.0.0.1:{links[parts.netloc]}?{urlencode(options)}"
+
+
+def _address(there: str) -> tuple[str, int]:
+    host, _, port = there.rpartition(":")
+    return host, int(port)
 
 
 def _serve(pipe: Connection, host: str, port: int) -> None:

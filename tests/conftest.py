@@ -20,7 +20,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from manual_clock import ManualClock
-from native_servers import published_native_url
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable.demo import Sample, make_sample, web
@@ -30,7 +29,7 @@ from webtable.store import MAX_CELL, StoreURL
 from webtable.store.memory import MemoryStore
 from webtable.store.port import Store
 from webtable.store.sqlite import SQLiteStore
-from webtable.testing import ListeningStore, WrappedStore
+from webtable.testing import ListeningStore, WrappedStore, hbase_native_url
 
 pytest_plugins = ["webtable.testing"]
 
@@ -119,10 +118,10 @@ def native_url(request: pytest.FixtureRequest) -> str:
     """URL of the running HBase by its own protocol, without a table: `WEBTABLE_HBASE_NATIVE_URL`, or its container."""
     if url := os.environ.get("WEBTABLE_HBASE_NATIVE_URL"):
         return url
-    gateway = urlsplit(request.getfixturevalue("hbase_url")).port
+    gateways = request.getfixturevalue("hbase_url")
     if "WEBTABLE_HBASE_URL" in os.environ:
         pytest.skip("WEBTABLE_HBASE_URL is set, and WEBTABLE_HBASE_NATIVE_URL is not")
-    return published_native_url(gateway)
+    return hbase_native_url(gateways)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from proxy import HOST, KINDS, FaultProxy, Weather
 from story import told
 
 import webtable
-from native_servers import published_native_url
+from webtable.testing import hbase_native_url
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase]
 BREAKING = tuple(kind for kind in KINDS if kind != "corrupt")
@@ -48,7 +48,9 @@ def hurt(direct, hbase_url, way, **weather):
             return str(proxies[port].port)
 
         if way == "native":
-            url = published_native_url(int(first), by_zookeeper=True)  # and beyond it the master and the region server
+            url = hbase_native_url(
+                f"hbase://{HOST}:{first}", by_zookeeper=True
+            )  # and beyond it the master and the region server
             url = re.sub(rf"(?<={HOST}:)\d+", lambda found: through(found[0]), url)
         else:
             url = f"hbase://{HOST}:{through(first)}?thrift2={through(second)}"

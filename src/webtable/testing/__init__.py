@@ -21,7 +21,7 @@ PYTEST_DONT_REWRITE: there is no assert here, and a conftest.py may import names
 
 from webtable.store.memory import MemoryStore
 from webtable.store.wrapped import Call, WrappedStore
-from webtable.testing.hbase import NoHBase, fresh_table, hbase_server
+from webtable.testing.hbase import NoHBase, fresh_table, hbase_native_url, hbase_server
 from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
 from webtable.testing.stores import CountingStore, FailingStore, ListeningStore
 
@@ -36,6 +36,7 @@ __all__ = [
     "RawResponse",
     "WrappedStore",
     "fresh_table",
+    "hbase_native_url",
     "hbase_server",
     "sample_pages",
     "write_warc",

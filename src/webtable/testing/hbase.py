@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import webtable
 from webtable._extras import install_of
@@ -82,6 +83,32 @@ def _start(stack: ExitStack) -> str:
     # Docker may publish another random port for IPv6, and `localhost` may mean that.
     host = container.get_container_host_ip().replace("localhost", "127.0.0.1")
     return f"hbase://{host}:{container.get_exposed_port(THRIFT1)}?thrift2={container.get_exposed_port(THRIFT2)}"
+
+
+def hbase_native_url(url: str, *, by_zookeeper: bool = False) -> str:
+    """Return the URL by HBase's own protocol of the container whose gateways are at *url*, without a table.
+
+    Region servers are found by the master, or *by_zookeeper*.
+    Raises `NoHBase` if *url* is of no container here that publishes the ports of its servers.
+    """
+    from testcontainers.core.docker_client import DockerClient
+
+    gateway = str(urlsplit(url).port)
+    engine = DockerClient().client
+    try:
+        for container in engine.containers.list():
+            ports = {inside: found[0]["HostPort"] for inside, found in container.ports.items() if found}
+            zookeeper, master, server = (ports.get(f"{port}/tcp") for port in (ZOOKEEPER, MASTER, REGION_SERVER))
+            if ports.get(f"{THRIFT1}/tcp") == gateway and zookeeper and master and server:
+                # In the container both are registered as localhost, with the usual ports.
+                here = "rename=localhost:%d=127.0.0.1:%s,localhost:%d=127.0.0.1:%s"
+                renamed = here % (MASTER, master, REGION_SERVER, server)
+                if by_zookeeper:
+                    return f"hbase+native://127.0.0.1:{zookeeper}?{renamed}"
+                return f"hbase+native://127.0.0.1:{master}?registry=master&{renamed}"
+    finally:
+        engine.close()
+    raise NoHBase(f"no container here publishes the servers of the HBase whose gateway is at the port {gateway}")
 
 
 def _no_engine() -> str:
