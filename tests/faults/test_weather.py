@@ -48,9 +48,7 @@ def hurt(direct, hbase_url, way, **weather):
             return str(proxies[port].port)
 
         if way == "native":
-            url = hbase_native_url(
-                f"hbase://{HOST}:{first}", by_zookeeper=True
-            )  # and beyond it the master and the region server
+            url = hbase_native_url(hbase_url, by_zookeeper=True)  # beyond it are the master and the region server
             url = re.sub(rf"(?<={HOST}:)\d+", lambda found: through(found[0]), url)
         else:
             url = f"hbase://{HOST}:{through(first)}?thrift2={through(second)}"
