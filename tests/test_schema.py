@@ -23,6 +23,7 @@ from webtable.schema import (
     web_columns,
     web_table_schema,
 )
+from webtable.schema.table import check_table_name
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,30 @@ def test_a_missing_table_is_created_whole():
     assert steps.create
     assert str(steps) == "create table 'crawl': families content, metadata, outlinks, inlinks; 2 regions"
     assert steps.shell() == create_statement(steps.wanted)
+
+
+@pytest.mark.parametrize("name", ["pages", "crawls:pages", "_a-b.c", "1", "n_1:ü"])
+def test_a_name_that_hbase_takes_is_one(name):
+    check_table_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-x", ".x", "ns:", ":x", "n-s:x", "a:b:c", "a/b", "a\n"])
+def test_a_name_that_hbase_refuses_is_an_error_with_the_rule(name):
+    with pytest.raises(InvalidArgument, match="a name in HBase has letters, digits"):
+        check_table_name(name)
+
+
+def test_a_plan_names_the_namespace_that_a_table_needs():
+    steps = plan(web_table_schema("crawls:pages"), None)
+
+    assert str(steps).endswith("; 1 region; and namespace 'crawls', if it is missing (not by Thrift1 alone)")
+
+
+def test_a_plan_has_the_regions_of_a_table_that_has_another_number():
+    four, two = (web_table_schema("crawl", split_keys=keys) for keys in ([b"4", b"8", b"c"], [b"8"]))
+
+    assert plan(four, two).regions == 2
+    assert plan(four, four).regions is plan(web_table_schema("crawl"), two).regions is None
 
 
 def test_a_plan_names_what_differs_and_keeps_what_is_there_besides():

@@ -719,6 +719,16 @@ def test_create_makes_a_table_and_is_idempotent(run: Run) -> None:
     assert "create table 'pages'" in first.out
     assert "4 regions" in first.out
     assert second.out == "table 'pages' already exists as requested\n"
+    assert run("create").out == second.out
+
+
+def test_create_says_that_a_table_has_other_regions(run: Run) -> None:
+    run("create", "--regions", "4")
+
+    done, preview = run("create", "--regions", "16"), run("create", "--regions", "16", "--dry-run")
+
+    expected = "table 'pages' already exists, as requested but for its regions: it has 4 regions, not 16\n"
+    assert (done.code, done.out, preview.out) == (0, expected, expected)
 
 
 @pytest.fixture

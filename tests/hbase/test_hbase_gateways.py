@@ -55,6 +55,8 @@ def test_a_url_names_one_gateway_or_several(url, addresses):
         ("hbase://g1:90,g2:x/crawl", "Port could not be cast"),
         ("hbase://g1:99999/crawl", "Port out of range"),
         ("hbase://g1,g2,g1:9090/crawl", "names the gateway g1:9090 twice"),
+        ("hbase://g1/a%20b", "'a b': a name in HBase has letters, digits"),
+        ("hbase://g1/-x", "'-x': a name in HBase has letters, digits"),
     ],
 )
 def test_a_url_with_a_wrong_gateway_is_refused(url, reason):

@@ -63,6 +63,8 @@ class Plan(ShowsItself):
     wanted: TableSchema
     create: bool = False
     changes: tuple[FamilyChange, ...] = ()
+    regions: int | None = None
+    """How many regions the table has, if another number was wanted, which only a new table gets."""
 
     @property
     def is_empty(self) -> bool:
@@ -74,7 +76,9 @@ class Plan(ShowsItself):
         if self.create:
             regions = len(self.wanted.split_keys) + 1
             names = ", ".join(family.name for family in self.wanted.families)
-            return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}"
+            namespace, colon, _ = self.wanted.name.partition(":")
+            made = f"; and namespace {namespace!r}, if it is missing (not by Thrift1 alone)" if colon else ""
+            return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}{made}"
         return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
 
     def _shown(self) -> Shown:
@@ -172,4 +176,6 @@ def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] 
         )
         if there is None or options:
             changes.append(FamilyChange(family, there, options))
-    return Plan(wanted, changes=tuple(changes))
+    regions = len(found.split_keys) + 1
+    is_other = bool(wanted.split_keys) and regions != len(wanted.split_keys) + 1
+    return Plan(wanted, changes=tuple(changes), regions=regions if is_other else None)

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+from webtable.schema.table import FAMILY_OPTIONS, check_table_name
 from webtable.schema.web import meta_table, queue_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from webtable.schema.table import FamilySchema, TableSchema
 
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _RUN = "webtable … backup snapshot"
@@ -206,7 +208,7 @@ class Snapshots(NamedTuple):
 
     def cloning(self, name: str) -> list[ShellCommand]:
         """Return the commands that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
-        TableSchema(name, (FamilySchema("any"),))
+        check_table_name(name)
         return [
             ShellCommand("clone_snapshot", (self.name(table), name + table.removeprefix(self.table)))
             for table in self._layout_last

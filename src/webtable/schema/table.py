@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
@@ -104,6 +105,22 @@ def days_text(seconds: int) -> str:
 
 #: The names of a family's options, in the order in which they are shown.
 FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if f.name != "name")
+
+
+_NAME = re.compile(r"(?:\w+:)?(?![.-])[\w.-]+")
+
+
+def check_table_name(name: str) -> None:
+    """Raise `InvalidArgument` for the *name* of a table that HBase refuses; it may begin with `namespace:`.
+
+    >>> check_table_name("crawls:pages-2")
+    """
+    # TableName.isLegalTableQualifierName and isLegalNamespaceName of HBase
+    if not _NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"table {name!r}: a name in HBase has letters, digits, '_', '-' and '.', and begins with none of the last "
+            "two; before it may be a namespace of letters, digits and '_', and ':'"
+        )
 
 
 @dataclass(frozen=True, slots=True)

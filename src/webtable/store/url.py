@@ -6,10 +6,11 @@ import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from webtable._shown.sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
+from webtable.schema.table import check_table_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -71,6 +72,15 @@ class StoreURL:
     def place(self) -> str:
         """The rest without its options, if webtable knows these, else all of it."""
         return self.rest.removesuffix(_plain_options(self.scheme, self.rest))
+
+    def table(self, path: str) -> str:
+        """Return the table of HBase that *path* names; raises `InvalidArgument` for a name that HBase refuses."""
+        table = unquote(path.strip("/")) or DEFAULT_TABLE
+        try:
+            check_table_name(table)
+        except InvalidArgument as exc:
+            raise InvalidArgument(f"store={self.text!r}: {exc}") from None
+        return table
 
     def options(self, query: str, known: Collection[str]) -> URLOptions:
         """Return the options in *query*, the part after the `?`; raises `InvalidArgument` for an unknown option."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import STORE, complain
 from webtable.cli.options import (
     Compression,
@@ -188,7 +189,11 @@ def _show_plan(steps: Plan | LayoutPlan, this: CommandSession, options: LayoutOp
     if not shell:
         typer.echo(str(steps))
         return
-    others = f"\n{_others(this.store, options)}" if isinstance(steps, Plan) and steps.create else ""
+    others = ""
+    if isinstance(steps, Plan) and steps.create:
+        others = f"\n{_others(this.store, options)}"
+        namespace, colon, _ = steps.wanted.name.partition(":")
+        shell = f"# first, if there is no such namespace: create_namespace '{namespace}'\n{shell}" if colon else shell
     typer.echo(f"{steps}{others}\n\nIn the HBase shell:\n{shell}")
 
 
@@ -200,5 +205,8 @@ def _others(store: str, options: LayoutOptions | None) -> str:
 
 
 def _as_wanted(steps: Plan | LayoutPlan) -> str:
-    name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
-    return f"table {name!r} already exists as requested"
+    if isinstance(steps, LayoutPlan) or steps.regions is None:
+        name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
+        return f"table {name!r} already exists as requested"
+    has, wanted = plural(steps.regions, "region"), len(steps.wanted.split_keys) + 1
+    return f"table {steps.wanted.name!r} already exists, as requested but for its regions: it has {has}, not {wanted:,}"

@@ -15,7 +15,7 @@ from webtable.errors import InvalidArgument
 from webtable.store.hbase.thrift.credentials import PASSWORD, USER, Login, headers_by
 from webtable.store.hbase.thrift.http_socket import NoHeaders, check_headers
 from webtable.store.hbase.thrift.transport import ConnectionMode, Headers, client_context
-from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
+from webtable.store.url import HostPort, URLOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,8 +114,8 @@ def address_of(url: StoreURL) -> GatewayAddress:
             raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} cannot be a host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
-    table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
-    return GatewayAddress(gateways, table, url.options(parts.query, OPTIONS[url.scheme]), url.scheme, login)
+    options = url.options(parts.query, OPTIONS[url.scheme])
+    return GatewayAddress(gateways, url.table(parts.path), options, url.scheme, login)
 
 
 def store_name(gateways: Sequence[HostPort], scheme: str = "hbase") -> str:

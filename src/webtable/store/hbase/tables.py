@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.errors import InvalidArgument, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
+from webtable.schema.table import check_table_name
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Tables(ABC):
 
     def create(self, schema: TableSchema, deadline: Deadline) -> None:
         """Create the table and check the result."""
+        check_table_name(schema.name)
         if plain_name(schema.name) in self.names(deadline):
             raise StoreRefused(f"{self._name}: table {schema.name!r} exists already")
         self._create(schema, deadline)

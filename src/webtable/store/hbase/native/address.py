@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from webtable.errors import InvalidArgument
 from webtable.store.hbase.native.sasl import PRINCIPAL, Kerberos
-from webtable.store.url import DEFAULT_TABLE, HostPort, URLOptions
+from webtable.store.url import HostPort, URLOptions
 
 if TYPE_CHECKING:
     import ssl
@@ -96,7 +96,7 @@ def address_of(url: StoreURL) -> NativeAddress:
     # As HBase writes it, a port after the last host is that of all of them.
     usual = ports[-1] if ports else _MASTER_PORT if by_masters else _ZOOKEEPER_PORT
     hosts = tuple(dict.fromkeys(HostPort(one.hostname or "", one.port or usual) for one in given))
-    return NativeAddress(hosts, by_masters, unquote(parts.path.strip("/")) or DEFAULT_TABLE, options, url.scheme)
+    return NativeAddress(hosts, by_masters, url.table(parts.path), options, url.scheme)
 
 
 def _renamed(text: str) -> dict[str, str]:
