@@ -288,7 +288,7 @@ def test_damage_is_told_with_what_sqlite_found_and_what_helps(path):
     message = str(raised.value)
     assert "damaged" in message
     assert "integrity_check" in message
-    assert f"sqlite3 {path} .recover" in message
+    assert "webtable backup rescue FILE" in message
     assert "-wal and -shm" in message
 
 
@@ -298,7 +298,7 @@ def test_a_file_that_was_cut_short_is_said_to_be_damaged(path):
         store.write("t", [put(b"%04d" % i) for i in range(500)])
     os.truncate(path, PAGE * 5)
 
-    with pytest.raises(StoreRefused, match=r"crawl\.db: the file is damaged.*\.recover"):
+    with pytest.raises(StoreRefused, match=r"crawl\.db: the file is damaged.*webtable backup rescue"):
         SQLiteStore(path)
 
 

@@ -75,9 +75,9 @@ WORDS = {
     "orphans": f"{DOMAIN}",
     "dead-ends": "",
     "edges": f"{DOMAIN}",
-    "ingest": "more.warc.gz pages.warc.gz --resume --workers 2",
+    "ingest": "more.warc.gz pages.warc.gz --resume --workers 2 --wait 0.01s",
     "export": "exported all --format warc --resume",
-    "import": "exported --resume",
+    "import": "exported --resume --wait 0.01s",
     "not-modified": f"{HOME}",
     "delete": f"https://{DOMAIN}/ --yes",
     "delete-pages": f"{DOMAIN} --yes --receipt deleted.jsonl",
@@ -105,8 +105,9 @@ WORDS = {
     "doctor": "--timeout 5",
     "metrics": "--textfile webtable.prom --timeout 5",
     "verify": "all --resume",
-    "copy": "STORE copy.db --resume",
+    "copy": "STORE copy.db --resume --wait 0.01s",
     "backup create": "saved.db",
+    "backup rescue": "rescued.db",
     "backup snapshot": "",
     "backup verify": "STORE",
     "compact": "",
@@ -218,7 +219,7 @@ def said(words: list[str], store: str) -> list[str]:
     return [store if word == "STORE" else word for word in ["-s", store, *words]]
 
 
-NOT_IN_MEMORY = {"backup create", "backup snapshot"}
+NOT_IN_MEMORY = {"backup create", "backup rescue", "backup snapshot"}
 
 
 def test_every_command_is_known_here():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webtable.schema import ShellCommand
-    from webtable.store.health import Check, Space
+    from webtable.store.health import Check, Rescued, Space
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
@@ -83,6 +83,15 @@ class OptionalCalls:
             f"{self.name}: this store is not a file that can be copied; webtable export and webtable copy bring what "
             "is in the table elsewhere"
         )
+
+    @classmethod
+    def rescue(cls, url: StoreURL, path: Path, on_progress: Callable[[int], object] | None = None) -> Rescued:  # noqa: ARG003
+        """Write all that can be read of the damaged store that *url* names into the new file *path*, a store as well.
+
+        Nobody may write meanwhile. *on_progress* is called with the number of records so far. Raises `InvalidArgument`
+        if *path* exists, `StoreRefused` if nothing can be read, and `CapabilityError` if the store is not a file.
+        """
+        raise CapabilityError(f"{url.text}: this store is not a file; webtable doctor says what is wrong with it")
 
     def run(self, command: ShellCommand) -> None:
         """Do what *command* of the HBase shell does, and return when it is done.

@@ -40,6 +40,18 @@ def failed(check: str, found: str, remedy: str) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescued:
+    """What could be read of a damaged store: how many `records`, and how many `bytes` the new file has.
+
+    Each of `places` is a page of the file or more that could not be read.
+    """
+
+    records: int
+    places: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
     """The space that a store takes: all of its bytes, and how many of these `compact` would free now.
 

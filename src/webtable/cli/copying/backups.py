@@ -1,8 +1,9 @@
-"""The commands `backup create`, `backup snapshot` and `backup verify`."""
+"""The commands `backup create`, `backup rescue`, `backup snapshot` and `backup verify`."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -11,13 +12,13 @@ from webtable._clock import clock
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE
+from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.session import naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.repository.scanning.site import ALL
 from webtable.schema import Snapshots, index_table
-from webtable.store import open_store
+from webtable.store import StoreURL, adapter_of, open_store
 
 if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
@@ -46,6 +47,38 @@ def create(
         with interruptible(), shown_bytes("backup", space.bytes if space else None) as report:
             size = store.backup(file, report)
     typer.echo(harmless(f"{size_text(size)}, checked: {file}"))
+
+
+@group.command(epilog=examples("webtable backup rescue rescued.db", "webtable -s crawl.db backup rescue rescued.db"))
+def rescue(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
+) -> None:
+    """Write all that can be read of a damaged store, which is a file, into a new file.
+
+    It reads past damaged pages, of which each may have held many rows; `copy` and `export` end at the first. Nothing is
+    changed in the store; nobody may write to it meanwhile. The exit code is 1 if something could not be read. Then
+    `webtable -s FILE verify all` names damaged pages in the new store, and `index repair --all` repairs its indexes.
+    """
+    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.terminal.progress import shown_progress
+
+    this, records = session(ctx), [0]
+
+    def counted(count: int) -> None:
+        records[0] = count
+
+    shown = shown_progress("rescue", None, lambda: (0, plural(records[0], "record")))
+    with interruptible(), shown:
+        done = adapter_of(this.store).rescue(StoreURL.parse(this.store), file, counted)
+    typer.echo(harmless(f"{plural(done.records, 'record')} read, {size_text(done.bytes)}: {file}"))
+    if done.places:
+        new = f"webtable -s {quote(str(file))}"
+        complain(
+            f"{plural(done.places, 'place')} of the file cannot be read; what the new one lacks: {new} verify all; "
+            f"then repair its indexes: {new} index repair --all"
+        )
+        raise typer.Exit(NOT_DONE)
 
 
 @group.command(

@@ -173,3 +173,10 @@ class Connections:
         with suppress(IndexError):
             while True:
                 self.close(self.readers.pop())
+
+
+def bytes_of(connection: sqlite3.Connection, pages: str = "page_count") -> int:
+    """Return how many bytes the file of *connection* has; with "freelist_count" how many of them are free."""
+    (count,) = connection.execute(f"PRAGMA {pages}").fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(count) * int(page_size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -123,7 +122,7 @@ def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
     finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
     return StoreRefused(
         f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and -shm files "
-        f"beside it; this prints what can still be read: sqlite3 {shlex.quote(name)} .recover"
+        "beside it. webtable backup rescue FILE writes all that can still be read into a new file"
     )
 
 

@@ -17,6 +17,7 @@ from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
+from webtable.store.sqlite.connections import bytes_of
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.reader import (
     FIRST_PIECE,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.health import Check
+    from webtable.store.health import Check, Rescued
     from webtable.store.rows import Wanted
     from webtable.store.sqlite.catalogue import StoredTable
     from webtable.store.url import StoreURL
@@ -129,9 +130,8 @@ class SQLiteStore(Store):
         except StoreError as exc:
             if self._file.closed:
                 raise
-            return [
-                exc if batch is None or batch.outcomes[i] is None else batch.outcomes[i] for i in range(len(mutations))
-            ]
+            before = [None] * len(mutations) if batch is None else batch.outcomes
+            return [exc if error is None else error for error in before]
         return batch.outcomes
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
@@ -239,16 +239,23 @@ class SQLiteStore(Store):
         for table in tables:
             sweep_all(self._file, table, clock.milliseconds)
         with self._file.exclusive("compacting the file") as connection:
-            before = _size(connection)
+            before = bytes_of(connection)
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return max(0, before - _size(connection))
+            return max(0, before - bytes_of(connection))
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
         """Copy the file with SQLite's backup, without blocking writers, and verify the copy."""
         from webtable.store.sqlite.upkeep import back_up
 
         return back_up(self._file, path, on_progress)
+
+    @classmethod
+    def rescue(cls, url: StoreURL, path: Path, on_progress: Callable[[int], object] | None = None) -> Rescued:
+        """Write all that can be read of the file into a new one."""
+        from webtable.store.sqlite.rescue import rescue
+
+        return rescue(address_of(url).path, path, on_progress)
 
     def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, all tables are in one file
         """Yield the checks of the file and of its disk."""
@@ -259,7 +266,7 @@ class SQLiteStore(Store):
     def space(self) -> Space:
         """Return the size of the file, and how much of it is free."""
         with self._file.reader() as connection:
-            return Space(_size(connection), _size(connection, "freelist_count"))
+            return Space(bytes_of(connection), bytes_of(connection, "freelist_count"))
 
     def events(self) -> Counter[str]:
         """Return how often each event has occurred, including those of the file."""
@@ -291,9 +298,3 @@ class SQLiteStore(Store):
                 if family.schema.ttl is not None:
                     sweep(connection, family, clock.milliseconds())
                 sweep_deletes(connection, family, clock.milliseconds())
-
-
-def _size(connection: sqlite3.Connection, of: str = "page_count") -> int:
-    (pages,) = connection.execute(f"PRAGMA {of}").fetchone()
-    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    return int(pages) * int(page_size)

@@ -75,10 +75,10 @@ def integrity(file: StoreFile) -> Check:
             connection.set_progress_handler(None, 0)
     if found == ["ok"]:
         return well("integrity", "integrity_check finds nothing wrong with the file")
-    copy = f"keep a copy of it with the -wal beside it; this prints what can be read: sqlite3 {quote(file.name)}"
-    return failed(
-        "integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", f"{copy} .recover"
+    remedy = (
+        "keep a copy of it with the -wal beside it; webtable backup rescue FILE writes what can be read to a new file"
     )
+    return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", remedy)
 
 
 def _log(path: Path) -> Check:
@@ -223,5 +223,5 @@ def _check(copy: sqlite3.Connection, path: Path) -> None:
     if found != "ok":
         raise StoreRefused(
             f"{path}: the copy was damaged, as is the store, and was removed ({found}). "
-            "webtable copy copies all that can be read into a new store"
+            "webtable backup rescue FILE writes all that can be read into a new file"
         )
