@@ -13,13 +13,14 @@ from answers import check_questions, missing
 
 import webtable
 from store_differences import with_thrift1
-from webtable import Link, Page
+from webtable import Link, Page, WebTable
 from webtable.errors import InvalidArgument
 from webtable.maintenance import DeletedPage
 from webtable.reports import audit
 from webtable.repository.derived.removal import PageRemoval
 from webtable.rowkey import KeyRange
-from webtable.store import NewCell, Put
+from webtable.store import Delete, NewCell, Put
+from webtable.testing import Call, ListeningStore
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -175,6 +176,23 @@ def test_what_is_not_told_apart_is_refused(table, domain, large_store):
         table.delete_pages(status=404)
     with pytest.raises(InvalidArgument, match="and_links"):
         table.delete_pages(domain, status=404, and_links=True)
+
+
+def test_pages_of_many_dates_are_deleted_with_one_timestamp_in_each_table(table, four, domain):
+    stamps: dict[str, set[int]] = {}
+
+    def listen(call: Call) -> None:
+        for one in call.arguments["mutations"] if call.name == "write" else ():
+            if isinstance(one, Delete) and not call.table.endswith("_queue"):
+                stamps.setdefault(call.table, set()).add(one.timestamp)
+
+    listening = WebTable(ListeningStore(table.store, listen), table.table, table.layout)
+    done = listening.delete_pages(domain)
+
+    # Thrift1 takes a call for each timestamp.
+    assert done.pages == len(four)
+    assert len(stamps) > 3
+    assert {name: len(some) for name, some in stamps.items()} == dict.fromkeys(stamps, 1)
 
 
 @pytest.fixture(params=["zstd", "none"])

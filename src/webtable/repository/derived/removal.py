@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from webtable._clock import milliseconds
 from webtable.errors import IndexFailed, LayoutMismatch
 from webtable.repository.derived.cells import DerivedCells
 from webtable.repository.stored.cells import removals
@@ -58,7 +57,8 @@ class PageRemoval:
 
     def _remove_entries(self, derived: DerivedCells, row: bytes, page: Page, until: int) -> None:
         without_body, unsalted, written = bare(page), self._updater.frame.key.unsalted(row), hints_at(page)
-        removed = removals(INDEX_COLUMN, milliseconds(written), [written], until)
+        # As the links are, up to the moment of all deletes together: Thrift1 takes a call for each timestamp.
+        removed = removals(INDEX_COLUMN, _FOREVER, [written], until)
         for one in self._indexes:
             # If an index that the user has defined fails, readers drop its entries.
             with suppress(IndexFailed, LayoutMismatch):
