@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -82,6 +83,25 @@ def test_an_estimate_is_near_and_says_what_it_goes_by(new_url, monkeypatch, layo
     assert found.captures == pytest.approx(exact.captures, rel=tolerated + 0.1)
     assert found.unpacked == pytest.approx(exact.unpacked, rel=tolerated + 0.1)
     assert found.hosts == 10 or (found.hosts > 4 and "hosts, of which there may be more" in found.basis)
+
+
+def test_stored_bytes_are_estimated_by_the_bytes_of_pages_and_not_by_their_number(new_url, monkeypatch):
+    monkeypatch.setattr(holdings, "SAMPLE", 40)
+    with webtable.open(new_url(), create=True, indexes=["host"]) as table:
+        with table.writer() as writer:
+            for number in range(400):
+                host, times = ("large.example", 400) if number < 20 else ("small.example", 1)
+                url = f"https://{host}/{number}"
+                writer.put(Page(url=url, body=random.Random(number).randbytes(50 * times), fetched_at=NOW))
+        table.links.refresh()
+        # As many of the few large pages as of the many small ones are in the sample.
+        urls = [f"https://large.example/{n}" for n in range(20)] + [f"https://small.example/{n}" for n in range(20, 40)]
+        monkeypatch.setattr(holdings, "sample_urls", lambda *_, **__: urls)
+
+        found, exact = estimated(table), counted(table)
+
+    assert "the last refresh of links" in found.basis
+    assert found.stored == pytest.approx(exact.stored, rel=0.1)
 
 
 @pytest.fixture

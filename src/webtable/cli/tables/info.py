@@ -188,6 +188,8 @@ def _text(name: str, value: object) -> str:
             return f"{value} ({value / 86_400:g} days)"
         case "versions", int():
             return versions_text(value)
+        case "basis", None:
+            return "everything was counted"
         case _, None | () | {}:
             return "none"
         case _, datetime():
@@ -263,7 +265,7 @@ def _amounts(holdings: Sequence[dict[str, Any]], space: Sequence[dict[str, Any]]
             yield name, size_text(value)
         elif isinstance(value, int):
             yield name, f"{value:,}"
-        elif value is not None:
+        elif value is not None or name == "basis":
             yield name.replace("_", " "), _text(name, value)
     for fact in space:
         yield "file", f"{size_text(fact['bytes'])}, {size_text(fact['free'])} of it free"

@@ -110,14 +110,16 @@ def estimated(table: WebTable) -> Holdings:
 
 
 def _by_hosts(found: Holdings, totals: HostTotals, pending: Pending | None) -> Holdings:
-    """Return the counts of the hosts, and the rest extrapolated from the sample *found* to as many pages."""
+    """Return the counts of the hosts, and the rest extrapolated from the sample *found* to as many pages and bytes."""
     factor = totals.pages / (found.pages or 1)
+    # By bytes: the sizes of pages differ much from host to host, and how well they are packed does not.
+    stored = found.stored * totals.bytes / found.unpacked if found.unpacked else found.stored * factor
     exact = f"pages, hosts and unpacked are as of {totals.as_of:%Y-%m-%d %H:%M:%S} UTC, the last refresh of links"
     return replace(
         found,
         pages=totals.pages,
         captures=round(found.captures * factor),
-        stored=round(found.stored * factor),
+        stored=round(stored),
         unpacked=totals.bytes,
         hosts=totals.hosts,
         basis=f"{exact}; captures and stored are estimated by a sample of {found.pages:,} pages",
