@@ -13,6 +13,7 @@ import webtable
 from running_pieces import pieces_run_after
 from webtable import Link, Page
 from webtable.errors import InvalidArgument, MissingExtra
+from webtable.repository.page_counts import MOST_DATES
 from webtable.repository.pictures import canvas, treemap
 from webtable.repository.pictures.groups import (
     MOST_BARS,
@@ -88,7 +89,8 @@ def test_a_bar_for_each_group_is_as_long_as_its_pages(crawl, by):
     expected = {name: group.pages for name, group in found.by[by].items()}
     assert dict(zip(labels_of(ax.yaxis), [bar.get_width() for bar in ax.patches], strict=True)) == expected
     assert sum(expected.values()) == 40
-    assert ax.get_title(loc="left") == f"40 pages by {by}"
+    said = "the month of the last capture (UTC)" if by == "month" else by
+    assert ax.get_title(loc="left") == f"40 pages by {said}"
     assert overlapping([*ax.texts, *ax.yaxis.get_ticklabels()]) == []
 
 
@@ -117,6 +119,24 @@ def test_groups_beyond_the_largest_share_a_bar():
     assert len(widths) == MOST_BARS + 1
     assert widths[-1] == sum(range(1, 81))
     assert labels_of(ax.yaxis)[-1] == "80 others"
+
+
+def test_months_are_drawn_without_gaps_and_how_many_pages_are_older_is_said():
+    groups = {f"{2020 + n // 12}-{n % 12 + 1:02}": (1 if n == 50 else 100, None) for n in range(60)}
+
+    ax = draw_bars("month", groups, None)
+
+    assert labels_of(ax.yaxis) == list(groups)[-MOST_DATES:]
+    title = ax.get_title(loc="left")
+    assert title == "3,001 pages by the month of the last capture (UTC); 2,900 pages before 2022-06"
+
+
+def test_a_picture_of_a_site_without_pages_says_so_with_the_one_that_was_meant(table):
+    table.put(Page(url="https://example.com/", body=b"1"))
+
+    for by in ("status", "size", "day", "region"):
+        said = texts_of(table.stats("exmaple.com", by=by).plot())
+        assert said == ["no pages of exmaple.com and below; did you mean example.com?"]
 
 
 def test_a_long_name_is_shortened_and_no_name_is_a_formula_or_breaks_a_line():
@@ -417,7 +437,7 @@ def test_an_answer_without_results_says_so(table):
         table.links.neighbours("https://a.example/").plot(),
     ]
 
-    assert [texts_of(ax) for ax in pictures] == [["no pages"]] * 4
+    assert [texts_of(ax) for ax in pictures] == [["no pages of a.example and below"]] * 4
     assert [texts_of(ax) for ax in others] == [["no hosts"], ["no versions"], ["no links from or to this page"]]
 
 

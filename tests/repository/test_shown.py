@@ -407,7 +407,7 @@ def test_an_empty_answer_says_so(site):
     assert said(table.links.of(site.url("/none"))) == f"no links of {site.url('/none')}"
     assert said(table.history(site.url("/none"))) == "no results"
     assert said(table.pages(site.domain, limit=0)).endswith("limit 0")
-    assert "0 pages" in table.stats("nowhere.example")._repr_html_()
+    assert "no pages of nowhere.example and below" in table.stats("nowhere.example")._repr_html_()
 
 
 def test_an_empty_answer_says_the_time_that_was_asked_for_as_people_write_it(site):
@@ -464,5 +464,6 @@ def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_a
     about_links = table.links.to(url), table.links.to(site.url("/"), wrong), table.links.of(url)
     for answer in (*about_a_site, *about_links):
         assert answer._repr_html_().endswith(f"; did you mean shop.{site.domain}?</p>")
-    assert f"0 pages, 0 bytes; did you mean shop.{site.domain}?" in table.stats(wrong)._repr_html_()
+    nothing = f"no pages of {wrong} and below; did you mean shop.{site.domain}?"
+    assert nothing in table.stats(wrong)._repr_html_()
     assert "did you mean" not in site.table.pages(f"shop.{site.domain}", status=404)._repr_html_()

@@ -14,7 +14,7 @@ from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.page_counts import AGES, Group
 from webtable.repository.questions import stats as counting
-from webtable.repository.questions.stats import Stats
+from webtable.repository.questions.stats import SHOWN_GROUPS, Stats
 from webtable.rowkey import Salt, key_text
 
 DAY = 86_400
@@ -282,6 +282,35 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
 def test_an_argument_that_cannot_be_honoured_is_refused(stats, arguments, error, text):
     with pytest.raises(error, match=text):
         stats(**arguments)
+
+
+@pytest.mark.parametrize(("by", "step"), [("day", 1), ("month", 31)])
+def test_a_series_is_shown_without_gaps_and_what_is_earlier_is_told(site, stats, by, step):
+    pages = [site.page(f"/{n}/{one}", age=86_400 * step * n) for n in range(40) for one in range(1 + n % 2)]
+    site.store(*pages)
+
+    found = stats(by=by)
+    shown = found._shown()
+
+    names = [row[1] for row in shown.rows]
+    assert len(found.by[by]) > 31
+    assert names[:-1] == list(found.by[by])[-31:]
+    assert names[-1] == f"… and {len(found.by[by]) - 31} earlier"
+    assert shown.note == f"a {by} is that of the last capture of a page, in UTC"
+
+
+def test_all_sizes_are_shown_and_of_types_the_largest(site, stats):
+    sizes = [60 * 2**n for n in range(12)]
+    site.store(
+        *(site.page(f"/{size}", body=b"x" * size, content_type=f"text/x-{size}") for size in sizes),
+        site.page("/more", content_type="text/x-60"),
+    )
+
+    shown = {by: [row[1] for row in stats(by=by)._shown().rows] for by in ("size", "type")}
+
+    assert shown["size"] == list(stats(by="size").by["size"])
+    assert len(shown["size"]) > len(shown["type"]) == SHOWN_GROUPS + 1
+    assert "text/x-60" in shown["type"]
 
 
 def test_a_summary_is_a_line_for_all_and_one_for_each_grouping(crawl, stats):

@@ -150,12 +150,11 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 def nothing_of(table: WebTable, site: str) -> str:
     """Return that there are no pages of *site*, with the stored host that was probably meant, if there is one."""
-    from webtable.repository.questions.similar_hosts import site_meant
+    from webtable.repository.questions import similar_hosts
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.scanning.site import named_site
 
-    scope = Scope.of(named_site(site))
-    return f"no {scope}{site_meant(table._frame, scope)}"
+    return similar_hosts.nothing_of(table._frame, Scope.of(named_site(site)))
 
 
 def why_empty(table: WebTable, site: str | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from functools import lru_cache
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable._shown.sizes import class_name, size_class
@@ -31,6 +32,11 @@ OTHERS: Final = "others"
 """The group of pages beyond the largest number of groups."""
 HOT: Final = 2.0
 """A region is hot if it has more than this many times its fair share of the pages, or of the bytes."""
+DATES: Final = frozenset({"day", "month"})
+"""The groupings by the date of the last capture."""
+MOST_DATES: Final = 31
+"""How many days or months are shown: at least all days of a month."""
+_RANKED: Final = frozenset({"host", "type", "status", "region"})
 _NAMED: Final = 3
 _UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
 
@@ -44,6 +50,23 @@ class Group(NamedTuple):
     def __str__(self) -> str:
         size = "" if self.bytes is None else f", {self.bytes:,} bytes"
         return f"{plural(self.pages, 'page')}{size}"
+
+
+def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], most: int) -> list[str]:
+    """Return the names of those *groups* that are shown where there is no room for all, in their order.
+
+    Hosts, types, statuses and regions are the *most* with the most pages, days and months the latest; ages and sizes
+    are all shown. So no series has gaps where its groups are small.
+    """
+    if by in _RANKED:
+        largest = set(nlargest(most, groups, key=lambda name: groups[name][0]))
+        return [name for name in groups if name in largest]
+    return list(groups)[-MOST_DATES:] if by in DATES else list(groups)
+
+
+def left_out(by: str, groups: int) -> str:
+    """Return that so many *groups* are not among the `shown_groups`."""
+    return f"… and {groups:,} {'earlier' if by in DATES else 'more'}"
 
 
 class GroupCounts:

@@ -15,6 +15,7 @@ from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, wri
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.progress import progress_bar
 from webtable.repository.arguments import GROUPINGS
+from webtable.repository.page_counts import DATES, left_out, shown_groups
 from webtable.repository.questions.stats import GROUPS, GroupRow
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="What to count by: host, status, type, age, region, size, day, month. Default: the first five.",
+            help="What to count by: host, status, type, age, region, size, day, month; age, day and month are those of "
+            "the last capture of a page, in UTC. Default: the first five.",
             show_default=False,
         ),
     ] = None,
@@ -70,8 +72,8 @@ def stats(
             on_progress=counted,
             resume=file,
         )
-        if found._meant:
-            note(f"no pages{found._meant}")
+        if found._empty:
+            note(found._empty)
     if chosen_format(format) == TABLE:
         _show_stats(found)
     else:
@@ -92,10 +94,13 @@ def _show_stats(found: Stats) -> None:
     size = "" if found.bytes is None else f", {size_text(found.bytes)}"
     typer.echo(f"{plural(found.pages, 'page')}{size}")
     for by, groups in found.by.items():
-        lines = [GroupRow(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
-        if len(lines) > _MOST_GROUPS:
+        names = shown_groups(by, groups, _MOST_GROUPS)
+        lines = [GroupRow(by, name or "–", *groups[name]) for name in names]
+        more = len(groups) - len(lines)
+        if more and by not in DATES:
             lines.sort(key=lambda line: -line.pages)
         columns = GROUPS.chosen(["group", "pages", "bytes"])
-        write_records(lines[:_MOST_GROUPS], columns, TABLE, asked_for=False, title=f"By {by}")
-        if len(lines) > _MOST_GROUPS:
-            typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")
+        title = f"By {by} of the last capture (UTC)" if by in DATES else f"By {by}"
+        write_records(lines, columns, TABLE, asked_for=False, title=title)
+        if more:
+            typer.echo(f"{left_out(by, more)}; in a pipe all of them are shown")

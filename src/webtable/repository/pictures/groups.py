@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown.sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
 from webtable._shown.text import plural
-from webtable.repository.page_counts import HOT, RegionShares
+from webtable.repository.page_counts import DATES, HOT, RegionShares, shown_groups
 from webtable.repository.pictures.canvas import (
     AMOUNTS,
     BLUE,
@@ -49,9 +49,14 @@ def draw_groups(by: str, groups: Groups, ax: Axes | None) -> Axes:
     return draw_bars(by, groups, ax)
 
 
+def draw_nothing(said: str, ax: Axes | None) -> Axes:
+    """Write on otherwise empty axes what is *said* of a site without pages, and return them."""
+    return say_empty(axes_of(ax), said)
+
+
 def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
     """Draw a bar for each of *groups*, which pages were counted *by*, and return the axes."""
-    shown = _shown(groups, ordered=by in ("status", "age", "month"))
+    shown = _shown(by, groups)
     ax = axes_of(ax, height=1.1 + 0.32 * max(len(shown), 2))
     if not shown:
         return say_empty(ax, "no pages")
@@ -64,14 +69,24 @@ def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
     ax.set_xlim(0, 1.25 * max(pages for _, pages, _ in shown))  # room for the numbers
     thousands(ax.xaxis)
     ax.set_xlabel("pages")
-    return titled(ax, f"{plural(sum(pages for pages, _ in groups.values()), 'page')} by {by}")
+    pages = sum(pages for pages, _ in groups.values())
+    if by != "month":
+        return titled(ax, f"{plural(pages, 'page')} by {by}")
+    drawn = sum(pages for _, pages, _ in shown)
+    earlier = f"; {plural(pages - drawn, 'page')} before {shown[0][0]}" if drawn < pages else ""
+    return titled(ax, f"{plural(drawn, 'page')} by the month of the last capture (UTC){earlier}")
 
 
-def _shown(groups: Groups, *, ordered: bool) -> list[tuple[str, int, int | None]]:
-    """Return the groups that have a bar, the largest first or in their order, and a last one for the others."""
-    largest = sorted(groups, key=lambda name: -groups[name][0])
-    chosen, others = largest[:MOST_BARS], largest[MOST_BARS:]
-    shown = [(name, *groups[name]) for name in (sorted(chosen, key=list(groups).index) if ordered else chosen)]
+def _shown(by: str, groups: Groups) -> list[tuple[str, int, int | None]]:
+    """Return the groups that have a bar, the largest first or in their order, and a last one for the others.
+
+    Earlier months have none.
+    """
+    chosen = shown_groups(by, groups, MOST_BARS)
+    others = [] if by in DATES else [name for name in groups if name not in set(chosen)]
+    if by in ("host", "type"):
+        chosen.sort(key=lambda name: -groups[name][0])
+    shown = [(name, *groups[name]) for name in chosen]
     if not others:
         return shown
     sizes = [groups[name][1] for name in others]

@@ -38,6 +38,11 @@ def site_meant(frame: Frame, scope: Scope) -> str:
     return f"; did you mean {alike[0]}?" if alike else ""
 
 
+def nothing_of(frame: Frame, scope: Scope) -> str:
+    """Return that there are no pages of *scope*, with what `site_meant` suggests."""
+    return f"no {str(scope).removeprefix('all ')}{site_meant(frame, scope)}"
+
+
 def host_meant(frame: Frame, url: str) -> str:
     """Return what `site_meant` does, for the host of *url* and the hosts below it."""
     return site_meant(frame, Scope(SiteParts(split_url(url).host, is_subtree=True)))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - msgspec reads it
-from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from webtable._clock import clock
 from webtable._shown import Shown
+from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
-from webtable.repository.page_counts import Group, PageCounts, grouping
+from webtable.repository.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
 from webtable.repository.questions.host_entries import narrowed
-from webtable.repository.questions.similar_hosts import site_meant
+from webtable.repository.questions.similar_hosts import nothing_of
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
 from webtable.rowkey import KeyRange, key_text
@@ -78,23 +78,25 @@ class Stats(Tabular[GroupRow]):
     """The first 100 of them."""
     regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """All regions of the table, if it was counted by them; those without pages have no group."""
-    _meant: str = field(default="", repr=False, compare=False)
-    """A question that suggests another site, if there are no pages; "" if there is none."""
+    _empty: str = field(default="", repr=False, compare=False)
+    """That there are no pages of the site, and which one was probably meant; "" if there are some."""
 
     @property
     def _columns(self) -> Columns:
         return GROUPS
 
     def _shown(self) -> Shown:
-        """Return the largest groups of each grouping."""
+        """Return the groups of each grouping, or the largest or latest of them."""
         rows: list[Sequence[object]] = []
         for by, groups in self.by.items():
-            largest = nlargest(SHOWN_GROUPS, groups, key=lambda name: groups[name].pages)
-            rows += [(by, name, *groups[name]) for name in groups if name in largest]
-            if len(groups) > SHOWN_GROUPS:
-                rows.append((by, f"… and {len(groups) - SHOWN_GROUPS:,} more", None, None))
-        damaged = f"{self.damaged:,} rows cannot be read and are left out" if self.damaged else ""
-        return Shown(f"{Group(self.pages, self.bytes)}{self._meant}", ("by", "group", "pages", "bytes"), rows, damaged)
+            names = shown_groups(by, groups, SHOWN_GROUPS)
+            rows += [(by, name, *groups[name]) for name in names]
+            if len(groups) > len(names):
+                rows.append((by, left_out(by, len(groups) - len(names)), None, None))
+        notes = [f"a {by} is that of the last capture of a page, in UTC" for by in self.by if by in DATES]
+        if self.damaged:
+            notes.append(f"{plural(self.damaged, 'row')} left out: damaged")
+        return Shown(self._empty or str(Group(self.pages, self.bytes)), GROUPS.names, rows, "; ".join(notes))
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
@@ -106,11 +108,13 @@ class Stats(Tabular[GroupRow]):
         are marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for
         what was not counted, and `MissingExtra` without matplotlib.
         """
-        from webtable.repository.pictures.groups import draw_groups
+        from webtable.repository.pictures.groups import draw_groups, draw_nothing
 
         named = next(iter(self.by), None) if by is None else by
         if named not in self.by:
             raise InvalidArgument(f"by={named!r} was not counted: ask with stats(by={named or 'status'!r})")
+        if self._empty:
+            return draw_nothing(self._empty, ax)
         groups = self.by[named]
         if named == "region" and groups:
             groups = {name: groups.get(name, Group(0, 0)) for name in self.regions} | groups
@@ -186,8 +190,8 @@ def stats(
     groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
     size = counts.bytes if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
-    meant = "" if counts.pages else site_meant(frame, scope)
-    return Stats(counts.pages, size, groups, found.damaged, examples, starts, meant)
+    nothing = "" if counts.pages else nothing_of(frame, scope)
+    return Stats(counts.pages, size, groups, found.damaged, examples, starts, nothing)
 
 
 def _count(
