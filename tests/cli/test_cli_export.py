@@ -215,6 +215,20 @@ def test_a_directory_may_have_the_name_of_a_file(run):
     assert (done.code, names("out.warc.gz")) == (0, ["manifest.json", "webtable-00001.warc.gz"])
 
 
+@pytest.mark.parametrize("name", ["out.warc.gz", "out.wacz"])
+def test_a_file_that_exists_is_replaced_only_with_yes(run, name, monkeypatch):
+    Path(name).write_bytes(b"kept")
+
+    refused = run("export", name, "all")
+    assert (refused.code, Path(name).read_bytes()) == (2, b"kept")
+    assert refused.err == f"webtable: {name} exists already, and nothing was written: give --yes to replace it\n"
+    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    declined = run("export", name, "all", stdin=b"n\n")
+    assert (declined.code, Path(name).read_bytes()) == (1, b"kept")
+    assert run("export", name, "all", "--yes").code == 0
+    assert Path(name).read_bytes() != b"kept"
+
+
 @pytest.mark.parametrize("name", ["pages.csv", "pages.tsv", "pages.jsonl", "pages.parquet"])
 def test_a_listing_is_written_to_a_file_of_the_kind_that_its_name_says(run, name):
     kind = name.rpartition(".")[2]

@@ -15,8 +15,9 @@ from webtable._shown.text import plural
 from webtable.cli.copying.targets import ArchiveFormat, check_is_no_site, chosen_format
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
-from webtable.cli.options import SiteArgument, site_of
+from webtable.cli.options import SiteArgument, YesOption, site_of
 from webtable.cli.session import session
+from webtable.cli.terminal.interaction import confirm_replacing
 from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples, parse_size
 from webtable.errors import InvalidArgument
@@ -63,11 +64,13 @@ def export(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue after the last complete file of an interrupted run.")
     ] = False,
+    yes: YesOption = False,
 ) -> None:
     """Write all captures that are kept of the pages of a site into files.
 
     A file that is named as one (.warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, .parquet, .wacz) is of that format, and
-    appears when it is complete; `ingest` reads it. Any other name is a directory.
+    appears when it is complete; `ingest` reads it. If there is one already, it asks in a terminal whether to replace
+    it; elsewhere it needs --yes. Any other name is a directory.
 
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
     table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
@@ -86,7 +89,7 @@ def export(
             f"{out if is_file else chosen.value} appears when it is complete"
         )
     asked: dict[str, Any] = {"site": site_of(site)}
-    opened = _opened(ctx, target, site)
+    opened = _opened(ctx, target, site, yes=yes)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
         _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
     elif is_file:
@@ -96,13 +99,14 @@ def export(
 
 
 @contextmanager
-def _opened(ctx: typer.Context, target: str, site: str | None) -> Iterator[WebTable]:
+def _opened(ctx: typer.Context, target: str, site: str | None, *, yes: bool) -> Iterator[WebTable]:
     """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one."""
     with session(ctx).open() as table:
         check_is_no_site(table, target, site)
         if nothing := why_empty(table, site):
             complain(nothing)
             raise typer.Exit(NOT_DONE)
+        confirm_replacing(Path(target), yes=yes)
         yield table
 
 

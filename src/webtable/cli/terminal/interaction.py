@@ -20,6 +20,7 @@ from webtable.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run gracefully."""
@@ -76,6 +77,15 @@ def check_confirmable(purpose: str, *, yes: bool) -> None:
             f"nothing was changed: give --yes to {purpose}, since standard input is not a terminal, in which it would "
             "ask; --dry-run shows what would be done"
         )
+
+
+def confirm_replacing(file: Path, *, yes: bool) -> None:
+    """Ask in a terminal whether an existing *file* is to be replaced, unless *yes*, as `confirm` does."""
+    if yes or not file.is_file():
+        return
+    if not is_interactive():
+        raise InvalidArgument(f"{file} exists already, and nothing was written: give --yes to replace it")
+    confirm(f"replace {file}", f"{file} exists already. Replace it?", yes=yes)
 
 
 def confirm(purpose: str, question: str, *, yes: bool) -> None:
