@@ -92,7 +92,7 @@ def test_the_command_says_what_it_gave_back(path):
 
 def test_on_hbase_the_lines_for_the_shell_are_shown(path, monkeypatch):
     def cannot(self, *, dry_run):
-        raise CapabilityError("hbase://h:9090: in the HBase shell: major_compact 'crawl'; major_compact 'crawl_meta'")
+        raise CapabilityError("hbase://h:9090: in the HBase shell:\nmajor_compact 'crawl'\nmajor_compact 'crawl_meta'")
 
     monkeypatch.setattr(TableMaintenance, "compact", cannot)
     webtable.create(path, indexes=[])
@@ -100,13 +100,14 @@ def test_on_hbase_the_lines_for_the_shell_are_shown(path, monkeypatch):
     done = CliRunner().invoke(app, ["-s", str(path), "compact"])
 
     assert done.exit_code == 3
-    assert "major_compact 'crawl'; major_compact 'crawl_meta'" in done.output
+    assert done.stdout == "major_compact 'crawl'\nmajor_compact 'crawl_meta'\n"
+    assert done.stderr == "webtable: hbase://h:9090: in the HBase shell:\n"
 
 
 @pytest.mark.hbase
 def test_hbase_has_no_call_for_it(hbase_url):
     store, _ = open_store(hbase_url)
-    with store, pytest.raises(CapabilityError, match="flush 'crawl'; major_compact 'crawl'"):
+    with store, pytest.raises(CapabilityError, match="flush 'crawl'\nmajor_compact 'crawl'"):
         store.compact(["crawl"])
 
 

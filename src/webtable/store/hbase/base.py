@@ -188,8 +188,8 @@ class HBaseBase(Store):
 
     def compact(self, tables: Sequence[str]) -> int:
         """Raise `CapabilityError` with the lines for the HBase shell."""
-        lines = "; ".join(f"flush '{table}'; major_compact '{table}'" for table in tables)  # it reads files alone
-        raise CapabilityError(f"{self.name}: {self._uncompacted}; in the HBase shell: {lines}")
+        lines = "\n".join(f"flush '{table}'\nmajor_compact '{table}'" for table in tables)  # it reads files alone
+        raise CapabilityError(f"{self.name}: {self._uncompacted}; in the HBase shell:\n{lines}")
 
     def close(self) -> None:
         """Refuse further calls, and close all connections."""
