@@ -199,3 +199,22 @@ def test_the_principal_is_shown_and_unknown_options_are_not():
 
     assert url.text == "hbase+native://zk1/t?auth=kerberos&principal=hbase/_HOST@REALM"
     assert "hunter2" not in StoreURL.parse("hbase+native://zk1/t?auth=kerberos&password=hunter2").text
+
+
+def test_a_server_that_hangs_up_at_a_client_without_a_ticket_makes_one_think_of_tickets():
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=lambda: hang_up(listener), daemon=True)
+        thread.start()
+        with pytest.raises(StoreUnavailable, match=r"closed the connection and answered nothing.*auth=kerberos"):
+            NativeStore.from_url(StoreURL.parse(f"hbase+native://127.0.0.1:{port}?registry=master&timeout=5"))
+        thread.join(10)
+
+
+def hang_up(listener):
+    connection, _ = listener.accept()
+    connection.recv(6)
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(4096):
+        pass
+    connection.close()

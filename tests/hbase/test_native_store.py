@@ -145,3 +145,18 @@ def test_a_call_goes_to_the_server_that_was_found_though_another_thread_forgets_
         servers.cluster.regions("crawl", Deadline(1))
 
     assert servers.asked == [HostPort("master", 16000)] * 2
+
+
+def test_a_short_deadline_has_time_for_a_second_attempt(manual_clock):
+    cluster = Cluster("hbase+native://test", None, None)
+    given = []
+
+    def lost_once(deadline):
+        given.append(deadline.left())
+        if len(given) == 1:
+            manual_clock.sleep(deadline.left())
+            raise TimeoutError
+        return "found"
+
+    assert cluster.retried(lost_once, None, "Get", Deadline(1.5)) == "found"
+    assert given == pytest.approx([1.0, 0.5])

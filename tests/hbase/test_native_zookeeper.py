@@ -19,6 +19,7 @@ from webtable.store import StoreURL
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.address import address_of
+from webtable.testing import hbase_native_url
 
 MARK = b"\xff" + struct.pack(">I", 5) + b"write"
 
@@ -173,14 +174,48 @@ def test_zookeeper_says_nothing_in_the_console_of_a_program():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.hbase
-@pytest.mark.parametrize("fault", [Fault("cut", "reply", 20), Fault("reset", "reply", 60), Fault("stall", seconds=0.3)])
-def test_a_session_of_zookeeper_that_is_lost_is_begun_again(native_url, fault):
+def test_a_connection_that_is_lost_while_the_store_is_opened_is_made_once_more():
+    with zookeeper(node()) as port, FaultProxy(port) as proxy:
+        proxy.next(None, Fault("cut", "reply", 45))
+        with pytest.raises(StoreUnavailable, match=r"no connection to 127\.0\.0\.1:1:"):
+            opened(proxy.port, 5)
+
+        assert proxy.injected()["cut"] == 1
+
+
+@pytest.mark.parametrize("port", [2181, 16000], ids=["zookeeper", "master"])
+def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch, port):
+    resolve = socket.getaddrinfo
+
+    def slow(host, *arguments, flags=0, **options):
+        if not flags:
+            time.sleep(3)
+        return resolve(host, *arguments, flags=flags, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    began = time.monotonic()
+
+    with pytest.raises(StoreUnavailable, match="'crawl-1' was not resolved in time"):
+        NativeStore.from_url(StoreURL.parse(f"hbase+native://crawl-1:{port}/crawl?timeout=1"))
+
+    assert time.monotonic() - began < 2.5
+
+
+@pytest.fixture
+def by_zookeeper(native_url, hbase_url):
+    """The options of the running HBase, as ZooKeeper knows it."""
     settings = address_of(StoreURL.parse(native_url)).settings()
     if "zookeeper" not in settings:
-        pytest.skip("this HBase is found by its masters")
-    with FaultProxy(int(settings["zookeeper"].rpartition(":")[2])) as proxy:
-        with NativeStore(**{**settings, "zookeeper": f"127.0.0.1:{proxy.port}", "timeout": 15.0}) as store:
+        url = hbase_native_url(hbase_url, by_zookeeper=True)
+        settings = address_of(StoreURL.parse(url)).settings()
+    return settings
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("fault", [Fault("cut", "reply", 20), Fault("reset", "reply", 60), Fault("stall", seconds=0.3)])
+def test_a_session_of_zookeeper_that_is_lost_is_begun_again(by_zookeeper, fault):
+    with FaultProxy(int(by_zookeeper["zookeeper"].rpartition(":")[2])) as proxy:
+        with NativeStore(**{**by_zookeeper, "zookeeper": f"127.0.0.1:{proxy.port}", "timeout": 15.0}) as store:
             store._cluster._master = None  # as after a master was lost
             proxy.next(None, fault)
             assert isinstance(store.tables(), list)
@@ -188,10 +223,6 @@ def test_a_session_of_zookeeper_that_is_lost_is_begun_again(native_url, fault):
 
 
 @pytest.mark.hbase
-def test_another_parent_is_told(native_url):
-    settings = address_of(StoreURL.parse(native_url)).settings()
-    if "zookeeper" not in settings:
-        pytest.skip("this HBase is found by its masters")
-
+def test_another_parent_is_told(by_zookeeper):
     with pytest.raises(StoreUnavailable, match=r"has no /other/master: HBase is not up, or has another \?parent="):
-        NativeStore(**{**settings, "parent": "/other", "timeout": 5.0})
+        NativeStore(**{**by_zookeeper, "parent": "/other", "timeout": 5.0})

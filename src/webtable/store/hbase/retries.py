@@ -60,12 +60,12 @@ def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None 
     raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last
 
 
-def one_attempt(deadline: Deadline, subject: str) -> Deadline:
+def one_attempt(deadline: Deadline, subject: str, least: float = LEAST_ATTEMPT) -> Deadline:
     """Return the deadline of one attempt, so that there is some time for another; raises if there is none for one.
 
-    The error is a `StoreUnavailable` about *subject*.
+    It has *least* seconds, if they are left. The error is a `StoreUnavailable` about *subject*.
     """
     left = deadline.left()
     if not left:
         raise StoreUnavailable(f"{subject}: the deadline of the call has passed")
-    return deadline.within(max(left * _FIRST_SHARE, LEAST_ATTEMPT))
+    return deadline.within(max(left * _FIRST_SHARE, least))

@@ -125,7 +125,8 @@ class Cluster:
 
         def attempt() -> T:
             nonlocal failures
-            began, soon = clock.monotonic(), one_attempt(deadline, subject_of(self.name, table))
+            least = LEAST_ATTEMPT if failures else 0.0  # a short deadline has time for a second attempt too
+            began, soon = clock.monotonic(), one_attempt(deadline, subject_of(self.name, table), least)
             try:
                 return do(soon)
             except CALL_ERRORS as exc:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import struct
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -16,6 +15,7 @@ from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import CALL_ERRORS
 from webtable.store.hbase.native.wire import CONNECT_SECONDS
+from webtable.store.hbase.thrift.connecting import connected
 from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
@@ -65,17 +65,21 @@ class ZooKeeperRegistry(Registry):
 
     def _read(self, node: str, read: Callable[[bytes], pb.ServerName], deadline: Deadline) -> HostPort:
         from kazoo.client import KazooClient
-        from kazoo.exceptions import KazooException, NoNodeError
+        from kazoo.exceptions import ConnectionLoss, KazooException, NoNodeError, SessionExpiredError
         from kazoo.handlers.threading import KazooTimeoutError
 
         self._check_reached(deadline)
         seconds = deadline.left()
         if not seconds:
             raise TimeoutError
+        path = f"{self._parent}/{node}"
         client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True, logger=_LOGGER)
         try:
             client.start(timeout=seconds)
-            data, _ = client.get_async(f"{self._parent}/{node}").get(timeout=max(deadline.left(), 0.001))
+            try:
+                data, _ = client.get_async(path).get(timeout=max(deadline.left(), 0.001))
+            except (ConnectionLoss, SessionExpiredError):  # by another host of ZooKeeper, perhaps
+                data, _ = client.get_async(path).get(timeout=max(deadline.left(), 0.001))
         except KazooTimeoutError:
             raise TimeoutError(f"ZooKeeper at {self._hosts} does not answer") from None
         except NoNodeError:
@@ -100,7 +104,7 @@ class ZooKeeperRegistry(Registry):
         for host in self._hosts.split(","):
             name, _, port = host.rpartition(":")
             try:
-                socket.create_connection((name.strip("[]"), int(port)), deadline.within(CONNECT_SECONDS).left()).close()
+                connected(name.strip("[]"), int(port), deadline.within(CONNECT_SECONDS)).close()
             except OSError as exc:
                 errors.append(exc)
             else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable.store.hbase.native.failures import ConnectionLost
+from webtable.store.hbase.thrift.connecting import connected
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
@@ -23,20 +24,22 @@ _PIECE: Final = 2**18
 """The bytes that are read at once: memory is allocated as they come, not as a length promises them."""
 _LEAST_PIECE: Final = 2**14
 CONNECT_SECONDS: Final = 5.0
+_CLOSED: Final = "the server has closed the connection"
+_NO_ANSWER: Final = "and answered nothing: does it want Kerberos (auth=kerberos), or TLS (hbases+native://)?"
 
 
 class Wire:
     """A TCP connection to *host* and *port*, made before *deadline*."""
 
     def __init__(self, host: str, port: int, deadline: Deadline) -> None:
-        self._reader = socket.create_connection((host, port), timeout=_seconds(deadline.within(CONNECT_SECONDS)))
+        self._reader = connected(host, port, deadline.within(CONNECT_SECONDS))
         self._reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._writer = self._reader.dup()
         self._unsent: list[memoryview] = []
         self._pieces: list[bytes] = []
         """What has come and was not asked for yet, or belongs to something that is not complete."""
         self._received = 0
-        self._heard = clock.monotonic()
+        self._heard = self._made = clock.monotonic()
 
     @property
     def heard(self) -> float:
@@ -95,7 +98,7 @@ class Wire:
         self._reader.settimeout(_seconds(deadline))
         data = self._reader.recv(min(wanted, _PIECE))
         if not data:
-            raise ConnectionLost("the server has closed the connection")
+            raise ConnectionLost(_CLOSED if self._heard > self._made else f"{_CLOSED} {_NO_ANSWER}")
         self._heard = clock.monotonic()
         return data
 
@@ -149,7 +152,7 @@ class SecureWire(Wire):
                     raise _not_secure(exc) from exc
             if data is not None:
                 if not data:
-                    raise ConnectionLost("the server has closed the connection")
+                    raise ConnectionLost(_CLOSED)
                 return data
             encrypted = super()._more(_PIECE, deadline)
             with self._lock:

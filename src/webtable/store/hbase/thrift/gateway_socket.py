@@ -5,14 +5,12 @@ from __future__ import annotations
 import select
 import socket
 import ssl
-import threading
-from concurrent.futures import Future
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webtable._forks import renew_after_fork
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.thrift.connecting import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +59,7 @@ class GatewaySocket:
     def open(self) -> None:
         """Connect to the first address of the host that accepts the connection."""
         failure: OSError = OSError(f"{self.address[0]} has no address")
-        for family, kind, protocol, _, address in _addresses(*self.address, self.deadline):
+        for family, kind, protocol, _, address in addresses(*self.address, self.deadline):
             # Stored before it is connected, so that a child forked in the meantime can close it.
             self.sock = socket.socket(family, kind, protocol)
             try:
@@ -174,25 +172,3 @@ def _has_only_records(sock: ssl.SSLSocket) -> bool:
     except OSError:
         return False
     return False
-
-
-def _addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
-    """Return what `socket.getaddrinfo` does, within *deadline*: a resolver may take arbitrarily long."""
-    with suppress(socket.gaierror):
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    answer: Future[list[Any]] = Future()
-
-    def resolve() -> None:
-        try:
-            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except BaseException as exc:  # noqa: BLE001 - it is raised by the caller
-            answer.set_exception(exc)
-
-    try:
-        threading.Thread(target=resolve, daemon=True).start()
-    except RuntimeError:  # the interpreter shuts down
-        resolve()
-    try:
-        return answer.result(deadline.left())
-    except TimeoutError as exc:
-        raise TimeoutError(f"the name {host!r} was not resolved in time") from exc
