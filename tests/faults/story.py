@@ -82,8 +82,8 @@ class Story:
 
     def _gateways(self) -> Iterator[str]:
         """Compare the connections that each gateway has dropped with the log."""
-        before = {one.name: one.dropped for one in self.before.gateways}
-        for one in self.after.gateways:
+        before = {one.name: one.dropped for one in self.before.servers}
+        for one in self.after.servers:
             dropped = one.dropped - before.get(one.name, 0)
             told = sum(record.store == one.name for record in self.of("dropped"))
             if dropped != told:

@@ -51,7 +51,7 @@ def test_hbase_is_killed_and_started_again(server, tmp_path):
     assert away, "no gateway is told as down and up again"
     assert all(began <= since for since, _ in away)
     assert max(until for _, until in away) < ended + 10
-    assert not any(gateway.is_down for gateway in story.after.gateways)
+    assert not any(gateway.is_down for gateway in story.after.servers)
 
 
 @pytest.mark.parametrize("seconds", PAUSES)

@@ -325,7 +325,7 @@ def test_a_secret_is_in_nothing_that_is_shown_logged_or_raised(pair, monkeypatch
             for answer in (fixed, status("401 Unauthorized"), status("503 Busy"), lambda _: b"no HTTP\r\n\r\n"):
                 with contextlib.suppress(WebTableError), open_store(url)[0] as store:
                     pair[0].answer = pair[1].answer = answer
-                    told.parts += [repr(store), str(vars(store)), store.name, repr(store.gateways())]
+                    told.parts += [repr(store), str(vars(store)), store.name, repr(store.servers())]
                     told.parts += [repr(vars(pool)) for pool in store._pools]
                     told.error(lambda store=store: store.read("pages", ROWS[:2]))
                 pair[0].answer = fixed

@@ -15,7 +15,7 @@ from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.failures import LOGGER, log_gateway_event
+from webtable.store.hbase.failures import LOGGER, log_server_event
 from webtable.store.hbase.thrift.connection import thrift1
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -70,7 +70,7 @@ def test_a_connection_cut_in_mid_scan_is_told_as_dropped_and_then_as_reopened_at
     assert f"{gateway}: table 'pages': reopened scan at row b'00" in reopened.getMessage()
     for record in (dropped, reopened):
         assert (record.name, record.levelname) == ("webtable.store.hbase", "INFO")
-        assert (record.table, record.gateway) == ("pages", gateway)
+        assert (record.table, record.server) == ("pages", gateway)
         assert 0 <= record.seconds < 5
 
 
@@ -101,7 +101,7 @@ def test_another_gateway_that_takes_the_place_is_told_with_the_cool_down(rows, s
 
     assert events(caplog)[:3] == ["down", "cool-down", "failover"]
     cool_down, failover = record_of(caplog, "cool-down"), record_of(caplog, "failover")
-    assert cool_down.gateway == f"hbase://{first},{second} (Thrift1 at {first})"
+    assert cool_down.server == f"hbase://{first},{second} (Thrift1 at {first})"
     assert 0 < cool_down.seconds <= 1
     assert f"(Thrift1 at {second}): table 'pages': takes the place of {first}" in failover.getMessage()
     assert {cool_down.levelname, failover.levelname} == {"INFO"}
@@ -141,7 +141,7 @@ def test_a_row_key_with_a_newline_does_not_begin_a_line_of_the_log(servers, capl
 def test_what_a_gateway_says_and_what_a_table_is_called_stay_in_their_line(caplog):
     error = StoreUnavailable("h: table 'a\\nb': getRows: \nERROR forged\x1b[2J\u2028")
 
-    log_gateway_event(logging.INFO, "retry", "attempt 2\n", gateway="h", table="a\nb", seconds=1.0, error=error)
+    log_server_event(logging.INFO, "retry", "attempt 2\n", server="h", table="a\nb", seconds=1.0, error=error)
 
     [record] = caplog.records
     assert record.getMessage() == ("h: table 'a\\nb': attempt 2\\n (1.000 s): getRows: \\nERROR forged\\x1b[2J\\u2028")
@@ -171,8 +171,8 @@ def test_no_value_that_is_written_comes_into_the_log(rows, servers, caplog):
 
 def test_a_program_that_sets_up_no_logging_sees_nothing():
     program = (
-        "import logging; from webtable.store.hbase.failures import log_gateway_event\n"
-        "log_gateway_event(logging.WARNING, 'down', 'is down', gateway='h', table=None, seconds=1.0)"
+        "import logging; from webtable.store.hbase.failures import log_server_event\n"
+        "log_server_event(logging.WARNING, 'down', 'is down', server='h', table=None, seconds=1.0)"
     )
 
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

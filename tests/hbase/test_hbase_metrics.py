@@ -26,12 +26,12 @@ def test_a_connection_is_told_as_opened_and_idle(rows, servers):
     with HBaseStore(HOST, servers[0].port) as store:
         store.read("pages", ROWS[:3])
 
-        [gateway] = store.gateways()
+        [gateway] = store.servers()
 
     assert gateway.name == f"hbase://{HOST}:{servers[0].port}"
     assert (gateway.in_use, gateway.idle, gateway.opened, gateway.dropped) == (0, 1, 1, 0)
     assert not gateway.is_down
-    assert store.gateways()[0].idle == 0
+    assert store.servers()[0].idle == 0
 
 
 def test_a_connection_that_is_cut_is_told_as_dropped_and_its_call_as_a_retry(rows, servers):
@@ -39,7 +39,7 @@ def test_a_connection_that_is_cut_is_told_as_dropped_and_its_call_as_a_retry(row
         proxy.next(Fault("cut", "reply", at=5))
         assert store.write("pages", [put(b"k")]) == [None]
 
-        [gateway] = store.gateways()
+        [gateway] = store.servers()
 
         assert (gateway.dropped, gateway.opened) == (1, 2)
         assert (store.events()["dropped"], store.events()["retry"], store.events()["failed"]) == (1, 1, 0)
@@ -52,7 +52,7 @@ def test_a_gateway_that_is_left_alone_is_told_with_the_seconds(rows, servers):
         for _ in range(2):
             store.read("pages", ROWS[:3])
 
-        first, second = store.gateways()
+        first, second = store.servers()
 
     assert first.is_down
     assert 0 <= first.cool_down <= 1

@@ -50,11 +50,11 @@ def test_rows_are_read_by_tls(servers, authority, scheme):
 def test_tickets_of_tls_do_not_end_a_connection(servers, authority, scheme):
     with opened(servers, scheme, authority.server_context(HOST), f"ca={authority.file}&pool=1") as store:
         store.read("pages", ROWS[:1])
-        before = [gateway.opened for gateway in store.gateways()]
+        before = [gateway.opened for gateway in store.servers()]
         for row in ROWS[:10]:
             store.read("pages", [row])
 
-        assert [gateway.opened for gateway in store.gateways()] == before
+        assert [gateway.opened for gateway in store.servers()] == before
 
 
 @pytest.mark.parametrize(

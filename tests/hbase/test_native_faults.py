@@ -507,8 +507,8 @@ def test_all_threads_use_one_connection_to_a_server(store, filled):
         counts = list(threads.map(lambda _: len(keys(store.scan(filled, EVERYTHING))), range(32)))
 
     assert counts == [ROWS] * 32
-    assert len([one for one in store.gateways() if CLIENT in one.name]) == 1
-    assert all((one.opened, one.dropped) == (1, 0) for one in store.gateways())
+    assert len([one for one in store.servers() if CLIENT in one.name]) == 1
+    assert all((one.opened, one.dropped) == (1, 0) for one in store.servers())
 
 
 def test_the_metrics_count_the_connections_that_were_made_and_lost(hurt, filled):
@@ -519,5 +519,5 @@ def test_the_metrics_count_the_connections_that_were_made_and_lost(hurt, filled)
 
     assert keys(store.scan(filled, EVERYTHING)) == ALL_KEYS
 
-    [client] = [one for one in store.gateways() if CLIENT in one.name]
+    [client] = [one for one in store.servers() if CLIENT in one.name]
     assert (client.opened, client.dropped, client.in_use, client.idle) == (3, 2, 0, 1)

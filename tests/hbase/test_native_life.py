@@ -61,11 +61,11 @@ def table(native_url):
 
 
 def connections_made(store):
-    return sum(one.opened for one in store.gateways())
+    return sum(one.opened for one in store.servers())
 
 
 def connections_lost(store):
-    return sum(one.dropped for one in store.gateways())
+    return sum(one.dropped for one in store.servers())
 
 
 def uses(store, table):

@@ -311,4 +311,4 @@ def test_a_keyed_table_has_metrics_too():
         table.put({"user": 1, "app": 2}, {"d:x": b"1"})
 
         assert table.metrics.operations["write"].rows == 1
-        assert (table.metrics.gateways, table.metrics.indexes) == ((), {})
+        assert (table.metrics.servers, table.metrics.indexes) == ((), {})

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._extras import missing_extra
-from webtable.store.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
+from webtable.store.metrics import BOUNDS_MS, OperationMetrics, ServerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ class Metrics:
     operations: Mapping[str, OperationMetrics]
     bounds_ms: tuple[int, ...]
     events: Mapping[str, int]
-    gateways: tuple[GatewayMetrics, ...]
+    servers: tuple[ServerMetrics, ...]
     writers: WriterMetrics
     indexes: Mapping[str, IndexMetrics]
     damaged: int
@@ -104,7 +104,7 @@ def metrics_of(
         store.measured(),
         BOUNDS_MS,
         dict(store.events() + Counter(events or {})),
-        tuple(store.gateways()),
+        tuple(store.servers()),
         writers,
         _indexes(counts),
         counts["damaged"],
@@ -161,27 +161,29 @@ def _operation_counters(metrics: Metrics) -> Iterator[Exposed]:
 
 
 def _other_counters(metrics: Metrics) -> Iterator[Exposed]:
-    indexes, gateways = metrics.indexes.items(), [(one.name, one) for one in metrics.gateways]
+    indexes, servers = metrics.indexes.items(), [(one.name, one) for one in metrics.servers]
     yield Exposed("events", "Log events.", ("event",), [((event,), n) for event, n in metrics.events.items()])
     yield _of_each("index_entries_read", "Index entries that were read.", "index", indexes, "read")
     yield _of_each("index_entries_dropped", "Index entries whose pages have changed.", "index", indexes, "dropped")
     yield Exposed.of("damaged_rows", "Damaged rows that answers have skipped.", metrics.damaged)
-    yield _of_each("gateway_connections_opened", "Connections that were opened.", "gateway", gateways, "opened")
-    yield _of_each("gateway_connections_dropped", "Connections that failed.", "gateway", gateways, "dropped")
+    yield _of_each("server_connections_opened", "Connections that were opened.", "server", servers, "opened")
+    yield _of_each("server_connections_dropped", "Connections that failed.", "server", servers, "dropped")
 
 
 def _gauges(metrics: Metrics) -> Iterator[Exposed]:
-    """Yield the gauges of writers and gateways."""
+    """Yield the gauges of writers and servers."""
     writers = metrics.writers
     yield Exposed.of("writers", "Open writers.", writers.open)
     yield Exposed.of("writer_pages", "Pages that writers hold.", writers.pages)
     yield Exposed.of("writer_bytes", "Approximate size of the pages that writers hold.", writers.bytes)
     yield Exposed.of("writer_batches", "Batches in flight.", writers.batches)
-    states = [((one.name, "in_use"), one.in_use) for one in metrics.gateways]
-    states += [((one.name, "idle"), one.idle) for one in metrics.gateways]
-    yield Exposed("gateway_connections", "Connections to a gateway.", ("gateway", "state"), states)
-    up = [((one.name,), not one.is_down) for one in metrics.gateways]
-    yield Exposed("gateway_up", "Whether the last connection to a gateway was answered.", ("gateway",), up)
+    states = [((one.name, "in_use"), one.in_use) for one in metrics.servers]
+    states += [((one.name, "idle"), one.idle) for one in metrics.servers]
+    yield Exposed(
+        "server_connections", "Connections to a gateway, or to a server of HBase.", ("server", "state"), states
+    )
+    up = [((one.name,), not one.is_down) for one in metrics.servers]
+    yield Exposed("server_up", "Whether the last connection to it was answered.", ("server",), up)
 
 
 def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Exposed:

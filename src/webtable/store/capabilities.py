@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from webtable.schema import ShellCommand
     from webtable.store.health import Check, Rescued, Space
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.metrics import ServerMetrics
     from webtable.store.url import StoreURL
 
 
@@ -104,8 +104,8 @@ class OptionalCalls:
         """Return how often each event that the store logs has occurred, even if logging is off."""
         return Counter()
 
-    def gateways(self) -> list[GatewayMetrics]:
-        """Return the state of the gateways of the store; empty for a store without gateways."""
+    def servers(self) -> list[ServerMetrics]:
+        """Return the state of each gateway or server that the store uses; empty for a store in a file."""
         return []
 
     @classmethod

@@ -42,9 +42,9 @@ class OperationMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayMetrics:
-    """The connections to one gateway of HBase: those in use and idle now, and how many were `opened`, and `dropped`
-    because a call on them was lost, since the store was opened.
+class ServerMetrics:
+    """The connections to one gateway or server of HBase: those in use and idle now, and how many were `opened`, and
+    `dropped` because a call on them was lost, since the store was opened.
 
     `cool_down` is the number of seconds for which it will not be used, 0 if it is in use.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webtable.schema import FamilySchema, ShellCommand, TableSchema
     from webtable.store.capabilities import Capabilities
     from webtable.store.health import Check, Space
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.metrics import ServerMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 T = TypeVar("T")
@@ -164,9 +164,9 @@ class WrappedStore(Store):
         """Return those of the store."""
         return self.wrapped.events()
 
-    def gateways(self) -> list[GatewayMetrics]:
+    def servers(self) -> list[ServerMetrics]:
         """Return those of the store."""
-        return self.wrapped.gateways()
+        return self.wrapped.servers()
 
     def close(self) -> None:
         """Close the store."""

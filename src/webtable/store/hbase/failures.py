@@ -132,25 +132,25 @@ LOGGER: Final = logging.getLogger("webtable.store.hbase")
 _LONGEST: Final = 300  # of the reason, which may quote the answer of a server
 
 
-def log_gateway_event(
+def log_server_event(
     level: int,
     event: str,
     text: str,
     *,
-    gateway: str,
+    server: str,
     table: str | None,
     seconds: float,
     error: WebTableError | None = None,
 ) -> None:
-    """Log *event* of *gateway* at *level*, how many *seconds* it took or will take, and why.
+    """Log *event* of *server*, a gateway or HBase itself, at *level*, how many *seconds* it took or will take, and why.
 
-    *event*, *gateway*, *table* and *seconds* are fields of the record too. Without a handler for it nothing is done.
+    *event*, *server*, *table* and *seconds* are fields of the record too. Without a handler for it nothing is done.
     """
     if not LOGGER.isEnabledFor(level):
         return
-    reason = "" if error is None else _reason(error, subject_of(gateway, table))
-    fields: dict[str, object] = {"gateway": gateway}
-    log_event(LOGGER, level, event, text, store=gateway, table=table, seconds=seconds, reason=reason, fields=fields)
+    reason = "" if error is None else _reason(error, subject_of(server, table))
+    fields: dict[str, object] = {"server": server}
+    log_event(LOGGER, level, event, text, store=server, table=table, seconds=seconds, reason=reason, fields=fields)
 
 
 def _reason(error: WebTableError, subject: str) -> str:

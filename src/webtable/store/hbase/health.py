@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable.store.hbase.address import Settings
     from webtable.store.hbase.gateways.gateway import Gateway
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.metrics import ServerMetrics
     from webtable.store.url import StoreURL
 
 
@@ -44,7 +44,7 @@ class HBaseHealth(HBaseBase):
         """Return how often each event has occurred, including those of the gateways."""
         return sum((one.all_events() for one in self._gateways), super().events())
 
-    def gateways(self) -> list[GatewayMetrics]:
+    def servers(self) -> list[ServerMetrics]:
         """Return the state of each gateway, those of Thrift1 first."""
         return [state for one in self._gateways for state in one.state()]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
+from webtable.store.hbase.failures import WrongReply, disabled, log_server_event
 from webtable.store.hbase.retries import one_attempt, repeated
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_answer, is_unanswered, translated
 from webtable.store.hbase.thrift.gateway_socket import NotServed
-from webtable.store.metrics import GatewayMetrics, Tally, subject_of
+from webtable.store.metrics import ServerMetrics, Tally, subject_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -106,14 +106,14 @@ class Gateway(ABC):
     ) -> None:
         """Count and log *event*, as an event of the gateway *name* if that is one of several."""
         self.events(event)
-        log_gateway_event(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
+        log_server_event(level, event, text, server=name or self.name, table=table, seconds=seconds, error=error)
 
     def all_events(self) -> Counter[str]:
         """Return how often each event has occurred, in total for several gateways."""
         return self.events.snapshot()
 
     @abstractmethod
-    def state(self) -> list[GatewayMetrics]:
+    def state(self) -> list[ServerMetrics]:
         """Return the state of the gateway, or of each of several."""
 
     def call(
@@ -178,11 +178,11 @@ class OneGateway(Gateway):
         self.pool = pool
         self._is_down = False
 
-    def state(self, cool_down: float = 0.0) -> list[GatewayMetrics]:
+    def state(self, cool_down: float = 0.0) -> list[ServerMetrics]:
         """Return the state of the gateway, which is in its cool-down for *cool_down* more seconds."""
         in_use, idle, opened = self.pool.in_use(), self.pool.idle, self.pool.opened
         dropped = self.events.snapshot()["dropped"]
-        return [GatewayMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
+        return [ServerMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
 
     @contextmanager
     def session(

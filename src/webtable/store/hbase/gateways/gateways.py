@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.thrift.connection import Connection
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.metrics import ServerMetrics
     from webtable.store.url import HostPort
 
 
@@ -76,7 +76,7 @@ class Gateways(Gateway):
         """Return how often each event has occurred, in total for all gateways."""
         return sum((member.gateway.all_events() for member in self.members), super().all_events())
 
-    def state(self) -> list[GatewayMetrics]:
+    def state(self) -> list[ServerMetrics]:
         """Return the state of each gateway, with the rest of its cool-down."""
         return [one for member in self.members for one in member.gateway.state(member.cool_down.left())]
 

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import TableNotFound, WebTableError
-from webtable.store.hbase.failures import WrongReply, disabled, log_gateway_event
+from webtable.store.hbase.failures import WrongReply, disabled, log_server_event
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
@@ -115,7 +115,7 @@ class Cluster:
     ) -> None:
         """Count and log *event*."""
         self.events(event)
-        log_gateway_event(level, event, text, gateway=self.name, table=table, seconds=seconds, error=error)
+        log_server_event(level, event, text, server=self.name, table=table, seconds=seconds, error=error)
 
     # ---- calls
 

@@ -14,7 +14,7 @@ from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native.connection import RpcConnection
 from webtable.store.hbase.native.failures import ConnectionLost
 from webtable.store.hbase.native.wire import SecureWire, Wire
-from webtable.store.metrics import GatewayMetrics
+from webtable.store.metrics import ServerMetrics
 
 if TYPE_CHECKING:
     import ssl
@@ -101,13 +101,13 @@ class Servers:
         """Connect to the service of *server*, unless there is a connection."""
         self._connection((server, service), deadline)
 
-    def state(self) -> list[GatewayMetrics]:
+    def state(self) -> list[ServerMetrics]:
         """Return the state of the connection to each service of a server; of those before it each was lost."""
         with self._lock:
             connections = list(self._connections.items())
             opened = Counter(self._opened)
         return [
-            GatewayMetrics(
+            ServerMetrics(
                 name=f"{self.name} ({service} at {server})",
                 in_use=int(connection.in_flight > 0),
                 idle=int(connection.is_alive and not connection.in_flight),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.store.hbase.calls.selection import Selection
     from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.hbase.native.servers import OnCall
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.metrics import ServerMetrics
     from webtable.store.url import HostPort, StoreURL
 
 
@@ -199,7 +199,7 @@ class NativeStore(HBaseBase):
         """Return how often each event has occurred."""
         return super().events() + self._cluster.events.snapshot()
 
-    def gateways(self) -> list[GatewayMetrics]:
+    def servers(self) -> list[ServerMetrics]:
         """Return the state of the connections to each server."""
         return self._servers.state()
 
