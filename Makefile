@@ -46,11 +46,11 @@ faults: export WEBTABLE_FUZZ_PROCESSES ?= 2
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
 
-# A cluster of containers (docker-compose.yml, 4 GB of memory) that loses a region server, its master and a gateway. It
+# A cluster of containers (docker-compose.yml, 4 GB of memory) that loses region servers, its master and a gateway. It
 # needs `docker compose` or `docker-compose`; the cluster is taken down at the end, also after Ctrl-C.
 test-cluster: export WEBTABLE_FAULT_CLUSTER = 1
 test-cluster: $(STAMP)
-	$(BIN)/python -m pytest tests/faults/test_cluster.py -s --timeout 3600
+	$(BIN)/python -m pytest tests/faults/test_cluster.py tests/faults/test_native_cluster.py -s --timeout 3600
 
 # The contract of the store port by HBase's own protocol on HBase 2.4, 2.5 and 3.0, each in a container. Ten minutes.
 test-versions: $(STAMP)

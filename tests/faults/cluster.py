@@ -1,4 +1,4 @@
-"""A cluster of HBase by the compose file: ZooKeeper, a master, two region servers and two pairs of gateways."""
+"""A cluster of HBase by the compose file: ZooKeeper, a master or two, two region servers and pairs of gateways."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import docker
 import pytest
 from servers import READY_SECONDS, free_port, regions
 
+import webtable
+from webtable.errors import StoreError
 from webtable.testing.hbase import _image
 
 CHECKOUT = Path(__file__).parents[2]
@@ -37,12 +39,18 @@ class Cluster:
 
     def __init__(self, engine, compose, image):
         ports = free_port(), free_port()
+        zookeeper, master, region_server = self._servers = free_port(), free_port(), free_port()
         self._engine = engine
         self._compose = compose
         self._project = f"webtable-{os.getpid()}"
         self._image = image
         self.ports = ports
         self.url = f"hbase://{HOSTS[0]}:{ports[0]},{HOSTS[1]}:{ports[0]}/{{table}}?thrift2={ports[1]}&timeout={TIMEOUT}"
+        servers = {"master": master, "regionserver": region_server}
+        reached = [f"{name}{n or ''}=127.0.0.{max(n, 1)}:{port}" for name, port in servers.items() for n in range(3)]
+        self.native_url = (
+            f"hbase+native://{HOSTS[0]}:{zookeeper}/{{table}}?rename={','.join(reached)}&timeout={TIMEOUT}"
+        )
 
     def compose(self, *arguments):
         """Run a command of compose, in a session of its own: Ctrl-C is to end the tests and not what they clean up."""
@@ -50,6 +58,9 @@ class Cluster:
             "WEBTABLE_HBASE_IMAGE": self._image,
             "WEBTABLE_CLUSTER_THRIFT1_PORT": str(self.ports[0]),
             "WEBTABLE_CLUSTER_THRIFT2_PORT": str(self.ports[1]),
+            "WEBTABLE_CLUSTER_ZOOKEEPER_PORT": str(self._servers[0]),
+            "WEBTABLE_CLUSTER_MASTER_PORT": str(self._servers[1]),
+            "WEBTABLE_CLUSTER_REGION_SERVER_PORT": str(self._servers[2]),
         }
         done = subprocess.run(
             [*self._compose, "-p", self._project, "--profile", "cluster", *arguments],
@@ -86,19 +97,29 @@ class Cluster:
         self.container(service).start()
         self.wait(service)
 
+    def wait_natively(self):
+        """Return when a table can be made by HBase's own protocol."""
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                return webtable.open(self.native_url.format(table="ready"), create=True).close()
+            except StoreError:
+                assert time.monotonic() < deadline
+                time.sleep(1)
+
     def regions(self, command, table, *key):
         """Do something about the regions of *table*, as `servers.regions` does."""
-        return regions(self.container("master"), command, table, *key)
+        return regions(self.container("zookeeper"), command, table, *key)
 
 
 @contextmanager
-def running():
-    """Give a cluster that is taken down, with its data, when the block ends."""
+def running(*services):
+    """Give a cluster with these *services*, and what they need; it is taken down, with its data, as the block ends."""
     engine = docker.from_env()
     made = Cluster(engine, compose_command(), _image())
     try:
-        made.compose("up", "--detach", "--no-build", "gateway1", "gateway2")
-        made.wait("gateway1", "gateway2")
+        made.compose("up", "--detach", "--no-build", *services)
+        made.wait(*services)
         yield made
     finally:
         made.compose("down", "--volumes", "--timeout", "2")

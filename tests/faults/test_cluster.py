@@ -23,7 +23,7 @@ REGIONS = 4
 
 @pytest.fixture(scope="module")
 def cluster():
-    with running() as made:
+    with running("gateway1", "gateway2") as made:
         yield made
 
 
