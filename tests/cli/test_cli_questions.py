@@ -292,7 +292,8 @@ def test_all_pages_of_a_large_table_are_read_when_they_are_named_or_limited(run:
     refused = run(*command.split())
 
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err.endswith("name a site, or ALL for every page\n")
+    limit = "" if command == "stats" else "give a --limit, "
+    assert refused.err.endswith(f" are read only on purpose: name a site, {limit}or all for every page\n")
     assert run(*command.split(), "all").code == 0
     if command != "stats":
         assert run(*command.split(), "--limit", "1").code == 0

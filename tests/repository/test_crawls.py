@@ -58,7 +58,7 @@ def test_a_pause_as_long_as_the_gap_is_still_part_of_a_crawl(crawled):
 
 
 def test_all_pages_are_read_when_told_so(crawled, large_store):
-    with pytest.raises(FullScanNeeded, match="or ALL for every page"):
+    with pytest.raises(FullScanNeeded, match=r"or webtable\.ALL for every page"):
         crawled.table.crawls()
 
     assert list(crawled.table.crawls(webtable.ALL)) == expected(crawled)

@@ -73,7 +73,8 @@ def in_commands(message: str, command: str) -> str:
     >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
     'create it with webtable -s x create'
     """
-    return _COMMAND.sub(lambda _: command, _OF_A_PROGRAM.sub("", message))
+    message = _OF_A_PROGRAM.sub("", message).replace("webtable.ALL", "all")
+    return _COMMAND.sub(lambda _: command, message)
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:

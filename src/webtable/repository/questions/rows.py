@@ -149,7 +149,7 @@ class ScopeRows(PageRows):
     def __init__(self, frame: Frame, scope: Scope) -> None:
         super().__init__(frame)
         self._scope = scope
-        said, self._ranges = str(scope), scope.ranges(frame)
+        said, self._ranges = str(scope), scope.ranges(frame, takes_limit=True)
         self.said: Final = said
 
     def said_after(self, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from webtable._shown.sizes import size_text
 from webtable.errors import FullScanNeeded
 from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
 from webtable.rowkey import KeyRange, Salt, WebKey
@@ -60,9 +61,9 @@ class Scope(NamedTuple):
         """A test by key whether a row of its ranges belongs to it; None if all do. Ports are at the end of keys."""
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
-    def ranges(self, frame: Frame) -> list[KeyRange]:
-        """Return the ranges of its rows, one per salt; raises `FullScanNeeded`."""
-        return self._whole(frame) if self.place is None else _ranges(self.place, frame.key)
+    def ranges(self, frame: Frame, *, takes_limit: bool = False) -> list[KeyRange]:
+        """Return the ranges of its rows, one per salt; raises `FullScanNeeded`, which names a limit if one helps."""
+        return self._whole(frame, takes_limit=takes_limit) if self.place is None else _ranges(self.place, frame.key)
 
     def unsalted(self) -> KeyRange:
         """Return the range of the pages among unsalted keys."""
@@ -75,11 +76,12 @@ class Scope(NamedTuple):
         keys, keeps = self.unsalted(), self.keeps
         return keys.__contains__ if keeps is None else lambda key: key in keys and keeps(key)
 
-    def _whole(self, frame: Frame) -> list[KeyRange]:
+    def _whole(self, frame: Frame, *, takes_limit: bool) -> list[KeyRange]:
         """Return the ranges of all rows, one per salt, so that they can be merged."""
         if not self.is_permitted and not is_small(frame.store):
             raise FullScanNeeded(
-                f"{frame.name}: this reads every row of a large table: name a site, or ALL for every page"
+                f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
+                f"{'give a limit=, ' if takes_limit else ''}or webtable.ALL for every page"
             )
         digits = frame.layout.digits if frame.layout.salt != "none" else 0
         salts = [f"{number:0{digits}x}:".encode() for number in range(16**digits)] if digits else [b""]
@@ -98,6 +100,14 @@ def is_small(store: Store) -> bool:
     """Whether *store* may be read as a whole without permission; HBase does not say how large it is."""
     space = store.space()
     return space is not None and space.bytes <= SMALL_BYTES
+
+
+def _why_large(store: Store) -> str:
+    """Return in words why *store* is not small."""
+    space = store.space()
+    if space is None:
+        return " whose size the store does not tell"
+    return f" of {size_text(space.bytes)}, and those over {size_text(SMALL_BYTES)} are read only on purpose"
 
 
 def _has_port(port: int) -> Callable[[bytes], bool]:
