@@ -110,6 +110,18 @@ def test_what_is_no_moment_is_refused_with_the_name_of_the_argument(aged, asked)
             ASKED[asked](aged, wrong)
 
 
+@pytest.mark.parametrize("asked", ASKED, ids="-".join)
+def test_a_negative_time_ago_is_refused(aged, asked):
+    with pytest.raises(InvalidArgument, match=rf"{asked[1]}=.* must not be negative"):
+        ASKED[asked](aged, timedelta(days=-1))
+
+
+@pytest.mark.parametrize("asked", [one for one in ASKED if one[1] == "since"], ids="-".join)
+def test_since_the_future_is_refused(aged, asked):
+    with pytest.raises(InvalidArgument, match=r"since=.* is in the future"):
+        ASKED[asked](aged, BOUND + timedelta(days=8))
+
+
 def test_no_question_takes_a_moment_that_is_not_tried_here():
     groups = (WebTable, TableLinks, TableIndexes, TableMaintenance)
     methods = [one for group in groups for one in inspect.getmembers(group, inspect.isfunction)]

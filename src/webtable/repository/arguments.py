@@ -150,6 +150,8 @@ def given_moment(name: str, given: Moment | None) -> datetime | None:
                 return None
             case str():
                 return parse_time(name, given)
+            case timedelta() if given < timedelta():
+                raise InvalidArgument(f"{name}={given!r} is a time ago, and must not be negative")
             case timedelta():
                 return clock.now() - given
             case datetime() if given.tzinfo is not None:
@@ -177,9 +179,13 @@ def said_time(moment: datetime) -> str:
 def moments(**given: Moment | None) -> dict[str, datetime | None]:
     """Return the moments that were *given*, by the names of the arguments.
 
-    Raises `InvalidArgument` for an invalid moment, for an `until` before `since` and a `new` before `old`.
+    Raises `InvalidArgument` for an invalid moment, for a `since` in the future, an `until` before `since` and a
+    `new` before `old`.
     """
     times = {name: given_moment(name, moment) for name, moment in given.items()}
+    since = times.get("since")
+    if since is not None and since > clock.now():
+        raise InvalidArgument(f"since={since} is in the future: nothing can have happened since then")
     for first, last in (("since", "until"), ("old", "new")):
         begin, end = times.get(first), times.get(last)
         if begin is not None and end is not None and end < begin:
