@@ -201,6 +201,16 @@ def test_a_site_of_no_page_or_of_one_has_a_page_all_the_same(table, stored):
     Tags(compared.html())
 
 
+def test_a_report_on_a_site_without_pages_says_so_and_names_the_one_that_was_meant(table):
+    put(table, *SITE)
+
+    for found in (audit(table, "exmaple.com"), compare(table, "exmaple.com", since="7d")):
+        assert found._shown().note == "no pages of exmaple.com and below; did you mean example.com?"
+        assert "did you mean example.com?" in found.html()
+        assert "did you mean example.com?" in repr(found)
+        assert not [name for name in found.to_dict() if name.startswith("_")]
+
+
 def test_what_is_no_domain_and_what_is_no_number_is_refused(table):
     for report in (audit, lambda *args, **given: compare(*args, since="1d", **given)):
         with pytest.raises(InvalidURL):

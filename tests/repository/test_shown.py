@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -464,6 +465,24 @@ def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_a
     about_links = table.links.to(url), table.links.to(site.url("/"), wrong), table.links.of(url)
     for answer in (*about_a_site, *about_links):
         assert answer._repr_html_().endswith(f"; did you mean shop.{site.domain}?</p>")
+    assert f"did you mean shop.{site.domain}?" in table.pages(wrong).head()._repr_html_()
     nothing = f"no pages of {wrong} and below; did you mean shop.{site.domain}?"
     assert nothing in table.stats(wrong)._repr_html_()
     assert "did you mean" not in site.table.pages(f"shop.{site.domain}", status=404)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda table: table.pages().head("5"), "n='5' must be a whole number, 1 or more"),
+        (lambda table: table.pages(status="200"), "status='200' must be a number from 0 to 999, as in status=404"),
+        (lambda table: table.pages(status=2.5), "status=2.5 must be a number from 0 to 999"),
+        (lambda table: table.hosts(order="pages"), "order='pages' must be 'url', the only order of this answer"),
+        (lambda table: table.edges().to_dicts(["x"]), "columns='x' is not a column of an edge"),
+    ],
+)
+def test_a_wrong_argument_is_told_with_what_was_expected(ask, told):
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table, pytest.raises(ValueError) as raised:
+        ask(table)
+
+    assert told in str(raised.value)

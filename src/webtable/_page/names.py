@@ -30,7 +30,8 @@ def unknown_column(name: str, noun: str, names: Iterable[str]) -> str:
     """Return what is wrong with the column *name* of a *noun* that has the columns *names*."""
     known = list(names)
     close = meant(name, known)
-    return f"columns={name!r} is not a column of a {noun}{close}{' It' if close else '; it'} has {', '.join(known)}"
+    of = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
+    return f"columns={name!r} is not a column of {of}{close}{' It' if close else '; it'} has {', '.join(known)}"
 
 
 class WrongName:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.messages import nothing_of
 from webtable.cli.options import NeededSiteArgument
 from webtable.cli.session import session
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
@@ -76,12 +75,11 @@ def audit(
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
         found = audit(table, named_site(site), most=most, program=program, on_progress=counted)
-        nothing = "" if found.pages else nothing_of(table, site)
     _write(
         found, html, format, [_Line("Pages", found.pages, f"{program} pages {shlex.quote(found.site)}"), *_lines(found)]
     )
-    if nothing:
-        note(nothing)
+    if found._empty:
+        note(found._empty)
     _report_damage(found)
 
 
@@ -114,11 +112,10 @@ def compare(
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
         found = compare(table, named_site(site), most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
-        nothing = "" if sum(found.counts.values()) else nothing_of(table, site)
     unchanged = found.counts["unchanged"]
     _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])
-    if nothing:
-        note(nothing)
+    if found._empty:
+        note(found._empty)
     _report_damage(found)
 
 

@@ -106,7 +106,7 @@ class ResultList(Tabular[T]):
         return len(self._results)
 
     def _title(self) -> str:
-        return f"{len(self):,} results"
+        return plural(len(self), "result")
 
     def _nothing(self) -> str:
         return "no results"
@@ -119,14 +119,18 @@ class Batch(ResultList[T]):
     """Results in order, and the token for those after them (`next_token`, None at the end)."""
 
     def __init__(
-        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS
+        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS, empty: str
     ) -> None:
         super().__init__(results, columns)
+        self._empty = empty
         self.next_token = next_token
         self._shown_rows = shown
 
     def _most_shown(self) -> int:
         return self._shown_rows
+
+    def _nothing(self) -> str:
+        return self._empty or super()._nothing()
 
     def _title(self) -> str:
         return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
@@ -214,21 +218,23 @@ class Results(Tabular[T]):
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results as a batch; raises `InvalidArgument` for a size below 1."""
-        return self._batch("size", size, SHOWN_ROWS)
+        return self._batch("size", size, SHOWN_ROWS, self._absent)
 
     def head(self, n: int = SHOWN_ROWS) -> Batch[T]:
         """Return the first *n* results as a batch that shows all of them; raises `InvalidArgument` for *n* below 1."""
-        return self._batch("n", n, n)
+        return self._batch("n", n, n, self._nothing)
 
-    def _batch(self, name: str, size: int, shown: int) -> Batch[T]:
+    def _batch(self, name: str, size: int, shown: int, nothing: Callable[[], str]) -> Batch[T]:
         if type(size) is not int or size < 1:
-            raise InvalidArgument(f"{name}={size!r} must be at least 1")
+            raise InvalidArgument(f"{name}={size!r} must be a whole number, 1 or more")
         wanted = size if self.limit is None else min(size, self.limit)
         # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
-        return Batch(found[:wanted], token, self._columns, shown=shown)
+        # To suggest another site takes reads: `head` is for people, who are told, and `page` for programs.
+        empty = "" if found else nothing()
+        return Batch(found[:wanted], token, self._columns, shown=shown, empty=empty)
 
     def token_after(self, result: T) -> str:
         """Return the token with which the answer continues after *result*, which must be one of its results."""
@@ -258,7 +264,10 @@ class Slice(NamedTuple):
     def check(self, *orders: str) -> None:
         """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
         if self.order not in orders:
-            raise InvalidArgument(f"order={self.order!r} must be one of {', '.join(orders)}")
+            known = (
+                f"one of {', '.join(orders)}" if len(orders) > 1 else f"{orders[0]!r}, the only order of this answer"
+            )
+            raise InvalidArgument(f"order={self.order!r} must be {known}")
         if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
             raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
 

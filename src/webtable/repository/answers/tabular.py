@@ -132,7 +132,7 @@ class Tabular(ShowsItself, Generic[T]):
         if not head:
             return Shown("", (), (), self._nothing())
         rows = [[_shown_of(row, column) for column in columns] for row in head[:most]]
-        more = f"the first {most:,}; iterate, or use .page(), .to_pandas(), .to_arrow() for all"
+        more = f"the first {most:,}; iterate for all, or use .to_pandas() or .to_arrow()"
         return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > most else "")
 
     def _most_shown(self) -> int:

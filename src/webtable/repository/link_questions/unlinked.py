@@ -116,7 +116,7 @@ def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
     """Return what `TableLinks.discovered` does."""
     DISCOVERED.check(part)
     rows = ScopeRows(frame, scope)
-    question = f"URLs without a page{rows.said_after('among the')}"
+    question = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
     spec = rows.unnarrowed(Wanted([frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:

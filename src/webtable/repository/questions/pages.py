@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, first_rows
@@ -72,17 +72,18 @@ class Condition(NamedTuple):
         Raises `InvalidArgument`.
         """
         status, content_type, low, high = self
-        wanted = {status} if isinstance(status, int) else None if status is None else set(status)
-        if isinstance(status, str) or not all(type(one) is int and 0 <= one <= 999 for one in wanted or ()):
-            raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999, or several")
+        given: list[Any] = [status] if isinstance(status, str) or not isinstance(status, Collection) else list(status)
+        wanted = None if status is None else {one for one in given if type(one) is int and 0 <= one <= 999}
+        if wanted is not None and len(wanted) < len({*map(repr, given)}):
+            raise InvalidArgument(f"status={status!r} must be a number from 0 to 999, as in status=404, or several")
         if content_type is not None and (not isinstance(content_type, str) or "/" not in content_type):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:
             raise InvalidArgument(f"max_size={high} is below min_size={low}")
         statuses = None if wanted is None else " or ".join(map(str, sorted(wanted))) or "none"
-        given = {**self._asdict(), "status": statuses}
-        said = "".join(f", {name} {value}" for name, value in given.items() if value is not None)
+        conditions = {**self._asdict(), "status": statuses}
+        said = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)
         if not said:
             return None, ""
 

@@ -13,7 +13,7 @@ from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS
 from webtable.repository.reports.findings import Findings
 from webtable.repository.reports.page import chart, moment_text, report_page
-from webtable.repository.reports.section import Report, Section, check_most
+from webtable.repository.reports.section import Report, Section, check_most, nothing_of
 from webtable.repository.reports.site_counts import NamedGroup, SiteCounts, SizeCount
 from webtable.repository.scanning.site import site_text
 
@@ -48,6 +48,7 @@ class Audit(Report):
     types: tuple[NamedGroup, ...]
     sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
+    _empty: str = ""
 
     def html(self) -> str:
         """Return the report as one self-contained HTML page; crawled text is escaped."""
@@ -55,7 +56,7 @@ class Audit(Report):
         lead = tag("p", f"{self.subject}, on {written}", class_="muted")
         damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
         if not self.pages:
-            empty = tag("p", f"{self.subject}: none is stored.", class_="lead")
+            empty = tag("p", self._empty or f"{self.subject}: none is stored.", class_="lead")
             return report_page(title, [lead, empty], damage, "", ())
         charts = (
             chart("Status", "status", _largest(self.statuses)),
@@ -98,6 +99,7 @@ def audit(
         types=counts.types,
         sizes=counts.sizes,
         sections=tuple(Findings(table, site, named, most, program).sections(counts)),
+        _empty="" if counts.pages else nothing_of(table, site),
     )
 
 

@@ -15,7 +15,7 @@ from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
 from webtable.repository.reports.page import moment_text, report_page
-from webtable.repository.reports.section import Found, Heading, Pair, Report, Section, check_most
+from webtable.repository.reports.section import Found, Heading, Pair, Report, Section, check_most, nothing_of
 from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Comparison(Report):
     listing: str
     """The command that lists the changes."""
     sections: tuple[Section, ...]
+    _empty: str = ""
 
     def command(self, kind: ChangeKind) -> str:
         """Return the command that lists the pages of one kind."""
@@ -75,7 +76,7 @@ class Comparison(Report):
         if self.damaged:
             facts.append(("damaged rows, left out", f"{self.damaged:,}"))
         if not any(self.counts.values()):
-            empty = tag("p", f"{self.subject}: none was stored then.", class_="lead")
+            empty = tag("p", self._empty or f"{self.subject}: none was stored then.", class_="lead")
             return report_page(title, [lead, empty], facts, "", ())
         return report_page(title, lead, facts, shares(self.counts), self.sections)
 
@@ -120,6 +121,7 @@ def compare(
         damaged=table.metrics.damaged - damaged,
         listing=command,
         sections=sections,
+        _empty="" if counts else nothing_of(table, site),
     )
 
 

@@ -13,6 +13,9 @@ from webtable.repository.scanning.site import named_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from webtable.repository.reports.asked import AskedTable
+    from webtable.repository.scanning.site import Site
+
 Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
 """The kinds of values in a column. Each value may also be a `Pair`: before and after."""
 
@@ -109,6 +112,8 @@ class Report(ShowsItself):
 
     site: str
     sections: tuple[Section, ...]
+    _empty: str
+    """That there are no pages of the site, and which one was probably meant; "" if there are some."""
 
     @property
     def subject(self) -> str:
@@ -118,18 +123,26 @@ class Report(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values, except for moments."""
-        names = (one.name for one in fields(self) if one.name != "listing")  # type: ignore[arg-type]
+        names = (one.name for one in fields(self) if one.name not in ("listing", "_empty"))  # type: ignore[arg-type]
         return {name: _as_dicts(getattr(self, name)) for name in names}
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
+        counts = self._empty or ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
         return f"<{type(self).__name__} of {self.site}: {counts}>"
 
     def _shown(self) -> Shown:
         """Return the number of findings of each section."""
+        if self._empty:
+            return Shown("", (), (), self._empty)
         rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
         note = ".html() is the page, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)
+
+
+def nothing_of(table: AskedTable, site: Site) -> str:
+    """Return that *table* has no pages of *site*, with the one that was probably meant; "" if it has some."""
+    pages = table.pages(site)
+    return pages._nothing() if pages.first() is None else ""
 
 
 def _as_dicts(value: Any) -> object:
