@@ -13,7 +13,7 @@ from rich.console import Console
 import webtable
 from webtable import Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import host_entries
 from webtable.repository.questions.stats import SHOWN_GROUPS
@@ -482,7 +482,14 @@ def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_a
     ],
 )
 def test_a_wrong_argument_is_told_with_what_was_expected(ask, told):
-    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table, pytest.raises(ValueError) as raised:
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table, pytest.raises(WebTableError) as raised:
         ask(table)
 
     assert told in str(raised.value)
+
+
+def test_a_domain_that_has_pages_only_below_it_is_suggested():
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table:
+        table.put(Page(url="https://www.example.com/", body=b"1"))
+
+        assert table.pages("exmaple.com").head()._shown().note.endswith("; did you mean example.com?")

@@ -10,6 +10,7 @@ from webtable.errors import IndexNeeded
 from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import SiteParts
+from webtable.rowkey import registered_domain
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _ALIKE: Final = 0.75
 
 
 def site_meant(frame: Frame, scope: Scope) -> str:
-    """Return "; did you mean …?" with the stored host that is most like that of *scope*.
+    """Return "; did you mean …?" with the stored host, or its registered domain, that is most like that of *scope*.
 
     It is empty if that host, or a host of that domain, has pages, if no host is alike, and without the host index.
     """
@@ -34,6 +35,8 @@ def site_meant(frame: Frame, scope: Scope) -> str:
         known = _stored(frame, None, _MOST_COMPARED)
     except IndexNeeded:
         return ""
+    if scope.place.is_subtree:  # a domain may have pages only below it
+        known = list(dict.fromkeys([*known, *map(registered_domain, known)]))
     alike = get_close_matches(host, known, 1, _ALIKE)
     return f"; did you mean {alike[0]}?" if alike else ""
 
