@@ -53,7 +53,7 @@ def away(given: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("case", LOADING)
 def test_a_store_that_is_away_at_the_beginning_is_waited_for(run: Run, away: list[int], case: str) -> None:
-    done = run(*LOADING[case])
+    done = run(*LOADING[case], "--wait", "10m")
 
     assert (done.code, away) == (0, [0])
     assert done.out.startswith("1 page")
@@ -75,6 +75,12 @@ def test_it_is_not_waited_for_longer_than_was_said(
         f"webtable: the gateway is down; to see what is wrong: {doctor}"
     ]
     assert 50 < manual_clock.passed <= 60
+
+
+@pytest.mark.parametrize("case", LOADING)
+def test_a_store_that_is_away_at_the_beginning_may_be_a_wrong_name(run: Run, away: list[int], case: str) -> None:
+    assert run(*LOADING[case]).code == 3
+    assert away == [2]
 
 
 def test_a_question_does_not_wait(run: Run, away: list[int]) -> None:

@@ -186,8 +186,12 @@ JournalOption = Annotated[
 CAN_CONTINUE = "only a run that was started with --resume can be continued from where it ended"
 """The end of a message about a run that kept no journal."""
 WaitOption = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="How long to wait for a store that does not answer, as in 30m: a restart, say."),
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How long to wait for a store that does not answer, as in 30m: a restart, say.",
+        show_default="10m, but not at the start",
+    ),
 ]
 RefreshOption = Annotated[
     bool, typer.Option("--refresh/--no-refresh", help="Whether to count links and the pages of hosts at the end.")
@@ -218,11 +222,11 @@ def _seconds(text: str, value: str) -> float:
         raise InvalidArgument(f"limit={text!r} must be a number of seconds") from exc
 
 
-def seconds_of(wait: str) -> float:
+def seconds_of(wait: str | None, default: float = 600.0) -> float:
     """Return the seconds of the option `--wait`; raises `InvalidArgument`."""
     from webtable.repository.arguments import duration_of
 
-    return duration_of("wait", wait).total_seconds()
+    return default if wait is None else duration_of("wait", wait).total_seconds()
 
 
 def beside(store: str, ending: str) -> Path:

@@ -88,7 +88,7 @@ def copy(
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
     refresh: RefreshOption = True,
-    wait: WaitOption = "10m",
+    wait: WaitOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
@@ -121,6 +121,7 @@ def copy(
         raise InvalidArgument("dry_run=True excludes follow=True and resume=True: it compares all pages once")
     journal = beside(here.store, "copy") if resume else None
     run = CopyRun(rate, follow, journal, dry_run=dry_run, wait=seconds_of(wait))
+    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
 
     def opened_target(source: WebTable) -> WebTable:
         if dry_run:
@@ -130,9 +131,9 @@ def copy(
     with ExitStack() as stack:
         naming(ctx, there)
         with to_be_read():
-            table = stack.enter_context(when_there(lambda: webtable.open(there.store), run.wait))
+            table = stack.enter_context(when_there(lambda: webtable.open(there.store), patience))
         naming(ctx, here)
-        other = stack.enter_context(when_there(lambda: opened_target(table), run.wait))
+        other = stack.enter_context(when_there(lambda: opened_target(table), patience))
         with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
             run.run(table, other)
             if run.ended_by is None and run.lost is None and not dry_run:

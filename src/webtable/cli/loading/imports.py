@@ -54,7 +54,7 @@ def import_(
     ],
     limit: LimitOption = None,
     resume: JournalOption = False,
-    wait: WaitOption = "10m",
+    wait: WaitOption = None,
     refresh: RefreshOption = True,
     dry_run: Annotated[
         bool,
@@ -91,9 +91,10 @@ def import_(
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
     this, load = session(ctx), Load(files=files, job=Job(None, limits, wait=seconds_of(wait)))
+    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     with ExitStack() as stack:
-        table = stack.enter_context(when_there(lambda: _opened(this, checked.manifest), load.job.wait))
-        journal = journal_of(this, files, repr(("import", limit)), load.job.wait) if resume else None
+        table = stack.enter_context(when_there(lambda: _opened(this, checked.manifest), patience))
+        journal = journal_of(this, files, repr(("import", limit)), patience) if resume else None
         with load.handling_interrupts(), load_progress(load), journal or nullcontext():
             load.journal = journal
             Loader(load, lambda _: table).run()

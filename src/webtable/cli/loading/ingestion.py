@@ -85,7 +85,7 @@ def ingest(
     ] = None,
     limit: LimitOption = None,
     resume: JournalOption = False,
-    wait: WaitOption = "10m",
+    wait: WaitOption = None,
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
     ] = 1,
@@ -144,10 +144,11 @@ def ingest(
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
     job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
-    journal = journal_of(this, files, repr((types, max_body, limit)), job.wait) if resume else None
+    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
+    journal = journal_of(this, files, repr((types, max_body, limit)), patience) if resume else None
 
     def opened(first: Page | None) -> WebTable:
-        return when_there(lambda: _open(this, first, regions, options), job.wait)
+        return when_there(lambda: _open(this, first, regions, options), patience)
 
     table = _run(load, journal, opened, refresh=refresh)
     raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
