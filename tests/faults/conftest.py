@@ -7,7 +7,13 @@ import os
 
 import pytest
 
-LONG = ["test_servers.py", "test_regions.py", "test_ring_servers.py", "test_gateways_life.py"]
+LONG = [
+    "test_servers.py",
+    "test_native_servers.py",
+    "test_regions.py",
+    "test_ring_servers.py",
+    "test_gateways_life.py",
+]
 ON_A_CLUSTER = ["test_cluster.py", "test_native_cluster.py"]
 
 collect_ignore = [

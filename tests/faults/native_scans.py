@@ -73,14 +73,19 @@ class Scans:
                 time.sleep(PAUSE)
 
 
+def fill(store, table):
+    """Make *table* with the rows of KEYS, several answers of a scan."""
+    store.create_table(TableSchema(table, (FamilySchema("f"),), SPLITS))
+    for at in range(0, len(KEYS), 2_000):
+        puts = [Put(key, [NewCell(b"f:q", 1, key * 100)]) for key in KEYS[at : at + 2_000]]
+        assert store.write(table, puts) == [None] * len(puts)
+
+
 @contextmanager
 def scanned(url, table):
     """Scan a new *table* while the block runs, which is given what is done, and assert that no scan was wrong."""
     with NativeStore.from_url(StoreURL.parse(url.format(table=table))) as store:
-        store.create_table(TableSchema(table, (FamilySchema("f"),), SPLITS))
-        for at in range(0, len(KEYS), 2_000):
-            puts = [Put(key, [NewCell(b"f:q", 1, key * 100)]) for key in KEYS[at : at + 2_000]]
-            assert store.write(table, puts) == [None] * len(puts)
+        fill(store, table)
         with Scans(store, table) as scans:
             yield scans.done
         store.drop_table(table)

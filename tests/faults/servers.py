@@ -28,15 +28,23 @@ def free_port():
 class Server:
     """An HBase in a container of its own, on ports that stay the same when it is started again."""
 
-    def __init__(self, container, ports):
+    def __init__(self, container, ports, native=(0, 0, 0)):
         self.container = container
+        zookeeper, master, region_server = native
+        renamed = f"localhost:16000={HOST}:{master},localhost:16020={HOST}:{region_server}"
+        self.native_url = f"hbase+native://{HOST}:{zookeeper}/{{table}}?rename={renamed}&timeout={TIMEOUT}"
         self.url = f"hbase://{HOST}:{ports[0]}/{{table}}?thrift2={ports[1]}&timeout={TIMEOUT}"
         self.url_of_thrift1 = f"hbase://{HOST}:{ports[0]}/{{table}}?timeout={TIMEOUT}"
 
     def wait(self):
-        """Return when it answers."""
+        """Return when it answers; started again where it has ended by itself, as HBase does after a long pause."""
         deadline = time.monotonic() + READY_SECONDS
-        while self.container.exec_run(["bash", "/opt/hbase/health.sh"]).exit_code:
+        while True:
+            try:
+                if not self.container.exec_run(["bash", "/opt/hbase/health.sh"]).exit_code:
+                    return
+            except docker.errors.APIError:
+                self.container.start()
             assert time.monotonic() < deadline
             time.sleep(0.5)
 
@@ -65,10 +73,7 @@ class Server:
             yield
         finally:
             self.signal("CONT", process)
-        time.sleep(3)
-        self.container.reload()
-        if self.container.status != "running":
-            self.container.start()
+        time.sleep(10)  # until HBase has noticed that it was too long
         self.wait()
 
 
@@ -100,9 +105,10 @@ def container(published, environment=None, **options):
 @contextmanager
 def started(**environment):
     """Give an HBase that is removed when the block ends."""
-    ports = free_port(), free_port()
-    with container({9090: (HOST, ports[0]), 9091: (HOST, ports[1])}, environment) as running:
-        made = Server(running, ports)
+    ports = {inside: (HOST, free_port()) for inside in (9090, 9091, 2181, 16000, 16020)}
+    with container(ports, environment) as running:
+        outside = [port for _, port in ports.values()]
+        made = Server(running, outside[:2], outside[2:])
         made.wait()
         yield made
 
