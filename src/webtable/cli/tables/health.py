@@ -213,7 +213,7 @@ def _name(url: str) -> str:
 
 
 def _keeps_from_opening(check: Check) -> bool:
-    is_of_opening = check.check in {"store", "layout", "tables"} or check.check.startswith("gateway ")
+    is_of_opening = check.check in {"store", "layout", "tables", "cluster"} or check.check.startswith("gateway ")
     return is_of_opening and check.state == "failed"
 
 
