@@ -163,7 +163,7 @@ def test_a_damaged_store_makes_no_backup_and_says_what_helps(store, tmp_path):
             file.seek(page * 8192)
             file.write(b"\xff" * 8192)
 
-    with SQLiteStore(path) as damaged, pytest.raises(StoreError, match="webtable copy"):
+    with SQLiteStore(path) as damaged, pytest.raises(StoreError, match="webtable backup rescue"):
         damaged.backup(tmp_path / "b.db")
 
     assert not (tmp_path / "b.db").exists()

@@ -38,6 +38,7 @@ COMMANDS = [
     "alter",
     "copy",
     "backup create",
+    "backup rescue",
     "backup snapshot",
     "backup verify",
     "import",

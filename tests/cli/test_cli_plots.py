@@ -100,7 +100,7 @@ def test_a_picture_of_a_large_table_takes_all(run: Run):
     drawn = run("plot", "status", "all", "--out", "x.png")
 
     assert (refused.code, drawn.code) == (2, 0)
-    assert "ALL for every page" in refused.err
+    assert "or all for every page" in refused.err
     assert drawn.err == "x.png: 2 pages by status\n"
 
 

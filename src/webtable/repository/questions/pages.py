@@ -73,9 +73,10 @@ class Condition(NamedTuple):
         """
         status, content_type, low, high = self
         given: list[Any] = [status] if isinstance(status, str) or not isinstance(status, Collection) else list(status)
-        wanted = None if status is None else {one for one in given if type(one) is int and 0 <= one <= 999}
-        if wanted is not None and len(wanted) < len({*map(repr, given)}):
-            raise InvalidArgument(f"status={status!r} must be a number from 0 to 999, as in status=404, or several")
+        for one in () if status is None else given:
+            if type(one) is not int or not 0 <= one <= 999:
+                raise InvalidArgument(f"status={one!r} must be a status code, from 0 to 999, as in status=404")
+        wanted = None if status is None else set(given)
         if content_type is not None and (not isinstance(content_type, str) or "/" not in content_type):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
         check_numbers(min_size=low, max_size=high)
