@@ -475,7 +475,7 @@ def test_an_empty_answer_for_a_site_that_is_not_stored_suggests_a_host_that_is_a
     ("ask", "told"),
     [
         (lambda table: table.pages().head("5"), "n='5' must be a whole number, 1 or more"),
-        (lambda table: table.pages(status="200"), "status='200' must be a status code, from 0 to 999, as in status=404"),
+        (lambda table: table.pages(status="200"), "status='200' must be a status code, from 0 to 999, as"),
         (lambda table: table.pages(status=2.5), "status=2.5 must be a status code, from 0 to 999"),
         (lambda table: table.hosts(order="pages"), "order='pages' must be 'url', the only order of this answer"),
         (lambda table: table.edges().to_dicts(["x"]), "columns='x' is not a column of an edge"),
