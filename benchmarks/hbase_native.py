@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +13,7 @@ from benchmarks.material import corpus_pages, made_up_pages
 from benchmarks.measuring import LeftOut, Result, Run, compare, stopwatch, wait_until_idle
 from benchmarks.plain import HTML, METADATA_COLUMNS, put_all
 from webtable import ALL, HostOnly
-from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +113,7 @@ def _happybase(setting: Setting, pages: list[Page]) -> Iterator[Spent]:
     with setting.happybase_table() as table:
 
         def read(columns: list[bytes]) -> int:
-            return sum(1 for _ in table.scan(row_start=KeyRange().start, columns=columns, batch_size=100))
+            return sum(1 for _ in table.scan(columns=columns, batch_size=100))
 
         yield _spent(setting, lambda: put_all(table, pages, keys))
         yield _spent(setting, lambda: read([HTML, *METADATA_COLUMNS]))
@@ -124,19 +123,18 @@ def _happybase(setting: Setting, pages: list[Page]) -> Iterator[Spent]:
 def _spent(setting: Setting, do: Callable[[], object]) -> Spent:
     if not setting.quick:
         wait_until_idle()
-    with _processes() as seconds:
-        before = seconds()
-        do()
-        return Spent(*(after - start for after, start in zip(seconds(), before, strict=True)))
+    seconds = _processes()
+    before = seconds()
+    do()
+    return Spent(*(after - start for after, start in zip(seconds(), before, strict=True)))
 
 
-@contextmanager
-def _processes() -> Iterator[Callable[[], Spent]]:
-    """Lend a function that returns the seconds so far; all HBase processes of this machine are taken for its own."""
+def _processes() -> Callable[[], Spent]:
+    """Return a function that returns the seconds so far; all HBase processes of this machine are taken for its own."""
     java = [one for one in psutil.process_iter(["cmdline"]) if "org.apache.hadoop.hbase" in " ".join(_words(one))]
     gateways = [one for one in java if "ThriftServer" in " ".join(_words(one))]
     others = [one for one in java if one not in gateways]
-    yield lambda: Spent(*(sum(map(_seconds, some)) for some in ([psutil.Process()], gateways, others)))
+    return lambda: Spent(*(sum(map(_seconds, some)) for some in ([psutil.Process()], gateways, others)))
 
 
 def _words(process: psutil.Process) -> list[str]:

@@ -65,7 +65,7 @@ def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], most: in
 
 
 def left_out(by: str, groups: int) -> str:
-    """Return that so many *groups* are not among the `shown_groups`."""
+    """Return in words that this number of *groups* is not among the `shown_groups`."""
     return f"… and {groups:,} {'earlier' if by in DATES else 'more'}"
 
 

@@ -61,15 +61,10 @@ def rescue(
     `webtable -s FILE verify all` names damaged pages in the new store, and `index repair --all` repairs its indexes.
     """
     from webtable.cli.terminal.interaction import interruptible
-    from webtable.cli.terminal.progress import shown_progress
+    from webtable.progress import progress_bar
 
-    this, records = session(ctx), [0]
-
-    def counted(count: int) -> None:
-        records[0] = count
-
-    shown = shown_progress("rescue", None, lambda: (0, plural(records[0], "record")))
-    with interruptible(), shown:
+    this = session(ctx)
+    with interruptible(), progress_bar("rescue", "record") as counted:
         done = adapter_of(this.store).rescue(StoreURL.parse(this.store), file, counted)
     typer.echo(harmless(f"{plural(done.records, 'record')} read, {size_text(done.bytes)}: {file}"))
     if done.places:

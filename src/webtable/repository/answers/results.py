@@ -232,7 +232,7 @@ class Results(Tabular[T]):
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
-        # To suggest another site takes reads: `head` is for people, who are told, and `page` for programs.
+        # To suggest another site takes reads: `head` is for people, and `page` for programs.
         empty = "" if found else nothing()
         return Batch(found[:wanted], token, self._columns, shown=shown, empty=empty)
 

@@ -32,9 +32,9 @@ _AT_ONCE: Final = 1000
 _LEVELS: Final = 7
 """A gap is halved this often: 127 keys in it are tried first."""
 _NEAREST: Final = 64
-"""Then others, up to so many bits of a key nearer to its ends."""
+"""Then others, ever nearer to its ends: this often the distance is halved."""
 _MOST_EMPTY: Final = 16
-"""A gap in which no record was found so many times in a row is given up."""
+"""How often in a row no record may be found in a gap, before it is given up."""
 _KINDS: Final = {"cells": (bytes, bytes, int, bytes), "deletes": (bytes, bytes, int, int)}
 _ORDERS: Final = {
     "cells": ("row, qualifier, timestamp DESC", "row DESC, qualifier DESC, timestamp"),
