@@ -28,12 +28,16 @@ class ManualClock:
         self.pauses: list[float] = []
         """What the library has slept, in order."""
 
+    @property
+    def now(self) -> datetime:
+        """The moment that the library takes for now: the machine's time goes on while a test runs."""
+        return self._moment + timedelta(seconds=self.passed)
+
     def monotonic(self) -> float:
         return self._began + self.passed
 
     def nanoseconds(self) -> int:
-        passed = self._moment + timedelta(seconds=self.passed) - EPOCH
-        return passed // timedelta(microseconds=1) * 1000
+        return (self.now - EPOCH) // timedelta(microseconds=1) * 1000
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

@@ -301,10 +301,10 @@ def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path, manual_cl
 
 def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
-        town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
+        town = Town(table, now=manual_clock.now + timedelta(days=4)).build(days=4)
         manual_clock.passed += 2.5
 
-        town.now = datetime.now(UTC) + timedelta(seconds=manual_clock.passed)
+        town.now = manual_clock.now
         town.store(town.page("/a", days=0, body=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
         town.store(town.page("/b", days=0, body=b"other", outlinks=town.links("/a")))
 
