@@ -1,8 +1,10 @@
 """The answers to questions, and the records, options and moments of them."""
 
 from webtable.repository.answers.arrow_pages import ArrowStream
+from webtable.repository.answers.batch import Batch, ResultList
 from webtable.repository.answers.columns import ColumnNames
-from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
+from webtable.repository.answers.partition import Partition
+from webtable.repository.answers.results import Explanation, Pages, Results
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.link_questions.inlinks import Inlink
 from webtable.repository.link_questions.link_graph import Edge, Neighbour, Neighbours
@@ -49,6 +51,7 @@ __all__ = [
     "Neighbours",
     "PageOptions",
     "Pages",
+    "Partition",
     "RedirectChain",
     "Resolution",
     "ResultList",

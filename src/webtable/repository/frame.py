@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.scanning.damage import Damage
@@ -12,7 +12,8 @@ from webtable.repository.stored.codec import PageCodec
 from webtable.repository.stored.layouts import Layouts, Limits, Refreshed
 from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.stored.reader import PageReader
-from webtable.rowkey import WebKey
+from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Store
 from webtable.store.metrics import Tally, log_event
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 LOGGER: Final = logging.getLogger("webtable.repository")
 
 
+class TablePart(NamedTuple):
+    """The rows of a table whose keys are in a range."""
+
+    table: str
+    keys: KeyRange
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A table of web pages: its place, the formats of its keys and cells, and its indexes.
@@ -30,7 +38,8 @@ class Frame:
     `pages` reads pages as they are stored; `counted` reads them for answers, with link counts of 0 for pages without
     inlinks, if links were counted since (`refreshed`). `counts` has the numbers of index entries that were read
     (`time.read`) and dropped (`time.dropped`), and of `damaged` rows; `events` those of log events. With `strict` the
-    first row that cannot be read raises an error.
+    first row that cannot be read raises an error. With a `part` of its table, or of the table of an index, answers that
+    are read from there have the results of these rows alone.
     """
 
     store: Store
@@ -43,11 +52,14 @@ class Frame:
     refreshed: Refreshed
     indexes: Indexes
     strict: bool = False
+    part: TablePart | None = None
     counts: Tally = field(default_factory=Tally)
     events: Tally = field(default_factory=Tally)
 
     @classmethod
-    def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
+    def of(
+        cls, store: Store, table: str, layout: Layout, *, strict: bool = False, part: TablePart | None = None
+    ) -> Frame:
         """Return the frame of the *table* in *store* with this *layout*."""
         layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.capabilities.max_cell)
         refreshed, limits = Refreshed(store, table), Limits(store, table, codec, layouts)
@@ -62,6 +74,7 @@ class Frame:
             refreshed,
             Indexes(store, table, layouts),
             strict,
+            part,
         )
 
     @property
@@ -78,6 +91,10 @@ class Frame:
     def versions_at_first(self) -> int:
         """How many versions of a page are read at first."""
         return min(self.layouts.known.versions, NEWEST)
+
+    def keys_of(self, table: str) -> KeyRange:
+        """Return the keys of *table* that answers are about: all, unless the frame has a part of that table."""
+        return self.part.keys if self.part is not None and self.part.table == table else ALL_KEYS
 
     def log(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
         """Count *event* of the table, and log it."""

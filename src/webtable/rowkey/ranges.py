@@ -66,6 +66,25 @@ class KeyRange(NamedTuple):
         """Return the part of the range before *key*."""
         return KeyRange(self.start, min(self.stop, key) if self.stop else key)
 
+    def inside(self, other: KeyRange) -> KeyRange:
+        r"""Return the part of the range that is in *other* too; it may be empty.
+
+        >>> KeyRange(b"a", b"c").inside(KeyRange(b"b"))
+        KeyRange(start=b'b', stop=b'c')
+        """
+        stop = min(self.stop, other.stop) if self.stop and other.stop else self.stop or other.stop
+        return KeyRange(max(self.start, other.start), stop)
+
+
+ALL_KEYS: Final = KeyRange()
+"""Every key of a table."""
+
+
+def clipped(ranges: Iterable[KeyRange], keys: KeyRange) -> list[KeyRange]:
+    """Return the parts of *ranges* that are in *keys*, in their order, without empty ones."""
+    found = (one.inside(keys) for one in ranges)
+    return [one for one in found if not one.is_empty()]
+
 
 def prefix_stop(prefix: bytes) -> bytes:
     r"""Return the first key that sorts after every key starting with *prefix*.

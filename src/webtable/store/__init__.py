@@ -73,7 +73,9 @@ def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[St
     package cannot be used.
     """
     target, adapter, table = _target(url)
-    return adapter.from_url(target, create=create), table
+    store = adapter.from_url(target, create=create)
+    store.address = adapter.address_of(target)
+    return store, table
 
 
 def _target(url: str | os.PathLike[str]) -> tuple[StoreURL, type[Store], str]:

@@ -65,6 +65,10 @@ class MemoryStore(Store):
         return _address(url)[1]
 
     @classmethod
+    def address_of(cls, url: StoreURL) -> None:
+        """Return None: no other process has its tables."""
+
+    @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
         """Return the store of that name; every name exists."""
         del create

@@ -63,10 +63,12 @@ class Store(OptionalCalls, abc.ABC):
     An adapter implements the abstract methods. Those with an underscore are called after the checks that all stores
     share, and never with nothing to do.
 
-    `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds.
+    `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds. `address` is the
+    URL by which another process opens the same store and table, also without secrets; None if there is none.
     """
 
     name: str
+    address: str | None = None
     timeout: float
     capabilities: Capabilities = Capabilities()
     """The capabilities and limits of the store; as a class attribute those known before a store is opened."""
@@ -84,6 +86,14 @@ class Store(OptionalCalls, abc.ABC):
         Raises `InvalidArgument` that says what is wrong with *url*, such as an unknown option.
         """
         raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
+
+    @classmethod
+    def address_of(cls, url: StoreURL) -> str | None:
+        """Return *url* as another process may use it: without secrets, and wherever that was started.
+
+        None if the store is only in this process.
+        """
+        return url.typed
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003

@@ -46,6 +46,7 @@ class WrappedStore(Store):
     def __init__(self, store: Store) -> None:
         self.wrapped = store
         self.name: str = store.name
+        self.address: str | None = store.address
         self.timeout: float = store.timeout
         self.capabilities: Capabilities = store.capabilities
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from webtable._page.page import Page
 from webtable._shown import harmless
@@ -13,6 +13,7 @@ from webtable._shown.markup import preformatted
 from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import batches_of
+from webtable.repository.answers.batch import Batch
 from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from webtable.repository.answers.columns import Column
+    from webtable.repository.answers.partition import Partition
 
 T = TypeVar("T")
 Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
@@ -74,69 +76,18 @@ class Explanation:
         )
 
 
-class ResultList(Tabular[T]):
-    """Results in order, like a list; equal to a list or a tuple of the same results."""
-
-    def __init__(self, results: Iterable[T], columns: Columns) -> None:
-        self._results = tuple(results)
-        self._of_columns = columns
+class Asked(Protocol):
+    """How an answer was asked for."""
 
     @property
-    def _columns(self) -> Columns:
-        return self._of_columns
+    def takes_columns(self) -> bool:
+        """Whether the question has the argument `columns`."""
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._results)
+    def again(self, **options: Any) -> Results[Any]:
+        """Return the answer to the same question, with other *options*."""
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, ResultList):
-            return self._results == other._results
-        return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
-
-    __hash__: ClassVar[None] = None  # type: ignore[assignment]
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self._results[index]
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def _title(self) -> str:
-        return plural(len(self), "result")
-
-    def _nothing(self) -> str:
-        return "no results"
-
-    def __repr__(self) -> str:
-        return repr(list(self._results))
-
-
-class Batch(ResultList[T]):
-    """Results in order, and the token for those after them (`next_token`, None at the end)."""
-
-    def __init__(
-        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS, empty: str
-    ) -> None:
-        super().__init__(results, columns)
-        self._empty = empty
-        self.next_token = next_token
-        self._shown_rows = shown
-
-    def _most_shown(self) -> int:
-        return self._shown_rows
-
-    def _nothing(self) -> str:
-        return self._empty or super()._nothing()
-
-    def _title(self) -> str:
-        return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
-
-    def __repr__(self) -> str:
-        return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
+    def partitions(self, n: int) -> list[Partition[Any]]:
+        """Return *n* parts of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +116,8 @@ class Results(Tabular[T]):
     """Yields record batches without making pages, for columns that are stored or computed from the URL."""
     _meant: Callable[[], str] = field(default=str, repr=False, compare=False)
     """Returns a question that suggests another site, for an answer without results; "" if there is none."""
-    _again: Callable[[Sequence[str]], Results[T]] | None = field(default=None, repr=False, compare=False)
-    """Asks the question again, for other columns."""
+    _again: Asked | None = field(default=None, repr=False, compare=False)
+    """How it was asked for, if it can be asked for again."""
     damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
@@ -190,9 +141,9 @@ class Results(Tabular[T]):
 
     def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
         named = column_names(columns)
-        if self._again is None or all(name in self._columns.names for name in named):
+        if self._again is None or not self._again.takes_columns or all(name in self._columns.names for name in named):
             return self
-        return replace(self._again(named), damaged=self.damaged)
+        return replace(self._again.again(columns=named), damaged=self.damaged)
 
     def _head(self, count: int) -> list[T]:
         return list(self._asked(count if self.limit is None else min(count, self.limit)))
@@ -244,6 +195,22 @@ class Results(Tabular[T]):
         """Return how the question will be answered, without answering it."""
         return self._explain()
 
+    def partitions(self, n: int) -> list[Partition[T]]:
+        """Return the answer in *n* parts of about the same number of rows, as values that other processes can read.
+
+        Together they have all results, and no result is in two of them; each has its results in the order of the
+        store, and may be read again. Up to some 50,000 row keys are read for this. Raises `InvalidArgument` for an
+        answer with a limit or a token, for one that is sorted after all pages were read, and for one about the links of
+        a single page; also for a store that no other process can open.
+        """
+        if self._again is None:
+            raise InvalidArgument(f"the {self.question} cannot be divided: they come from one page, or are sorted")
+        if type(n) is not int or n < 1:
+            raise InvalidArgument(f"n={n!r} must be a whole number, 1 or more")
+        if self.limit is not None or self.after is not None:
+            raise InvalidArgument("partitions: an answer with limit= or after= cannot be divided: ask without them")
+        return self._again.partitions(n)
+
 
 Pages = Results[Page]
 """The pages that answer a question."""
@@ -281,16 +248,13 @@ class Slice(NamedTuple):
         columns: Columns,
         cells: Cells | None = None,
         meant: Callable[[], str] = str,
-        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         after = self.starts_after(question)
-        return Results(
-            question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant, again
-        )
+        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant)
 
     def starts_after(self, question: str) -> bytes | None:
         """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""

@@ -21,6 +21,7 @@ from webtable.repository.indexes.index import Index, place_of
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.stored.cells import BODY_ROWS
 from webtable.rowkey import KeyRange
+from webtable.rowkey.ranges import ALL_KEYS, clipped
 from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
 
@@ -41,7 +42,8 @@ class Lookup:
     """The entries of an index that answer a question.
 
     `places` are disjoint and in order. If all entries are in one shard, that is the hash of `shard_of`. `keep` tests
-    by an unsalted row key whether the page is wanted.
+    by an unsalted row key whether the page is wanted. Of a `part` of the entries the answer has the pages whose first
+    entry is in it.
     """
 
     index: Index
@@ -50,16 +52,23 @@ class Lookup:
     shard_of: bytes | None = None
     reverse: bool = False
     keep: Callable[[bytes], bool] | None = None
+    part: KeyRange = ALL_KEYS
 
     def ranges(self) -> list[KeyRange]:
         """Return the ranges of entry keys."""
-        return [keys for places in self.places for keys in self.index.ranges(places, self.shard_of)]
+        ranges = [keys for places in self.places for keys in self.index.ranges(places, self.shard_of)]
+        return clipped(ranges, self.part)
 
     def place(self, page: Page, key: bytes, *, storage: bool) -> bytes | None:
         """Return the place of *page* in the answer: its first place (in *storage* order its first entry), or None."""
         places = [place for place in self.index.places(self.seen(page), key) if place in self]
-        keys = [self.index.entry(place, key) for place in places] if storage else places
-        return (max if self.reverse else min)(keys, default=None)
+        if storage or self.part != ALL_KEYS:
+            entries = {self.index.entry(place, key): place for place in places}
+            first = (max if self.reverse else min)(entries, default=None)
+            if first is None or first not in self.part:
+                return None
+            return first if storage else entries[first]
+        return (max if self.reverse else min)(places, default=None)
 
     def row_of(self, entry: bytes) -> bytes:
         """Return the unsalted row key of the page that *entry* names."""
@@ -85,7 +94,7 @@ class EntryReader:
         """Yield the entries, those after the place *after* (after the entry, in *storage* order)."""
         ranges = lookup.ranges()
         # The shards have about as many entries each: few answers need four times the average from one of them.
-        each = expected and expected * 4 // len(ranges) + 3
+        each = expected and expected * 4 // max(1, len(ranges)) + 3
         spec = ScanSpec(
             lookup.table, ranges, Wanted([INDEX_COLUMN], keys_only=True), None, lookup.reverse, expected=each
         )

@@ -19,6 +19,7 @@ from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.similar_hosts import host_meant, site_meant
 from webtable.rowkey import KeyRange, canonical_url
+from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice)
 
     def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
         frame.indexes.ready(LINK.name, question)
-        return InlinkReader(frame, damage).of(target, source, past=past, inside=scope.contains(), expected=at_most)
+        reader = InlinkReader(frame, damage)
+        return reader.of(target, source, past=past, inside=_inside(frame, scope), expected=at_most)
 
     def explain() -> Explanation:
         row, family = frame.key.encode(target), frame.codec.columns.inlinks
@@ -117,6 +119,14 @@ def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice)
         return site_meant(frame, scope) or host_meant(frame, target)
 
     return part.of(question, run, lambda one: one.source.encode(), explain, frame.damage, INLINKS, meant=meant)
+
+
+def _inside(frame: Frame, scope: Scope) -> Callable[[bytes], bool] | None:
+    """Return a test by unsalted key whether links from a page are wanted: it is of *scope*, and in the frame's part."""
+    contains, part = scope.contains(), frame.keys_of(frame.table)
+    if part == ALL_KEYS:
+        return contains
+    return lambda key: frame.key.salted(key) in part and (contains is None or contains(key))
 
 
 class InlinkReader:

@@ -189,7 +189,7 @@ def broken_links(frame: Frame, scope: Scope, part: Slice) -> Results[BrokenLink]
     def lookup(start: bytes) -> Lookup:
         frame.indexes.ready(LINK.name, question)
         table = frame.indexes.ready(STATUS.name, question).table
-        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))])
+        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))], part=frame.keys_of(table))
 
     def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (position or b"400").partition(b"\x00")

@@ -67,10 +67,7 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
 
     note = "the first inlinks of 256 pages are read at once, and one page is looked for that still links"
 
-    def again(names: Sequence[str]) -> Pages:
-        return orphans(frame, scope, names, part, within_host=within_host)
-
-    return rows.answer(question, part, rows.spec, run, pages_with(named), notes=lambda _: [note], again=again)
+    return rows.answer(question, part, rows.spec, run, pages_with(named), notes=lambda _: [note])
 
 
 def _unlinked(

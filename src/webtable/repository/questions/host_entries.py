@@ -16,7 +16,8 @@ from webtable.repository.scanning.scope import PLAIN_KEY, Scope
 from webtable.repository.scanning.site import SiteParts
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
-from webtable.schema import INDEX_COLUMN
+from webtable.rowkey.ranges import clipped
+from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store.metrics import Tally
 from webtable.store.rows import Wanted
 
@@ -131,13 +132,14 @@ class HostEntries:
 
     def ranges(self) -> list[KeyRange]:
         """Return the ranges of the entries."""
+        part = self._frame.keys_of(index_table(self._frame.table, HOST.name).name)
         if self._place is None:
-            return HOST.ranges(KeyRange())
+            return clipped(HOST.ranges(KeyRange()), part)
         host = self._place.host
         places = (PLAIN_KEY.subtree_ranges if self._place.is_subtree else PLAIN_KEY.host_ranges)(host)[0]
         # An IP address is not a domain, and hosts below a single label are in all shards.
         is_one = host.count(".") > 0
-        return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
+        return clipped(HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None), part)
 
     def all(self, limit: int | None = None) -> Iterator[Row]:
         """Return at most *limit* entries with their counts, in any order."""

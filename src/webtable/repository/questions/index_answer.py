@@ -82,7 +82,6 @@ class IndexAnswer:
         self._part = Slice(options.get("order") or next(iter(asked.orders)), options.get("limit"), options.get("after"))
         self._part.check(*asked.orders, "storage")
         named = column_names(options.get("columns"))
-        self._options = options
         frame.codec.select(named)
         self._record_columns = pages_with(named, asked.columns, is_counted=asked.is_counted)
         fields = fields_of(named)
@@ -103,11 +102,7 @@ class IndexAnswer:
             frame.damage,
             columns,
             meant=self._meant,
-            again=self._again,
         )
-
-    def _again(self, names: Sequence[str]) -> Pages:
-        return IndexAnswer(self._frame, self._asked, {**self._options, "columns": names}).pages()
 
     def _meant(self) -> str:
         return site_meant(self._frame, self._scope)
@@ -126,7 +121,8 @@ class IndexAnswer:
             inside = scope.unsalted()
             places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
         is_reversed = asked.orders.get(self._part.order, False)
-        return Lookup(asked.index, table, places, shard, is_reversed, scope.contains())
+        part = self._frame.keys_of(table)
+        return Lookup(asked.index, table, places, shard, is_reversed, scope.contains(), part)
 
     def _run(self, after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         names, only = self._columns, self._asked.only

@@ -169,8 +169,4 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
 
     notes = [] if likely is None else [f"filter in the store: {likely.column.decode()} is {likely.words[0]}"]
     known = pages_with(column_names(columns))
-
-    def again(names: Sequence[str]) -> Pages:
-        return pages(frame, scope, condition, names, part)
-
-    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells, again=again)
+    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells)

@@ -14,7 +14,6 @@ from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
-from webtable.rowkey import KeyRange
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -167,6 +166,10 @@ class ScopeRows(PageRows):
         """Return the scan of all rows in the ranges of the scope, whichever hosts have pages."""
         return ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
 
+    def in_one_range(self, spec: ScanSpec) -> ScanSpec:
+        """Return *spec*, if it is for all rows of the table, with these as one range, for a scan in storage order."""
+        return spec if self._scope.place is not None else replace(spec, ranges=[self._frame.keys_of(spec.table)])
+
     def meant(self) -> str:
         """Return a question that suggests another site, "" if there is none."""
         return site_meant(self._frame, self._scope)
@@ -182,7 +185,6 @@ class ScopeRows(PageRows):
         url_of: Callable[[T], str] = attrgetter("url"),
         notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
         cells: Cells | None = None,
-        again: Callable[[Sequence[str]], Results[T]] | None = None,
     ) -> Results[T]:
         """Return the answer to *question* whose results have a URL each; the other arguments are as in `Slice.of`."""
 
@@ -193,7 +195,7 @@ class ScopeRows(PageRows):
             read = spec()
             return self.explained(question, part.order, read, *notes(read))
 
-        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant, again)
+        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant)
 
 
 class Pass(ScopeRows):
@@ -229,8 +231,7 @@ class Pass(ScopeRows):
         return part.of(question, run, place, explain, self._frame.damage, listing.columns, meant=self.meant)
 
     def _whole(self) -> ScanSpec:
-        spec = self.spec()
-        return spec if self._scope.place is not None else replace(spec, ranges=[KeyRange()])
+        return self.in_one_range(self.spec())
 
 
 def url_at(place: bytes) -> str:

@@ -21,7 +21,6 @@ from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matched
 from webtable.repository.text.words import Words
-from webtable.rowkey import KeyRange
 from webtable.store import Containing
 from webtable.store.rows import Wanted
 
@@ -92,8 +91,8 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
             wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
         else:
             wanted = Wanted(frame.codec.select((*names, "body")))
-        is_whole = scope.place is None and part.order == "storage"
-        return replace(rows.spec(wanted), ranges=[KeyRange()]) if is_whole else rows.spec(wanted)
+        found = rows.spec(wanted)
+        return rows.in_one_range(found) if part.order == "storage" else found
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
         found = _Search(frame, spec(), part.order, after, at_most, damage, matcher, names)
@@ -102,10 +101,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
     def notes(read: ScanSpec) -> list[str]:
         return _notes(read.wanted.containing, names, in_titles=in_titles)
 
-    def again(names: Sequence[str]) -> Results[Hit]:
-        return search(frame, phrase, scope, names, part)
-
-    return rows.answer(question, part, spec, run, known, url_of=attrgetter("page.url"), notes=notes, again=again)
+    return rows.answer(question, part, spec, run, known, url_of=attrgetter("page.url"), notes=notes)
 
 
 @dataclass(frozen=True, slots=True)

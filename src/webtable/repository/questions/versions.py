@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.answers.results import ResultList
+from webtable.repository.answers.batch import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.repository.stored.page_state import brought

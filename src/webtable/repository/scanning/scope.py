@@ -9,6 +9,7 @@ from webtable._shown.sizes import size_text
 from webtable.errors import FullScanNeeded
 from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
 from webtable.rowkey import KeyRange, Salt, WebKey
+from webtable.rowkey.ranges import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +63,12 @@ class Scope(NamedTuple):
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
     def ranges(self, frame: Frame, *, takes_limit: bool = False) -> list[KeyRange]:
-        """Return the ranges of its rows, one per salt; raises `FullScanNeeded`, which names a limit if one helps."""
-        return self._whole(frame, takes_limit=takes_limit) if self.place is None else _ranges(self.place, frame.key)
+        """Return the ranges of its rows in the part of *frame*, one per salt.
+
+        Raises `FullScanNeeded`, which names a limit if one helps.
+        """
+        ranges = self._whole(frame, takes_limit=takes_limit) if self.place is None else _ranges(self.place, frame.key)
+        return clipped(ranges, frame.keys_of(frame.table))
 
     def unsalted(self) -> KeyRange:
         """Return the range of the pages among unsalted keys."""
@@ -78,7 +83,7 @@ class Scope(NamedTuple):
 
     def _whole(self, frame: Frame, *, takes_limit: bool) -> list[KeyRange]:
         """Return the ranges of all rows, one per salt, so that they can be merged."""
-        if not self.is_permitted and not is_small(frame.store):
+        if not self.is_permitted and frame.part is None and not is_small(frame.store):
             raise FullScanNeeded(
                 f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
                 f"{'give a limit=, ' if takes_limit else ''}or webtable.ALL for every page"

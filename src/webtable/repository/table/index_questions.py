@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import questions
+from webtable.repository.partitions.questions import repeatable
 
 if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages
@@ -24,6 +25,7 @@ class IndexQuestions:
 
     _frame: Frame
 
+    @repeatable()
     def fetched(
         self,
         site: Site | None = None,
@@ -40,6 +42,7 @@ class IndexQuestions:
         asked = questions.indexed
         return asked.by_time(self._frame, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
 
+    @repeatable()
     def modified(
         self,
         site: Site | None = None,
@@ -56,6 +59,7 @@ class IndexQuestions:
         asked = questions.indexed
         return asked.by_time(self._frame, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
 
+    @repeatable()
     def outdated(
         self,
         site: Site | None = None,
@@ -71,6 +75,7 @@ class IndexQuestions:
         """
         return questions.indexed.outdated(self._frame, not_fetched_since, not_modified_since, {"site": site, **options})
 
+    @repeatable()
     def largest(
         self,
         site: Site | None = None,
@@ -87,14 +92,17 @@ class IndexQuestions:
         """
         return questions.indexed.largest(self._frame, size_class, min_size, max_size, {"site": site, **options})
 
+    @repeatable()
     def with_status(self, status: int, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages whose last capture has this *status* code, by `url`."""
         return questions.indexed.with_status(self._frame, status, {"site": site, **options})
 
+    @repeatable()
     def errors(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by `status` and URL."""
         return questions.indexed.errors(self._frame, {"site": site, **options})
 
+    @repeatable()
     def redirects(self, site: Site | None = None, *, to: str | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that redirect, with a status of 300 to 399 other than 304, by `status` and URL.
 
@@ -103,6 +111,7 @@ class IndexQuestions:
         """
         return questions.indexed.redirects(self._frame, to, {"site": site, **options})
 
+    @repeatable()
     def duplicates(self, url: str, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the other pages that have exactly the content (the digest) of *url*, by `url`.
 
@@ -110,6 +119,7 @@ class IndexQuestions:
         """
         return questions.duplicate_groups.duplicates(self._frame, url, {"site": site, **options})
 
+    @repeatable()
     def indexed(
         self,
         index: str,

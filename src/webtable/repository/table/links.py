@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 from webtable.repository import link_questions
 from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import MOST_NEIGHBOURS
+from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class TableLinks:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 
+    @repeatable(order=None, by_source=True)
     def to(
         self,
         url: str,
@@ -65,6 +67,7 @@ class TableLinks:
         """
         return link_questions.link_graph.neighbours(self._frame, url, limit)
 
+    @repeatable()
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; at least one does.
 
@@ -73,10 +76,12 @@ class TableLinks:
         """
         return link_questions.links.most_linked(self._frame, {"site": site, **options})
 
+    @repeatable()
     def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
         return link_questions.links.dead_ends(self._frame, {"site": site, **options})
 
+    @repeatable(order=None)
     def broken(
         self,
         site: Site | None = None,
@@ -91,6 +96,7 @@ class TableLinks:
         """
         return link_questions.links.broken_links(self._frame, Scope.of(site), Slice(order, limit, after))
 
+    @repeatable()
     def orphans(
         self,
         site: Site | None = None,
@@ -111,6 +117,7 @@ class TableLinks:
         scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
         return link_questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
 
+    @repeatable()
     def discovered(
         self,
         site: Site | None = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webtable.repository import link_questions, questions
 from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE
+from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class SiteQuestions:
 
     _frame: Frame
 
+    @repeatable()
     def pages(
         self,
         site: Site | None = None,
@@ -65,6 +67,7 @@ class SiteQuestions:
         part = Slice(order, limit, after)
         return questions.pages.pages(self._frame, Scope.of(site, limit=limit), condition, columns, part)
 
+    @repeatable(order=None)
     def hosts(
         self,
         site: Site | None = None,
@@ -80,6 +83,7 @@ class SiteQuestions:
         """
         return questions.hosts.hosts(self._frame, Scope.of(site), Slice(order, limit, after))
 
+    @repeatable()
     def edges(
         self,
         site: Site | None = None,
@@ -98,6 +102,7 @@ class SiteQuestions:
         scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
         return link_questions.link_graph.edges(self._frame, scope, part)
 
+    @repeatable()
     def search(
         self,
         text: str,
@@ -146,6 +151,7 @@ class SiteQuestions:
         asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now)
         return questions.stats.stats(self._frame, asked, on_progress, resume)
 
+    @repeatable(until_now=True)
     def changes(
         self,
         site: Site | None = None,

@@ -1,0 +1,195 @@
+"""Where an answer is cut into parts of about the same number of rows.
+
+A short answer is cut by the keys of its rows. Of a long one a uniform sample is taken: the entries of the index of
+URLs are in the order of hashes, so the first of them are one, of whichever pages, and the share of all hashes that
+they cover says how many there are. The sampled pages are cut by their row keys, or by their entries in the index that
+the answer is read from. Without that index, keys are looked up at evenly spaced places of the key ranges.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from webtable._page.page import Page
+from webtable.errors import IndexNeeded
+from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
+from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.rowkey import KeyRange, merged
+from webtable.rowkey.ranges import ALL_KEYS
+from webtable.schema import INDEX_COLUMN, index_table
+from webtable.store.rows import Wanted
+
+if TYPE_CHECKING:
+    from webtable.repository.answers.results import Explanation
+    from webtable.repository.frame import Frame
+
+MOST_KEYS = 50_000
+"""How many row keys are read at most: an answer with fewer rows is cut exactly."""
+KEYS_A_PART = 64
+"""How many sampled keys of a part suffice: its rows then differ from the average by some 12 %."""
+WEIGHED_ROWS = 64
+"""Of how many rows the values are read, to estimate their size."""
+SAMPLED_AT_ONCE = 1_000
+"""How many entries of the index of URLs are read at once."""
+_HANDLES = 16**16
+_SPACED_BYTES = 8
+
+
+class CutPart(NamedTuple):
+    """A range of keys, and how many rows and bytes of values it has, by estimate."""
+
+    keys: KeyRange
+    rows: int | None
+    bytes: int | None
+
+
+class Whole(NamedTuple):
+    """What an answer reads: ranges of a `table`, which has entries of an `index`, or pages if that is None."""
+
+    table: str
+    ranges: Sequence[KeyRange]
+    index: Index | None
+    column: bytes
+    columns: Sequence[bytes]
+    """The columns of the pages that it reads."""
+
+    @classmethod
+    def of(cls, frame: Frame, plan: Explanation, *, by_source: bool) -> Self:
+        """Return what the answer with this *plan* reads."""
+        columns = [column.encode() for column in plan.columns]
+        page = frame.codec.columns.page
+        if by_source:
+            return cls(frame.table, [ALL_KEYS], None, page, columns)
+        if plan.index is None:
+            return cls(frame.table, merged(plan.ranges), None, page, columns)
+        index = frame.indexes.named(plan.index).index
+        return cls(index_table(frame.table, plan.index).name, merged(plan.ranges), index, INDEX_COLUMN, columns)
+
+    def __contains__(self, key: object) -> bool:
+        at = bisect_right(self.ranges, key, key=lambda keys: keys.start)
+        return at > 0 and key in self.ranges[at - 1]
+
+
+class _Sample(NamedTuple):
+    """Some keys of an answer in order, each standing for the same number of rows, and how many rows there are."""
+
+    keys: Sequence[bytes]
+    rows: int | None
+
+
+def cut(frame: Frame, whole: Whole, n: int) -> list[CutPart]:
+    """Return *n* ranges that together are all keys, with about the same number of rows of *whole* each."""
+    sample = _all_keys(frame, whole) or _by_hash(frame, whole, n) or _spaced(frame, whole, n)
+    keys, rows = sample
+    # No cut is empty, as that would be the end of the table.
+    cuts = [keys[number * len(keys) // n] if keys else b"\0" for number in range(1, n)]
+    at = [0, *(bisect_left(keys, one) for one in cuts), len(keys)]
+    each = _mean_bytes(frame, whole, keys) if rows else 0
+    parts = []
+    for place, (start, stop) in enumerate(zip([b"", *cuts], [*cuts, b""], strict=True)):
+        some = None if rows is None else round(rows * (at[place + 1] - at[place]) / max(1, len(keys)))
+        parts.append(CutPart(KeyRange(start, stop), some, None if some is None else some * each))
+    return parts
+
+
+def _all_keys(frame: Frame, whole: Whole) -> _Sample | None:
+    """Return all keys of an answer with few rows, None if it has more."""
+    spec = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True), limit=MOST_KEYS + 1)
+    keys = [row.key for row in in_storage_order(frame.store, spec, None)]
+    return _Sample(keys, len(keys)) if len(keys) <= MOST_KEYS else None
+
+
+def _by_hash(frame: Frame, whole: Whole, n: int) -> _Sample | None:
+    """Return a sample by the index of URLs; None if the table has no such index, or it has too few of these rows."""
+    try:
+        table = frame.indexes.ready(URL.name, "a sample").table
+    except IndexNeeded:
+        return None
+    enough = min(n * KEYS_A_PART, MOST_KEYS)
+    ranges = [KeyRange(shard, shard[:-1] + b";") for shard in SHARDS]
+    spec = ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), limit=MOST_KEYS)
+    entries = (row.key for row in in_storage_order(frame.store, spec, None))
+    found: list[bytes] = []
+    last = b""
+    while len(found) < enough and (some := list(islice(entries, SAMPLED_AT_ONCE))):
+        pages = [key for entry in some if (key := _page_of(entry)) is not None]
+        found += _keys_in(frame, whole, pages)
+        last = some[-1]
+    if len(found) < min(n, enough):
+        return None
+    return _Sample(sorted(found), round(len(found) / _share(last)))
+
+
+def _page_of(entry: bytes) -> bytes | None:
+    """Return the unsalted key of the page whose URL has the handle of *entry*; None if it is that of its redirect."""
+    key = URL.row_of(place_of(entry))
+    try:
+        return key if place_of(entry).startswith(handle_of(PLAIN_KEY.url_of(key)).encode()) else None
+    except ValueError:
+        return None
+
+
+def _share(entry: bytes) -> float:
+    """Return the share of all hashes that come up to *entry* of the index of URLs."""
+    shard, handle = SHARDS.index(entry[:2]), int(place_of(entry)[:16], 16)
+    return (shard + (handle + 1) / _HANDLES) / len(SHARDS)
+
+
+def _keys_in(frame: Frame, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:
+    """Return the keys that the *pages*, which are named by unsalted keys, have in *whole*."""
+    salted = [frame.key.salted(key) for key in pages]
+    if whole.index is None:
+        return [key for key in salted if key in whole]
+    read = frame.pages.read_each(salted, whole.index.columns)
+    found = ((key, page) for key, page in zip(pages, read, strict=True) if isinstance(page, Page))
+    entries = ((whole.index, page, key) for key, page in found)
+    return [entry for index, page, key in entries for entry in index.entries(page, key) if entry in whole]
+
+
+def _spaced(frame: Frame, whole: Whole, n: int) -> _Sample:
+    """Return keys at evenly spaced places of the ranges, which stand for nobody knows how many rows."""
+    wanted = Wanted([whole.column], keys_only=True)
+    bounds = [
+        [
+            keys[0].key if keys else None
+            for keys in frame.store.first_rows(whole.table, whole.ranges, 1, wanted, reverse=r)
+        ]
+        for r in (False, True)
+    ]
+    some = -(-n * KEYS_A_PART // len(whole.ranges))
+    places = [
+        keys.after(place)
+        for keys, low, high in zip(whole.ranges, *bounds, strict=True)
+        if low is not None and high is not None
+        for place in between(low, high, some)
+    ]
+    found = frame.store.first_rows(whole.table, places, 1, wanted)
+    return _Sample(sorted({rows[0].key for rows in found if rows}), None)
+
+
+def between(low: bytes, high: bytes, count: int) -> list[bytes]:
+    """Return *count* evenly spaced keys from *low* on, before *high*.
+
+    >>> between(b"a", b"c", 2)
+    [b'a', b'b']
+    """
+    shared = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    size = shared + _SPACED_BYTES
+    first, last = (int.from_bytes(key[:size].ljust(size, b"\0")) for key in (low, high))
+    places = (first + (last - first) * number // count for number in range(count))
+    return [place.to_bytes(size).rstrip(b"\0") for place in places]
+
+
+def _mean_bytes(frame: Frame, whole: Whole, keys: Sequence[bytes]) -> int:
+    """Return how many bytes of values a row has, by some of the *keys*, which are spread over all."""
+    some = keys[:: -(-len(keys) // WEIGHED_ROWS)]
+    if whole.index is not None:
+        named = [whole.index.row_of(place_of(key)) for key in some if whole.index.names_pages]
+        some = [frame.key.salted(key) for key in named]
+    rows = frame.store.read(frame.table, some, Wanted(whole.columns))
+    sizes = [sum(len(cell.value) for cells in row.cells.values() for cell in cells) for row in rows if row]
+    return sum(sizes) // max(1, len(sizes))

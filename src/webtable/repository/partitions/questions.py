@@ -1,0 +1,146 @@
+"""Questions that can be asked for again, by another process too: with other columns, or about a part of the table."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+
+import msgspec
+
+from webtable._clock import clock
+from webtable.errors import InvalidArgument, TableNotFound
+from webtable.repository.answers.partition import Partition
+from webtable.repository.answers.results import Results
+from webtable.repository.arguments import given_moment
+from webtable.repository.creation.web import StoredWebTable
+from webtable.repository.frame import Frame, TablePart
+from webtable.repository.partitions.cuts import Whole, cut
+from webtable.schema import Layout, check_layout, check_suffix_list
+from webtable.store import open_store
+from webtable.store.observed import observed
+
+
+class Asker(Protocol):
+    """What has the methods that ask questions: a web table, or its links."""
+
+    @property
+    def _frame(self) -> Frame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartAsker:
+    """What asks questions about the part of a table."""
+
+    _frame: Frame
+
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Results[Any])
+S = TypeVar("S", bound=Asker)
+Method = Callable[Concatenate[S, P], R]
+
+
+def repeatable(
+    *, order: str | None = "storage", until_now: bool = False, by_source: bool = False
+) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
+    """Return a decorator for a method that asks a question, so that its answer can be asked for again.
+
+    Its parts are asked for in this *order* (None: the first order that it has). With *until_now* the argument `until`
+    is now by default. With *by_source* it is divided by the pages where links come from, whatever it reads.
+    """
+
+    def decorated(question: Method[S, P, R]) -> Method[S, P, R]:
+        parameters = inspect.signature(question).parameters
+        moments = [name for name, one in parameters.items() if "Moment" in str(one.annotation)]
+        takes_columns = "columns" in parameters or "options" in parameters
+
+        @wraps(question)
+        def ask(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+            # A time ago is another moment in another process.
+            fixed: dict[str, Any] = {name: given_moment(name, kwargs[name]) for name in moments if kwargs.get(name)}
+            if until_now:
+                fixed.setdefault("until", clock.now())
+            kwargs.update(fixed)
+            answer = question(self, *args, **kwargs)
+            asked = _Asked(ask, self, args, kwargs, takes_columns, order, by_source)
+            return replace(answer, _again=asked)
+
+        return cast("Method[S, P, R]", ask)
+
+    return decorated
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How an answer was asked for; the fields after `options` are as in `repeatable`."""
+
+    ask: Callable[..., Results[Any]]
+    table: Asker
+    arguments: Sequence[Any]
+    options: Mapping[str, Any]
+    takes_columns: bool
+    order: str | None
+    by_source: bool
+
+    def again(self, **options: Any) -> Results[Any]:
+        """Return the answer to the same question, with other *options*."""
+        return self.ask(self.table, *self.arguments, **{**self.options, **options})
+
+    def partitions(self, n: int) -> list[Partition[Any]]:
+        """Return *n* parts of the answer."""
+        frame = self.table._frame
+        options = {**self.options} if self.order is None else {**self.options, "order": self.order}
+        options.pop("limit", None), options.pop("after", None)
+        answer = self.ask(self.table, *self.arguments, **options)
+        store = _address(frame)
+        whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
+        return [
+            Partition(
+                question=answer.question,
+                store=store,
+                table=whole.table,
+                keys=part.keys,
+                rows=part.rows,
+                bytes=part.bytes,
+                ask=self.ask,
+                arguments=self.arguments,
+                options=options,
+                fingerprint=Fingerprint(frame.layout, frame.strict),
+                opened=_opened,
+            )
+            for part in cut(frame, whole, n)
+        ]
+
+
+class Fingerprint(NamedTuple):
+    """What a part of an answer expects of its table: the layout, and whether a damaged row is an error."""
+
+    layout: Layout
+    is_strict: bool
+
+
+@contextmanager
+def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
+    store, table = open_store(part.store)
+    with store:
+        stored = StoredWebTable.read(store, table)
+        if stored is None:
+            raise TableNotFound(f"{store.name} has no web table {table!r} any more: ask for partitions again")
+        expected, is_strict = cast("Fingerprint", part.fingerprint)
+        kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
+        check_layout(stored.name, stored.layout, msgspec.structs.replace(expected, **kept))
+        check_suffix_list(stored.name, stored.layout)
+        keys = TablePart(part.table, part.keys)
+        frame = Frame.of(observed(store), table, stored.layout, strict=is_strict, part=keys)
+        yield part.ask(PartAsker(frame), *part.arguments, **part.options)
+
+
+def _address(frame: Frame) -> str:
+    address = frame.store.address
+    if address is None:
+        raise InvalidArgument(f"{frame.name} cannot be opened by another process: partitions need a file or an HBase")
+    return address
