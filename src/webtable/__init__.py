@@ -13,6 +13,7 @@
     webtable.schema       layouts, tables and column families
     webtable.store        the port to stores
     webtable.formats      files of pages: WARC, WACZ, Parquet, JSON Lines
+    webtable.parallel     answers read by several processes
     webtable.reports      audits and comparisons of sites
     webtable.progress     progress bars
     webtable.aio          the same for asyncio
@@ -81,6 +82,7 @@ _MODULES = (
     "maintenance",
     "metrics",
     "page",
+    "parallel",
     "progress",
     "records",
     "reports",

@@ -3,7 +3,6 @@
 from webtable.repository.answers.arrow_pages import ArrowStream
 from webtable.repository.answers.batch import Batch, ResultList
 from webtable.repository.answers.columns import ColumnNames
-from webtable.repository.answers.partition import Partition
 from webtable.repository.answers.results import Explanation, Pages, Results
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.link_questions.inlinks import Inlink
@@ -51,7 +50,6 @@ __all__ = [
     "Neighbours",
     "PageOptions",
     "Pages",
-    "Partition",
     "RedirectChain",
     "Resolution",
     "ResultList",

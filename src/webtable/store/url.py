@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from webtable._shown.sizes import IN_BYTES, size_of
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DEFAULT_TABLE = "pages"
 PATH_SCHEME = "sqlite"
 """The scheme of a path, which has none."""
-_HIDDEN = "***"
+HIDDEN: Final = "***"
+"""What stands in place of a secret."""
 _LOGIN = re.compile(r"^(//)?.*@", re.DOTALL)
 """User and password, up to the last `@`, because a slash in a password may not be quoted."""
 _LOCAL_LOGIN = re.compile(r"^(//).*:.*@", re.DOTALL)
@@ -62,7 +63,7 @@ class StoreURL:
     @property
     def typed(self) -> str:
         """The URL for printed commands: without user and password, which `auth=basic` takes from elsewhere."""
-        before, hidden, after = self.text.partition(f"//{_HIDDEN}@")
+        before, hidden, after = self.text.partition(f"//{HIDDEN}@")
         if not hidden:
             return self.text
         is_told = "auth=" in after or not self.scheme.startswith("hbase+")
@@ -141,7 +142,7 @@ def _shown_in_text(found: re.Match[str]) -> str:
     after = found[2][len(rest) :]
     if scheme.lower() in ("http", "https"):  # usually of a page: its path contains no password
         host, slash, path = rest.partition("/")
-        return f"{scheme}://{_LOGIN.sub(f'{_HIDDEN}@', host)}{slash}{path}{after}"
+        return f"{scheme}://{_LOGIN.sub(f'{HIDDEN}@', host)}{slash}{path}{after}"
     return f"{scheme}:{_shown(scheme, f'//{rest}')}{after}"
 
 
@@ -149,7 +150,7 @@ def _shown(scheme: str, rest: str) -> str:
     """Return the *rest* of a URL with `***` for user, password and values of unknown options."""
     options = _plain_options(scheme, rest)
     login = _LOCAL_LOGIN if scheme in _LOCAL else _LOGIN
-    place, mark, unknown = login.sub(rf"\1{_HIDDEN}@", rest.removesuffix(options)).partition("?")
+    place, mark, unknown = login.sub(rf"\1{HIDDEN}@", rest.removesuffix(options)).partition("?")
     return f"{place}{mark}{'&'.join(_named(scheme, option) for option in unknown.split('&'))}{options}"
 
 
@@ -157,7 +158,7 @@ def _named(scheme: str, option: str) -> str:
     if _plain_options(scheme, f"?{option}"):
         return option
     name, equals, _ = option.partition("=")
-    return f"{name}={_HIDDEN}" if equals else option
+    return f"{name}={HIDDEN}" if equals else option
 
 
 def _plain_options(scheme: str, rest: str) -> str:

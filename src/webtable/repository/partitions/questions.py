@@ -22,6 +22,7 @@ from webtable.repository.partitions.cuts import Whole, cut
 from webtable.schema import Layout, check_layout, check_suffix_list
 from webtable.store import open_store
 from webtable.store.observed import observed
+from webtable.store.url import HIDDEN
 
 
 class Asker(Protocol):
@@ -94,7 +95,6 @@ class _Asked:
         """Return *n* parts of the answer."""
         frame = self.table._frame
         options = {**self.options} if self.order is None else {**self.options, "order": self.order}
-        options.pop("limit", None), options.pop("after", None)
         answer = self.ask(self.table, *self.arguments, **options)
         store = _address(frame)
         whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
@@ -143,4 +143,9 @@ def _address(frame: Frame) -> str:
     address = frame.store.address
     if address is None:
         raise InvalidArgument(f"{frame.name} cannot be opened by another process: partitions need a file or an HBase")
+    if HIDDEN in address:
+        raise InvalidArgument(
+            f"{frame.name}: partitions hold no secrets, and its URL has options that may be some: {address}; open it "
+            "without them, and let the store take them from the environment"
+        )
     return address

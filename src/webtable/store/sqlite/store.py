@@ -85,19 +85,13 @@ class SQLiteStore(Store):
         """Return the table of `sqlite:path?table=NAME`: by default `pages`."""
         return address_of(url).table
 
-    @classmethod
-    def address_of(cls, url: StoreURL) -> str:
-        """Return *url* with an absolute path."""
-        return absolute(url)
+    address_of = staticmethod(absolute)
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
         """Return the store in the file that *url* names; with *create* a missing file is made."""
-        address = address_of(url)
-        options = address.options
-        return cls(
-            address.path, create=create, timeout=options.number("timeout", 30.0), max_cell=options.size("max_cell")
-        )
+        path, _, options = address_of(url)
+        return cls(path, create=create, timeout=options.number("timeout", 30.0), max_cell=options.size("max_cell"))
 
     def __del__(self) -> None:
         file: StoreFile | None = getattr(self, "_file", None)
