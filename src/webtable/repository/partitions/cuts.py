@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from webtable._page.page import Page
@@ -47,7 +49,8 @@ class CutPart(NamedTuple):
     bytes: int | None
 
 
-class Whole(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Whole:
     """What an answer reads: ranges of a `table`, which has entries of an `index`, or pages if that is None."""
 
     table: str
@@ -69,8 +72,8 @@ class Whole(NamedTuple):
         index = frame.indexes.named(plan.index).index
         return cls(index_table(frame.table, plan.index).name, merged(plan.ranges), index, INDEX_COLUMN, columns)
 
-    def __contains__(self, key: object) -> bool:
-        at = bisect_right(self.ranges, key, key=lambda keys: keys.start)
+    def __contains__(self, key: bytes) -> bool:
+        at = bisect_right(self.ranges, key, key=attrgetter("start"))
         return at > 0 and key in self.ranges[at - 1]
 
 

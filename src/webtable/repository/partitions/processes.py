@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from webtable.errors import InvalidArgument, WebTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from multiprocessing.connection import Connection
 
     from webtable.repository.answers.partition import Partition
@@ -113,7 +113,7 @@ def in_processes(
 
 def _in_a_pool(
     function: Callable[[Any], Any], items: Sequence[Any], left: deque[int], workers: int, *, ordered: bool
-) -> Iterator[Done]:
+) -> Generator[Done]:
     """Yield as `in_processes` does for the items numbered in *left*, and take those from it that are done."""
     context = multiprocessing.get_context("spawn")
     theirs, ours = context.Pipe(duplex=False)

@@ -62,10 +62,10 @@ def repeatable(
         @wraps(question)
         def ask(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
             # A time ago is another moment in another process.
-            fixed: dict[str, Any] = {name: given_moment(name, kwargs[name]) for name in moments if kwargs.get(name)}
-            if until_now:
-                fixed.setdefault("until", clock.now())
-            kwargs.update(fixed)
+            given: dict[str, Any] = kwargs
+            given.update({name: given_moment(name, given[name]) for name in moments if given.get(name)})
+            if until_now and given.get("until") is None:
+                given["until"] = clock.now()
             answer = question(self, *args, **kwargs)
             asked = _Asked(ask, self, args, kwargs, takes_columns, order, by_source)
             return replace(answer, _again=asked)
