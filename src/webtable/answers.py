@@ -3,7 +3,8 @@
 from webtable.repository.answers.arrow_pages import ArrowStream
 from webtable.repository.answers.batch import Batch, ResultList
 from webtable.repository.answers.columns import ColumnNames
-from webtable.repository.answers.results import Explanation, Pages, Results
+from webtable.repository.answers.explanation import Explanation
+from webtable.repository.answers.results import Pages, Results
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.link_questions.inlinks import Inlink
 from webtable.repository.link_questions.link_graph import Edge, Neighbour, Neighbours

@@ -81,6 +81,7 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
     head: Final = awaited(SyncResults[T].head)
     page: Final = awaited(SyncResults[T].page)
     explain: Final = awaited(SyncResults[T].explain)
+    partitions: Final = awaited(SyncResults[T].partitions)
     first: Final = awaited(SyncResults[T].first)
     count: Final = awaited(SyncResults[T].count)
     to_dicts: Final = awaited(SyncResults[T].to_dicts)

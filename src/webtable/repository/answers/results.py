@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from webtable._page.page import Page
-from webtable._shown import harmless
-from webtable._shown.markup import preformatted
 from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.answers.arrow_batches import batches_of
+from webtable.repository.answers.arrow_batches import arrow, batches_of
 from webtable.repository.answers.batch import Batch
 from webtable.repository.answers.columns import Columns
+from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.scanning.damage import Damage
@@ -25,55 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from webtable.repository.answers.columns import Column
-    from webtable.repository.answers.partition import Partition
 
 T = TypeVar("T")
 Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The plan of an answer: its key ranges, the stored columns, and the calls of its first piece.
-
-    `index` is the index whose entries are read, if any; the ranges are then ranges of entries. `notes` are remarks.
-    """
-
-    question: str
-    order: str
-    columns: tuple[str, ...]
-    ranges: tuple[KeyRange, ...]
-    calls: tuple[str, ...]
-    index: str | None = None
-    notes: tuple[str, ...] = ()
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._lines())
-
-    def __rich__(self) -> object:
-        from rich.text import Text
-
-        return Text(self._lines())
-
-    def _lines(self) -> str:
-        return "\n".join(map(harmless, str(self).splitlines()))
-
-    def __str__(self) -> str:
-        shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
-        if len(self.ranges) > 4:
-            shown += [f"  … and {len(self.ranges) - 4:,} more"]
-        return "\n".join(
-            [
-                self.question,
-                f"order: {self.order}",
-                *([f"index: {self.index}"] if self.index else []),
-                f"columns: {', '.join(self.columns)}",
-                f"ranges: {len(self.ranges):,}",
-                *shown,
-                f"calls of the first piece: {len(self.calls):,}",
-                *(f"  {call}" for call in self.calls),
-                *self.notes,
-            ]
-        )
 
 
 class Asked(Protocol):
@@ -88,6 +42,60 @@ class Asked(Protocol):
 
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition(Generic[T]):
+    """A part of an answer, which can be pickled and read by another process, any number of times.
+
+    It has the results whose rows are in the range `keys` of the table `table` of a store, whatever regions these are in
+    by then. It opens the store itself by its URL `store`, which has no password: a process takes that from its own
+    environment or `~/.netrc`. `rows` is how many rows it reads, and `bytes` how many bytes of values these have; both
+    are estimates, None where nothing is known.
+
+    A page that is fetched again while partitions of an index are read may move from one of them to another that was
+    read already, and is then in neither; it is never in two.
+    """
+
+    question: str
+    store: str
+    table: str
+    keys: KeyRange
+    rows: int | None
+    bytes: int | None
+    ask: Callable[..., Results[T]] = field(repr=False)
+    """The method that asks the question."""
+    arguments: Sequence[Any] = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    fingerprint: object = field(repr=False)
+    """What the table must have been created with, for its row keys to mean the same."""
+    opened: Callable[[Partition[T]], AbstractContextManager[Results[T]]] = field(repr=False)
+
+    def open(self) -> AbstractContextManager[Results[T]]:
+        """Return the results of this part as an answer, for a `with` block, at whose end the store is closed.
+
+        Raises what `webtable.open` does, and `LayoutMismatch` if the table was created anew with another layout.
+        """
+        return self.opened(self)
+
+    def pages(self) -> Iterator[T]:
+        """Yield the results of this part: pages, or what else the answer has. Raises as `open` and the question do."""
+        with self.open() as answer:
+            yield from answer
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return the results as a reader of Arrow record batches, as `Results.to_arrow` does.
+
+        The store is closed once the reader is exhausted or dropped.
+        """
+        found = self._schema_and_batches(columns)
+        return arrow().RecordBatchReader.from_batches(next(found), found)
+
+    def _schema_and_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        with self.open() as answer:
+            reader = answer.to_arrow(columns)
+            yield reader.schema
+            yield from reader
 
 
 @dataclass(frozen=True, slots=True)

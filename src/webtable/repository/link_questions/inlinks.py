@@ -12,8 +12,8 @@ from webtable._clock import moment_of
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import page_in
-from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
@@ -25,6 +25,7 @@ from webtable.store import Cell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope

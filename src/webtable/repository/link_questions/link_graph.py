@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import Columns, column, declared
-from webtable.repository.answers.results import Explanation, Results, Slice
+from webtable.repository.answers.results import Results, Slice
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
 from webtable.repository.link_questions.inlinks import linking_to
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable._page.parts import Link
+    from webtable.repository.answers.explanation import Explanation
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec

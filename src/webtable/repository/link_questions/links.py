@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable._page.parts import Link
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.refresh import Recount, Refresh
@@ -26,7 +26,7 @@ from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.answers.results import Pages
+    from webtable.repository.answers.results import Pages, Results, Slice
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage

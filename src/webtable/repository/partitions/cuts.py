@@ -26,7 +26,7 @@ from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.results import Explanation
+    from webtable.repository.answers.explanation import Explanation
     from webtable.repository.frame import Frame
 
 MOST_KEYS = 50_000

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from multiprocessing.connection import Connection
 
-    from webtable.repository.answers.partition import Partition
-    from webtable.repository.answers.results import Results
+    from webtable.repository.answers.results import Partition, Results
 
 T = TypeVar("T")
 R = TypeVar("R")

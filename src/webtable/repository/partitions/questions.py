@@ -13,8 +13,7 @@ import msgspec
 
 from webtable._clock import clock
 from webtable.errors import InvalidArgument, TableNotFound
-from webtable.repository.answers.partition import Partition
-from webtable.repository.answers.results import Results
+from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.frame import Frame, TablePart

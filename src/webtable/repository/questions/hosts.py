@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.results import Explanation, Results, Slice
+from webtable.repository.answers.explanation import Explanation
+from webtable.repository.answers.results import Results, Slice
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.questions.listing import SITE, Listing

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypedDict
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import Columns
+from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.answers.results import Explanation, Slice
+from webtable.repository.answers.results import Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.questions.similar_hosts import site_meant

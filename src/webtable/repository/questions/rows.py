@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from webtable.repository.answers.results import Explanation
+from webtable.repository.answers.explanation import Explanation
 from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
