@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import duckdb
@@ -208,6 +209,12 @@ def test_a_condition_and_a_limit_hold_for_tables_too(crawl, condition):
     assert crawl.table.pages(crawl.domain, limit=2, **condition).to_arrow().read_all().num_rows == min(
         2, len(list(answer))
     )
+
+
+def test_a_limit_that_an_answer_was_given_later_holds_for_columns_that_are_asked_for_again(crawl):
+    few = replace(crawl.table.pages(crawl.domain), limit=1)
+
+    assert [few.to_arrow(columns).read_all().num_rows for columns in (None, ["url", "text"])] == [1, 1]
 
 
 def test_a_table_goes_on_behind_a_token(crawl):

@@ -151,7 +151,7 @@ class Results(Tabular[T]):
         named = column_names(columns)
         if self._again is None or not self._again.takes_columns or all(name in self._columns.names for name in named):
             return self
-        return replace(self._again.again(columns=named), damaged=self.damaged)
+        return replace(self._again.again(columns=named), limit=self.limit, damaged=self.damaged)
 
     def _head(self, count: int) -> list[T]:
         return list(self._asked(count if self.limit is None else min(count, self.limit)))
