@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-versions protocol check notebooks site bench scale wheel release-check clean
+.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-engines test-versions protocol check notebooks site bench scale wheel release-check clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -62,6 +62,13 @@ test-kerberos: export WEBTABLE_KERBEROS = 1
 test-kerberos: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt gssapi
 	$(BIN)/python -m pytest tests/kerberos --timeout 900
+
+# Clusters of Dask and Ray with two workers each, which read both stores. Ray takes 240 MB. It needs an HBase, as `make test` does.
+test-engines: export WEBTABLE_ENGINES = 1
+test-engines: export WEBTABLE_REQUIRE_HBASE ?= 1
+test-engines: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,ray]' distributed
+	$(BIN)/python -m pytest tests/clusters tests/test_dependencies.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Writes docs/dependencies.md: what webtable needs, whatever that needs, and under which licences.
 
-Run it where all of it is installed (`make test` does that): python docs/make_dependencies.py
+Run it where all of it is installed (`make test-engines` does that): python docs/make_dependencies.py
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("dependencies.md")
-EXTRAS = ("arrow", "metrics", "native", "otel", "plot", "scrapy", "testing")
+EXTRAS = ("arrow", "dask", "metrics", "native", "otel", "plot", "ray", "scrapy", "testing")
 HEAD = """# Dependencies
 
 What is installed with webtable, and what each of its extras adds, with all that these need in turn; with the version

@@ -19,7 +19,11 @@ PUBLIC += [
     for found in pkgutil.iter_modules(webtable.__path__)
     if not found.name.startswith("_") and found.name not in {*INTERNAL, "integrations"}
 ]
-PUBLIC += [f"webtable.integrations.{found.name}" for found in pkgutil.iter_modules(webtable.integrations.__path__)]
+PUBLIC += [
+    f"webtable.integrations.{found.name}"
+    for found in pkgutil.iter_modules(webtable.integrations.__path__)
+    if not found.name.startswith("_")
+]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

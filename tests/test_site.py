@@ -22,8 +22,10 @@ import webtable.aio
 import webtable.demo
 import webtable.errors
 import webtable.formats
+import webtable.integrations.dask
 import webtable.integrations.opentelemetry
 import webtable.integrations.prometheus
+import webtable.integrations.ray
 import webtable.integrations.scrapy
 import webtable.reports
 import webtable.rowkey
@@ -43,12 +45,15 @@ MODULES = [
     webtable.errors,
     webtable.formats,
     webtable.indexes,
+    webtable.integrations.dask,
     webtable.integrations.opentelemetry,
     webtable.integrations.prometheus,
+    webtable.integrations.ray,
     webtable.integrations.scrapy,
     webtable.maintenance,
     webtable.metrics,
     webtable.page,
+    webtable.parallel,
     webtable.progress,
     webtable.records,
     webtable.reports,

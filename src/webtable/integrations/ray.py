@@ -1,0 +1,34 @@
+"""Answers as data sources of Ray Data, whose tasks read them from the store (extra `[ray]`)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from webtable._extras import missing_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ray.data import Datasource
+
+    from webtable.answers import Results
+
+__all__ = ["datasource"]
+
+
+def datasource(
+    answer: Results[Any], *, columns: Sequence[str] | None = None, partitions: int | None = None
+) -> Datasource:
+    """Return *answer*, pages or others, as a source of Ray Data: `ray.data.read_datasource(datasource(answer))`.
+
+    Its blocks have the *columns* of `answer.to_arrow(columns)`. Only row keys are read now. Each task of Ray then opens
+    the store itself, and reads one of the *partitions* (by default four a core of this machine), or several where Ray
+    wants fewer tasks. Raises what `answer.partitions` and `to_arrow` do.
+    """
+    try:
+        from webtable.integrations._ray_source import AnswerSource
+    except ImportError as exc:
+        raise missing_extra("ray", "ray", exc) from exc
+    parts = answer.partitions(4 * (os.cpu_count() or 1) if partitions is None else partitions)
+    return AnswerSource(parts, answer.to_arrow(columns).schema)
