@@ -286,7 +286,7 @@ def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_rep
 
 def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
-        town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
+        town = Town(table, now=manual_clock.now + timedelta(days=4)).build(days=4)
 
         manual_clock.passed += 2.5
 

@@ -91,7 +91,7 @@ def test_a_page_of_which_a_304_would_be_of_no_use_has_no_validators(town):
 
 def test_a_page_whose_body_has_expired_has_no_validators(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
-        town = Town(table)
+        town = Town(table, now=manual_clock.now)
         town.store(town.page("/", body=b"x", etag='"1"', days=-1 / DAY))
         assert table.validators(town.url()) == {"If-None-Match": '"1"'}
 
@@ -221,11 +221,11 @@ def test_content_and_links_are_renewed_before_half_of_their_time_is_over(tmp_pat
 @pytest.mark.parametrize("again", ["304", "body", "other body"])
 def test_what_is_alive_never_expires(tmp_path, manual_clock, again):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=2) as table:
-        town = Town(table, now=datetime.now(UTC))
+        town = Town(table, now=manual_clock.now)
         town.store(linked(town, "/a", days=0))
 
         for number in range(26):
-            now = town.now + timedelta(seconds=manual_clock.passed)
+            now = manual_clock.now
             if again == "304":
                 table.put_not_modified(town.url(), now)
             else:
