@@ -18,6 +18,8 @@ demo: $(CORE)
 WORKERS ?= 3
 test: export HBASE_HEAP ?= 6g
 test: export THRIFT_HEAP ?= 512m
+# Half of the time of a Java that lives for minutes goes into its second compiler, which pays in hours.
+test: export HBASE_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
 # Hundreds of tests start Python: where no bytecode is kept, each of them compiles the library again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)

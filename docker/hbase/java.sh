@@ -18,4 +18,5 @@ exec java \
   --add-opens java.base/java.net=ALL-UNNAMED \
   --add-opens java.base/jdk.internal.ref=ALL-UNNAMED \
   --add-exports java.base/jdk.internal.misc=ALL-UNNAMED \
+  ${HBASE_JAVA_OPTIONS-} \
   "$@"

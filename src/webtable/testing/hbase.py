@@ -40,8 +40,8 @@ IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
 ZOOKEEPER, MASTER, REGION_SERVER = 2181, 16000, 16020
 STARTUP_SECONDS = 180.0
-SETTINGS = {"HBASE_HEAP", "THRIFT_HEAP", "HBASE_REGIONSERVERS"}
-"""Variables that are passed on to the image: heap sizes, as in `2g`, and a number of servers."""
+SETTINGS = {"HBASE_HEAP", "THRIFT_HEAP", "HBASE_JAVA_OPTIONS", "HBASE_REGIONSERVERS"}
+"""Variables that are passed on to the image: heap sizes, as in `2g`, options of Java, and a number of servers."""
 
 
 class NoHBase(WebTableError):
