@@ -11,7 +11,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import HostOnly, Link
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
-from webtable.repository.partitions import cuts
+from webtable.repository.scanning import samples
 from webtable.rowkey import Salt
 from webtable.store import StoreURL, adapter_of
 
@@ -86,7 +86,7 @@ def test_together_the_parts_are_the_answer_and_no_result_is_in_two(town, questio
 
 @pytest.mark.parametrize("question", ["pages", "fetched", "most_linked", "edges"])
 def test_a_sample_of_the_index_of_urls_says_where_to_cut_a_long_answer(town, question, monkeypatch):
-    monkeypatch.setattr(cuts, "MOST_KEYS", 10)
+    monkeypatch.setattr(samples, "MOST_KEYS", 10)
     answer = QUESTIONS[question](town.table, town.domain)
 
     parts = parts_of(answer, 3)
@@ -135,7 +135,7 @@ def test_the_parts_of_a_large_host_are_of_one_size_by_the_sample_too(tmp_path, m
             for number in range(3_000):
                 host = "large" if number % 10 else f"h{number}"
                 writer.put(webtable.Page(url=f"https://{host}.example/{number % 7}/{number}", body=b"x"))
-        monkeypatch.setattr(cuts, "MOST_KEYS", 1_000)
+        monkeypatch.setattr(samples, "MOST_KEYS", 1_000)
 
         parts = table.pages().partitions(6)
 
@@ -152,7 +152,7 @@ def test_without_indexes_keys_are_looked_up_at_even_distances(tmp_path, monkeypa
         with table.writer() as writer:
             for number in range(2_000):
                 writer.put(webtable.Page(url=f"https://h{number % 50}.example/{number}", body=b"x"))
-        monkeypatch.setattr(cuts, "MOST_KEYS", 100)
+        monkeypatch.setattr(samples, "MOST_KEYS", 100)
 
         parts = table.pages().partitions(4)
 

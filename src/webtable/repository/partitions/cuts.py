@@ -8,16 +8,26 @@ the answer is read from. Without that index, keys are looked up at evenly spaced
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from webtable._page.page import Page
 from webtable.errors import IndexNeeded
 from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
+from webtable.repository.scanning.samples import (
+    KEYS_A_PART,
+    MOST_KEYS,
+    CutPart,
+    KeySample,
+    all_keys,
+    cut_at,
+    mean_bytes,
+    spaced,
+)
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange, merged
@@ -29,24 +39,9 @@ if TYPE_CHECKING:
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.frame import Frame
 
-MOST_KEYS = 50_000
-"""How many row keys are read at most: an answer with fewer rows is cut exactly."""
-KEYS_A_PART = 64
-"""How many sampled keys of a part suffice: its rows then differ from the average by some 12 %."""
-WEIGHED_ROWS = 64
-"""Of how many rows the values are read, to estimate their size."""
 SAMPLED_AT_ONCE = 1_000
 """How many entries of the index of URLs are read at once."""
 _HANDLES = 16**16
-_SPACED_BYTES = 8
-
-
-class CutPart(NamedTuple):
-    """A range of keys, and how many rows and bytes of values it has, by estimate."""
-
-    keys: KeyRange
-    rows: int | None
-    bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,36 +72,14 @@ class Whole:
         return at > 0 and key in self.ranges[at - 1]
 
 
-class _Sample(NamedTuple):
-    """Some keys of an answer in order, each standing for the same number of rows, and how many rows there are."""
-
-    keys: Sequence[bytes]
-    rows: int | None
-
-
 def cut(frame: Frame, whole: Whole, n: int) -> list[CutPart]:
     """Return *n* ranges that together are all keys, with about the same number of rows of *whole* each."""
-    sample = _all_keys(frame, whole) or _by_hash(frame, whole, n) or _spaced(frame, whole, n)
-    keys, rows = sample
-    # No cut is empty, as that would be the end of the table.
-    cuts = [keys[number * len(keys) // n] if keys else b"\0" for number in range(1, n)]
-    at = [0, *(bisect_left(keys, one) for one in cuts), len(keys)]
-    each = _mean_bytes(frame, whole, keys) if rows else 0
-    parts = []
-    for place, (start, stop) in enumerate(zip([b"", *cuts], [*cuts, b""], strict=True)):
-        some = None if rows is None else round(rows * (at[place + 1] - at[place]) / max(1, len(keys)))
-        parts.append(CutPart(KeyRange(start, stop), some, None if some is None else some * each))
-    return parts
+    keys = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True))
+    sample = all_keys(frame.store, keys) or _by_hash(frame, whole, n) or spaced(frame.store, keys, n)
+    return cut_at(sample, n, _mean_bytes(frame, whole, sample.spread()) if sample.rows else 0)
 
 
-def _all_keys(frame: Frame, whole: Whole) -> _Sample | None:
-    """Return all keys of an answer with few rows, None if it has more."""
-    spec = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True), limit=MOST_KEYS + 1)
-    keys = [row.key for row in in_storage_order(frame.store, spec, None)]
-    return _Sample(keys, len(keys)) if len(keys) <= MOST_KEYS else None
-
-
-def _by_hash(frame: Frame, whole: Whole, n: int) -> _Sample | None:
+def _by_hash(frame: Frame, whole: Whole, n: int) -> KeySample | None:
     """Return a sample by the index of URLs; None if the table has no such index, or it has too few of these rows."""
     try:
         table = frame.indexes.ready(URL.name, "a sample").table
@@ -124,7 +97,7 @@ def _by_hash(frame: Frame, whole: Whole, n: int) -> _Sample | None:
         last = some[-1]
     if len(found) < min(n, enough):
         return None
-    return _Sample(sorted(found), round(len(found) / _share(last)))
+    return KeySample(sorted(found), round(len(found) / _share(last)))
 
 
 def _page_of(entry: bytes) -> bytes | None:
@@ -153,46 +126,9 @@ def _keys_in(frame: Frame, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:
     return [entry for index, page, key in entries for entry in index.entries(page, key) if entry in whole]
 
 
-def _spaced(frame: Frame, whole: Whole, n: int) -> _Sample:
-    """Return keys at evenly spaced places of the ranges, which stand for nobody knows how many rows."""
-    wanted = Wanted([whole.column], keys_only=True)
-    bounds = [
-        [
-            keys[0].key if keys else None
-            for keys in frame.store.first_rows(whole.table, whole.ranges, 1, wanted, reverse=r)
-        ]
-        for r in (False, True)
-    ]
-    some = -(-n * KEYS_A_PART // len(whole.ranges))
-    places = [
-        keys.after(place)
-        for keys, low, high in zip(whole.ranges, *bounds, strict=True)
-        if low is not None and high is not None
-        for place in between(low, high, some)
-    ]
-    found = frame.store.first_rows(whole.table, places, 1, wanted)
-    return _Sample(sorted({rows[0].key for rows in found if rows}), None)
-
-
-def between(low: bytes, high: bytes, count: int) -> list[bytes]:
-    """Return *count* evenly spaced keys from *low* on, before *high*.
-
-    >>> between(b"a", b"c", 2)
-    [b'a', b'b']
-    """
-    shared = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
-    size = shared + _SPACED_BYTES
-    first, last = (int.from_bytes(key[:size].ljust(size, b"\0")) for key in (low, high))
-    places = (first + (last - first) * number // count for number in range(count))
-    return [place.to_bytes(size).rstrip(b"\0") for place in places]
-
-
 def _mean_bytes(frame: Frame, whole: Whole, keys: Sequence[bytes]) -> int:
-    """Return how many bytes of values a row has, by some of the *keys*, which are spread over all."""
-    some = keys[:: -(-len(keys) // WEIGHED_ROWS)]
+    """Return how many bytes of values a row of *keys* has on average."""
     if whole.index is not None:
-        named = [whole.index.row_of(place_of(key)) for key in some if whole.index.names_pages]
-        some = [frame.key.salted(key) for key in named]
-    rows = frame.store.read(frame.table, some, Wanted(whole.columns))
-    sizes = [sum(len(cell.value) for cells in row.cells.values() for cell in cells) for row in rows if row]
-    return sum(sizes) // max(1, len(sizes))
+        named = [whole.index.row_of(place_of(key)) for key in keys if whole.index.names_pages]
+        keys = [frame.key.salted(key) for key in named]
+    return mean_bytes(frame.store.read(frame.table, keys, Wanted(whole.columns)))

@@ -12,7 +12,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, c
 import msgspec
 
 from webtable._clock import clock
-from webtable.errors import InvalidArgument, TableNotFound
+from webtable.errors import TableNotFound
+from webtable.repository.answers.address import address_of
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.creation.web import StoredWebTable
@@ -21,7 +22,6 @@ from webtable.repository.partitions.cuts import Whole, cut
 from webtable.schema import Layout, check_layout, check_suffix_list
 from webtable.store import open_store
 from webtable.store.observed import observed
-from webtable.store.url import HIDDEN
 
 
 class Asker(Protocol):
@@ -95,7 +95,7 @@ class _Asked:
         frame = self.table._frame
         options = {**self.options} if self.order is None else {**self.options, "order": self.order}
         answer = self.ask(self.table, *self.arguments, **options)
-        store = _address(frame)
+        store = address_of(frame.store, frame.name)
         whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
         return [
             Partition(
@@ -136,15 +136,3 @@ def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
         keys = TablePart(part.table, part.keys)
         frame = Frame.of(observed(store), table, stored.layout, strict=is_strict, part=keys)
         yield part.ask(PartAsker(frame), *part.arguments, **part.options)
-
-
-def _address(frame: Frame) -> str:
-    address = frame.store.address
-    if address is None:
-        raise InvalidArgument(f"{frame.name} cannot be opened by another process: partitions need a file or an HBase")
-    if HIDDEN in address:
-        raise InvalidArgument(
-            f"{frame.name}: partitions hold no secrets, and its URL has options that may be some: {address}; open it "
-            "without them, and let the store take them from the environment"
-        )
-    return address
