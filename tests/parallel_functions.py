@@ -12,6 +12,10 @@ def urls(answer) -> list[str]:
     return [page.url for page in answer]
 
 
+def row_keys(records) -> list[bytes]:
+    return [record.key for record in records]
+
+
 def rows_of_frame(answer) -> int:
     return answer.to_arrow(["url", "status"]).read_all().num_rows
 

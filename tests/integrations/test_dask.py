@@ -10,9 +10,10 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import webtable
-from webtable import ALL, Page, WebTable
+from webtable import ALL, KeyedTable, Page, WebTable
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.integrations.dask import read_pages
+from webtable.rowkey import CompositeKey, UInt
 
 COLUMNS = ["url", "status", "title", "fetched_at", "body", "outlinks", "text"]
 
@@ -99,6 +100,16 @@ def test_a_frame_that_is_made_later_has_what_was_stored_since(table):
     assert before.title.compute().tolist() == ["before"]
     assert after.title.compute().tolist() == ["after"]
     assert {*before.__dask_graph__()}.isdisjoint(after.__dask_graph__())
+
+
+@pytest.mark.usefixtures("here")
+def test_a_scan_of_records_is_a_frame_too(tmp_path):
+    with KeyedTable.open(tmp_path / "t.db", CompositeKey(UInt("id", 4)), create=True) as table:
+        table.put_many(({"id": number}, {"d:x": b"%d" % number}) for number in range(20))
+
+        frame = read_pages(table.scan(ALL), 3)
+
+        assert frame.cells.compute().tolist() == [[("d:x", b"%d" % number)] for number in range(20)]
 
 
 @pytest.mark.usefixtures("here")

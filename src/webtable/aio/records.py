@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.errors import DamagedRow
+    from webtable.repository.answers.results import Partition
     from webtable.repository.metrics import Metrics
     from webtable.rowkey import RowKey
     from webtable.schema import FamilySchema
@@ -32,7 +33,12 @@ class Records(Stream[Record]):
 
     def __init__(self, calls: Calls, ask: Callable[[], SyncRecords]) -> None:
         self.damaged: list[DamagedRow] = []
+        self._scan = ask
         super().__init__(calls, partial(_scanned, ask, self.damaged))
+
+    async def partitions(self, n: int) -> list[Partition[Record]]:
+        """Return the rows in *n* parts, as `webtable.records.Records.partitions` does; raises what that raises."""
+        return await self._calls.run(lambda: self._scan().partitions(n))
 
 
 def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Iterator[Record]:

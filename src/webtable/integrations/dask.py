@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from webtable.answers import Results
-    from webtable.parallel import Partition
+    from webtable.parallel import Divisible, Partition
 
 __all__ = ["read_pages"]
 
 
 def read_pages(
-    answer: Results[Any], npartitions: int | None = None, *, columns: Sequence[str] | None = None
+    answer: Divisible[Any], npartitions: int | None = None, *, columns: Sequence[str] | None = None
 ) -> dask.dataframe.DataFrame:
-    """Return *answer*, pages or others, as a Dask data frame of *npartitions* parts (four a core by default).
+    """Return *answer*, of any question or a scan, as a Dask data frame of *npartitions* parts (four a core by default).
 
     It has the *columns* and types of `answer.to_pandas(columns)`; bytes and lists stay what they are, whatever
     `dataframe.convert-string` says. Only row keys are read now. Each task then opens the store itself and reads its
     part, without the columns that the program does not use. Raises what `answer.partitions` and `to_arrow` do.
     """
     parts = answer.partitions(4 * (os.cpu_count() or 1) if npartitions is None else npartitions)
-    nothing = replace(answer, limit=0).to_pandas(columns)
+    with parts[0].open() as first:
+        nothing = replace(first, limit=0).to_pandas(columns)
     # Dask would make text of all objects. It takes tasks with one label and the same arguments for the same.
     with dask.config.set({"dataframe.convert-string": False}):
         return dask.dataframe.from_map(

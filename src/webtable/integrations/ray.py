@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from ray.data import Datasource
 
-    from webtable.answers import Results
+    from webtable.parallel import Divisible
 
 __all__ = ["datasource"]
 
 
 def datasource(
-    answer: Results[Any], *, columns: Sequence[str] | None = None, partitions: int | None = None
+    answer: Divisible[Any], *, columns: Sequence[str] | None = None, partitions: int | None = None
 ) -> Datasource:
-    """Return *answer*, pages or others, as a source of Ray Data: `ray.data.read_datasource(datasource(answer))`.
+    """Return *answer*, of any question or a scan, as a source of Ray Data, for `ray.data.read_datasource`.
 
     Its blocks have the *columns* of `answer.to_arrow(columns)`. Only row keys are read now. Each task of Ray then opens
     the store itself, and reads one of the *partitions* (by default four a core of this machine), or several where Ray
@@ -31,4 +31,4 @@ def datasource(
     except ImportError as exc:
         raise missing_extra("ray", "ray", exc) from exc
     parts = answer.partitions(4 * (os.cpu_count() or 1) if partitions is None else partitions)
-    return AnswerSource(parts, answer.to_arrow(columns).schema)
+    return AnswerSource(parts, parts[0].to_arrow(columns).schema)

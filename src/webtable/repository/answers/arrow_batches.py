@@ -64,6 +64,7 @@ def type_of(kind: Type) -> pa.DataType:
         "bytes": pa.binary(),
         "strings": pa.list_(text),
         "headers": pa.map_(text, text),
+        "cells": pa.map_(text, pa.binary()),
         "links": pa.list_(pa.struct([("url", text), ("anchor", text), ("rel", text)])),
         "counts": pa.struct([*counts, ("counted_at", time)]),
     }
@@ -97,6 +98,7 @@ def array_of(column: Column, values: Iterable[Any]) -> pa.Array:
 
 _IN_PARTS: dict[Type, Callable[[Any], Any]] = {
     "headers": lambda headers: list(headers.items()),
+    "cells": lambda cells: list(cells.items()),
     "links": lambda links: [link._asdict() for link in links],
     "counts": lambda counts: {name: getattr(counts, name) for name in counts.__struct_fields__},
 }

@@ -17,11 +17,11 @@ from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.stored.named_columns import column_names
 
-Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
+Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "cells", "links", "counts"]
 """Text, a signed 64-bit integer, true or false, a moment in UTC, bytes, texts, and types with several parts."""
 Form = Literal[
     "text", "title", "url", "urls", "status", "count", "bytes", "digest", "bool", "time", "moment", "body", "headers",
-    "links", "counts",
+    "cells", "links", "counts",
 ]  # fmt: skip
 """How the values of a column are shown. A `moment` is shown in full, other times to the minute."""
 ColumnNames = Literal["webtable", "commoncrawl"]
@@ -49,6 +49,7 @@ _LOOKS: dict[Form, _Look] = {
     "moment": _Look("time", 16),
     "body": _Look("bytes", share=3),
     "headers": _Look("headers", share=2),
+    "cells": _Look("cells", share=2),
     "links": _Look("links", share=2),
     "counts": _Look("counts"),
 }

@@ -18,6 +18,7 @@ from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.scanning.damage import Damage
+from webtable.repository.scanning.samples import check_number
 from webtable.repository.stored.named_columns import column_names
 from webtable.rowkey import KeyRange
 
@@ -96,6 +97,13 @@ class Partition(Generic[T]):
             reader = answer.to_arrow(columns)
             yield reader.schema
             yield from reader
+
+
+class Divisible(Protocol[T]):
+    """What can be divided into parts: an answer, or a scan of a keyed table."""
+
+    def partitions(self, n: int) -> list[Partition[T]]:
+        """Return it in *n* parts; raises `InvalidArgument` for what cannot be divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +221,7 @@ class Results(Tabular[T]):
         """
         if self._again is None:
             raise InvalidArgument(f"the {self.question} cannot be divided: they come from one page, or are sorted")
-        if type(n) is not int or n < 1:
-            raise InvalidArgument(f"n={n!r} must be a whole number, 1 or more")
+        check_number(n)
         if self.limit is not None or self.after is not None:
             raise InvalidArgument("partitions: an answer with limit= or after= cannot be divided: ask without them")
         return self._again.partitions(n)

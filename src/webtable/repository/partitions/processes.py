@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from multiprocessing.connection import Connection
 
-    from webtable.repository.answers.results import Partition, Results
+    from webtable.repository.answers.results import Divisible, Partition, Results
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,7 +29,7 @@ MOST_DEATHS = 2
 
 
 def map(
-    answer: Results[T],
+    answer: Divisible[T],
     function: Callable[[Results[T]], R],
     *,
     workers: int | None = None,

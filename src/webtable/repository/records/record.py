@@ -16,6 +16,7 @@ from webtable.errors import (
     WebTableError,
     WriteFailed,
 )
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order, remaining
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
@@ -23,8 +24,9 @@ from webtable.rowkey.fields.field import shown
 from webtable.store.metrics import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from webtable.repository.answers.results import Partition
     from webtable.store import Row, Store
 
 
@@ -41,6 +43,15 @@ class Record:
     cells: dict[str, bytes]
     key: bytes
     timestamp: datetime
+
+
+RECORDS = declared(
+    Record,
+    "record",
+    column("key", "body"),
+    column("timestamp", "time"),
+    column("cells", "cells"),
+)
 
 
 class RecordOutcome(NamedTuple):
@@ -77,9 +88,25 @@ def newest(row: Row) -> int:
 class Records(Iterator[Record]):
     """The rows of a scan; `damaged` has the first 100 that could not be read."""
 
-    def __init__(self, records: Iterator[Record], damaged: list[DamagedRow]) -> None:
+    def __init__(
+        self,
+        records: Iterator[Record],
+        damaged: list[DamagedRow],
+        divided: Callable[[int], list[Partition[Record]]],
+    ) -> None:
         self._records = records
         self.damaged = damaged
+        self._divided = divided
+
+    def partitions(self, n: int) -> list[Partition[Record]]:
+        """Return the rows of the scan in *n* parts, as values that other processes can read.
+
+        They are of about the same number of rows, and have all of them, whether some were taken here already. Each
+        yields its records by `pages()`, in the order of the store, and has them in Arrow with the columns `key`,
+        `timestamp` and `cells`. Up to some 50,000 row keys are read for this. Raises `InvalidArgument` for a scan with
+        a limit, a place to begin after, or in reverse; also for a store that no other process can open.
+        """
+        return self._divided(n)
 
     def __next__(self) -> Record:
         return next(self._records)
@@ -91,10 +118,15 @@ class RecordReader:
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
         self.strict = strict
         self.counts: Final = Tally()
-        self._store = store
-        self._table = table
-        self._key = key
+        self.store: Final = store
+        self.table: Final = table
+        self.key: Final = key
         self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return f"{self.store.name}/{self.table}"
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         """Return a new collection of damaged rows, for one answer."""
@@ -106,7 +138,7 @@ class RecordReader:
         Raises `DamagedRow` if its key is invalid, or its date is after the year 9999.
         """
         try:
-            values = dict(asked) if isinstance(self._key, HashedKey) else self._key.decode(row.key)
+            values = dict(asked) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
             return record_of(row, values)
         except UNREADABLE as exc:
             raise DamagedRow(row.key, None, str(exc)) from exc
@@ -127,18 +159,22 @@ class RecordReader:
             # The limit of the store counts unreadable rows as well.
             left, after = left - given, last
 
+    def stored(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
+        """Yield the rows of *spec* after the row key *after*, in the order of their keys with their salts."""
+        return damage.sift(map(self._each, in_storage_order(self.store, spec, after)))
+
     def heads(self, ranges: Sequence[KeyRange], *, backwards: bool) -> Iterator[tuple[KeyRange, Row]]:
         """Yield the first readable row of each range (the last, *backwards*), with its range."""
         damage = self.damage([])
-        last = (list(self._store.scan(self._table, [keys], limit=1, reverse=True)) for keys in ranges)
-        found: Iterable[list[Row]] = last if backwards else self._store.first_rows(self._table, ranges, 1)
+        last = (list(self.store.scan(self.table, [keys], limit=1, reverse=True)) for keys in ranges)
+        found: Iterable[list[Row]] = last if backwards else self.store.first_rows(self.table, ranges, 1)
         for keys, rows in zip(ranges, found, strict=True):
             for row in rows:
                 if self._is_readable(row, damage):
                     yield keys, row
                     continue
                 rest = keys.before(row.key) if backwards else keys.after(row.key)
-                further = self._store.scan(self._table, [rest], reverse=backwards) if not rest.is_empty() else iter(())
+                further = self.store.scan(self.table, [rest], reverse=backwards) if not rest.is_empty() else iter(())
                 readable = next((one for one in further if self._is_readable(one, damage)), None)
                 if readable is not None:
                     yield keys, readable
@@ -147,20 +183,20 @@ class RecordReader:
         """Raise `InvalidToken` if *after* cannot be the key of a row, and `InvalidArgument` if it is not bytes."""
         if not isinstance(after, bytes) or not after:
             raise InvalidArgument(f"after={after!r} must be the key of a record")
-        if isinstance(self._key, HashedKey):
+        if isinstance(self.key, HashedKey):
             return
         try:
-            self._key.decode(after)
+            self.key.decode(after)
         except UNREADABLE as exc:
             raise InvalidToken(f"after={after[:200]!r} is not the key of a row: {exc}") from exc
 
     def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
-        unsalted, ranges = self._key.unsalted, spec.ranges
+        unsalted, ranges = self.key.unsalted, spec.ranges
         if len(ranges) == 1 or any(len(keys.start) < self._salt_width for keys in ranges):
-            return in_storage_order(self._store, spec, after)
+            return in_storage_order(self.store, spec, after)
         if after is not None:
             ranges = [remaining(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
-        return in_key_order(self._store, replace(spec, ranges=ranges), unsalted, None, None)
+        return in_key_order(self.store, replace(spec, ranges=ranges), unsalted, None, None)
 
     def _each(self, row: Row) -> Record | DamagedRow:
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,6 +11,7 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
+from webtable.repository.records.parts import AskedScan, divided
 from webtable.repository.records.puts import (
     Clock,
     check_key,
@@ -29,15 +31,12 @@ from webtable.repository.records.record import (
     newest,
     not_stored,
 )
-from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.scanning.scope import is_small
 from webtable.repository.stored.cells import later_removed
-from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.fields.field import is_open
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.observed import observed
-from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     import os
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.repository.scanning.site import AllPages
+    from webtable.rowkey import RowKey
 
 BATCH_ROWS = 500
 """How many rows are written at once."""
@@ -116,7 +116,7 @@ class KeyedTable:
     @property
     def name(self) -> str:
         """The store's URL and the table's name."""
-        return f"{self.store.name}/{self.table}"
+        return self._reader.name
 
     @property
     def metrics(self) -> Metrics:
@@ -231,14 +231,14 @@ class KeyedTable:
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None:
             self._reader.check_place(after)
-        wanted = None if columns is None else stored_columns(columns, self._families)
-        ranges = self._ranges(fields, is_permitted=everything is not None or limit is not None)
+        asked = AskedScan(fields, None if columns is None else stored_columns(columns, self._families))
+        self._check_size(fields, is_permitted=everything is not None or limit is not None)
         damaged: list[DamagedRow] = []
-        is_wide = self.key.are_wide(fields)
-        spec = ScanSpec(self.table, ranges, Wanted(wanted), None if is_wide else limit, reverse)
+        spec = replace(asked.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
         found = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
-        meeting = (record for record in found if not is_wide or self.key.meets(record.values, fields))
-        return Records(islice(meeting, limit), damaged)
+        is_whole = limit is None and after is None and not reverse
+        parts = partial(divided, self._reader, asked, is_whole=is_whole)
+        return Records(islice(asked.meeting(self.key, found), limit), damaged, parts)
 
     def latest(self, /, **fields: Any) -> Record | None:
         """Return the newest row with these values of the leading fields, by the time after them in the key.
@@ -288,11 +288,10 @@ class KeyedTable:
         rows = self.store.read(self.table, self.key.candidates(**fields))
         return [row for row in rows if row is not None]
 
-    def _ranges(self, fields: Mapping[str, Any], *, is_permitted: bool) -> list[KeyRange]:
+    def _check_size(self, fields: Mapping[str, Any], *, is_permitted: bool) -> None:
         if not is_permitted and all(map(is_open, fields.values())) and not is_small(self.store):
             asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
             raise FullScanNeeded(
                 f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
                 "or give ALL for every row"
             )
-        return self.key.ranges(**fields) if fields else [KeyRange()]
