@@ -29,6 +29,7 @@ NAMES = (
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",
+    "parallel_reading",
     "hbase_site_scan",
     "hbase_listing",
     "slow_link",
