@@ -93,7 +93,7 @@ class Store(OptionalCalls, abc.ABC):
 
         None if the store is only in this process.
         """
-        return url.typed
+        return url.anywhere
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from webtable._shown.sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
@@ -68,6 +69,14 @@ class StoreURL:
             return self.text
         is_told = "auth=" in after or not self.scheme.startswith("hbase+")
         return f"{before}//{after}" + ("" if is_told else f"{'&' if '?' in after else '?'}auth=basic")
+
+    @property
+    def anywhere(self) -> str:
+        """The URL for another process, wherever it starts: `typed`, with an absolute path."""
+        if self.scheme != PATH_SCHEME:
+            return self.typed
+        path, mark, query = (quote(self.rest), "", "") if self.is_path else self.rest.removeprefix("//").partition("?")
+        return f"{PATH_SCHEME}:{quote(str(Path(unquote(path)).absolute()))}{mark}{query}"
 
     @property
     def place(self) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from webtable.errors import InvalidArgument
 from webtable.store.url import DEFAULT_TABLE, URLOptions
@@ -41,13 +40,6 @@ def address_of(url: StoreURL) -> FileAddress:
     check_path(path)
     options = url.options(query, OPTIONS)
     return FileAddress(path, options.get("table", DEFAULT_TABLE), options)
-
-
-def absolute(url: StoreURL) -> str:
-    """Return *url* with an absolute path."""
-    path = quote(str(Path(address_of(url).path).absolute()))
-    query = "" if url.is_path else url.rest.partition("?")[2]
-    return f"sqlite:{path}?{query}" if query else f"sqlite:{path}"
 
 
 def check_path(path: str) -> None:

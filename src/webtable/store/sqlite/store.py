@@ -16,7 +16,7 @@ from webtable.store.health import Space
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
-from webtable.store.sqlite.address import absolute, address_of
+from webtable.store.sqlite.address import address_of
 from webtable.store.sqlite.connections import bytes_of
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.reader import (
@@ -84,8 +84,6 @@ class SQLiteStore(Store):
     def table_of(cls, url: StoreURL) -> str:
         """Return the table of `sqlite:path?table=NAME`: by default `pages`."""
         return address_of(url).table
-
-    address_of = staticmethod(absolute)
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
