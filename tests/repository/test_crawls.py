@@ -21,7 +21,7 @@ HOUR = 3_600
 @pytest.fixture
 def own(new_url, site):
     """A site in a table of its own, so that all pages can be asked for."""
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, indexes=["time"]) as table:
         yield Site(table, site.domain, site.now)
 
 

@@ -18,7 +18,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 @pytest.fixture
 def table(new_url):
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, indexes=["host"]) as table:
         yield table
 
 
@@ -53,7 +53,7 @@ def short(table, domain=webtable.ALL) -> list[tuple[str, int, int]]:
 
 @pytest.mark.parametrize("salt", [Salt.host(), Salt.url(), Salt.none()], ids=["host", "url", "none"])
 def test_pages_whose_rows_are_gone_are_missing(new_url, salt):
-    with webtable.open(new_url(), create=True, salt=salt) as table:
+    with webtable.open(new_url(), create=True, salt=salt, indexes=["host"]) as table:
         counted(table, a=20, b=7, c=1)
         lose(table, url_of("a", 3), url_of("a", 4), url_of("c", 0))
 
