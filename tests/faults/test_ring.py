@@ -27,7 +27,11 @@ VICTIM = SMALL.url(0, 2, 3)
 LINKS_THERE = SMALL.url(0, 3, 3)
 
 
-@pytest.fixture(params=["sqlite", *(pytest.param(way, marks=pytest.mark.hbase) for way in ("hbase", "native"))])
+# By gateways writers are killed by day in test_kills.
+BY_GATEWAYS = pytest.param("hbase", marks=[pytest.mark.hbase, pytest.mark.nightly])
+
+
+@pytest.fixture(params=["sqlite", BY_GATEWAYS, pytest.param("native", marks=pytest.mark.hbase)])
 def url(request, tmp_path):
     """The URL of a table that is not there yet."""
     if request.param == "sqlite":

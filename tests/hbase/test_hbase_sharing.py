@@ -89,7 +89,7 @@ def containers(engine, url):
     return [one for one in engine.containers.list() if f"'HostPort': '{port}'" in str(one.ports)]
 
 
-@pytest.mark.nightly  # a container takes half a minute to come up; that workers share one, the next test sees as well
+@pytest.mark.nightly  # a container of its own takes half a minute to come up
 def test_workers_share_one_container_that_is_gone_when_the_last_has_ended(engine, project, start):
     run = start(workers=2)
 
@@ -108,7 +108,7 @@ def test_workers_share_one_container_that_is_gone_when_the_last_has_ended(engine
     [
         pytest.param(signal.SIGINT, 0, id="ctrl_c", marks=pytest.mark.nightly),
         pytest.param(signal.SIGINT, 2, id="ctrl_c_with_workers", marks=pytest.mark.nightly),
-        pytest.param(signal.SIGKILL, 2, id="killed_with_workers"),
+        pytest.param(signal.SIGKILL, 2, id="killed_with_workers", marks=pytest.mark.nightly),
     ],
 )
 def test_a_session_that_is_stopped_leaves_no_container_behind(engine, project, start, how, workers):
