@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-import time
 
 import pytest
 from gateways import HOST, Proxy, RowsThrift1, put, thrift_server
@@ -107,18 +106,18 @@ def test_another_gateway_that_takes_the_place_is_told_with_the_cool_down(rows, s
     assert {cool_down.levelname, failover.levelname} == {"INFO"}
 
 
-def test_a_call_that_takes_a_third_of_its_deadline_is_a_warning(rows, servers, caplog):
+def test_a_call_that_takes_a_third_of_its_deadline_is_a_warning(rows, servers, caplog, manual_clock):
     with HBaseStore(HOST, servers[0].port) as store:
         told = rows.getRowsWithColumnsTs
-        rows.getRowsWithColumnsTs = lambda *args: (time.sleep(0.3), told(*args))[1]
-        with until(Deadline(0.6)):
+        rows.getRowsWithColumnsTs = lambda *args: (manual_clock.sleep(3), told(*args))[1]
+        with until(Deadline(6)):
             store.read("pages", ROWS[:3])
         store.read("pages", ROWS[:3])
 
     [slow] = caplog.records
     assert (slow.event, slow.levelname, slow.table) == ("slow", "WARNING", "pages")
     assert "getRowsWithColumnsTs took long" in slow.getMessage()
-    assert 0.3 <= slow.seconds < 0.6
+    assert slow.seconds == pytest.approx(3)
 
 
 def test_a_row_key_with_a_newline_does_not_begin_a_line_of_the_log(servers, caplog):

@@ -189,7 +189,7 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch, port):
 
     def slow(host, *arguments, flags=0, **options):
         if not flags:
-            time.sleep(3)
+            time.sleep(6)
         return resolve(host, *arguments, flags=flags, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
@@ -198,7 +198,7 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch, port):
     with pytest.raises(StoreUnavailable, match="'crawl-1' was not resolved in time"):
         NativeStore.from_url(StoreURL.parse(f"hbase+native://crawl-1:{port}/crawl?timeout=1"))
 
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 5
 
 
 @pytest.fixture
