@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,11 +12,12 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from webtable._atomic_file import atomic_file, naming_errors
+from webtable._atomic_file import atomic_file
 from webtable._clock import clock
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
 from webtable.formats.exports.capture_files import KINDS
+from webtable.formats.exports.locked_folder import locked_folder
 from webtable.formats.exports.manifest import (
     NAME,
     ExportFile,
@@ -119,15 +119,7 @@ def _new_manifest(frame: Frame, site: Site | None, form: Format) -> Manifest:
 @contextmanager
 def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
     """Lock *folder* while the block runs, and make it if it is missing; raises `InvalidArgument`."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
-    if not folder.parent.is_dir():
-        raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
-    with naming_errors(folder):
-        folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _lock(descriptor, folder)
+    with locked_folder(folder):
         present = sorted(path.name for path in folder.iterdir())
         if present and not resume:
             hint = "; --resume completes an export that was interrupted" if NAME in present else ""
@@ -137,15 +129,6 @@ def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
         for left in folder.glob("webtable-*.part"):
             left.unlink()  # of a process that was killed
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as exc:
-        raise InvalidArgument(f"{folder}: another export is writing there; wait until it has ended") from exc
 
 
 def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:

@@ -97,11 +97,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def write(self, folder: Path) -> None:
         """Write the manifest into *folder*; it replaces an earlier one."""
-        data = with_checksum(msgspec.json.encode(self))
-        with atomic_file(folder / NAME) as part, part.open("wb") as file:
-            file.write(msgspec.json.format(data, indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_sealed(folder / NAME, self)
+
+
+def write_sealed(path: Path, manifest: msgspec.Struct) -> None:
+    """Write *manifest* with a checksum to the file *path*, which it replaces."""
+    data = with_checksum(msgspec.json.encode(manifest))
+    with atomic_file(path) as part, part.open("wb") as file:
+        file.write(msgspec.json.format(data, indent=2) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 class _ManifestHead(msgspec.Struct):
