@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from webtable.formats.exports.export import Exported, write_export
     from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
     from webtable.formats.exports.one_file import write_captures
+    from webtable.formats.lakes.lake import WrittenLake, write_lake
+    from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 
@@ -23,10 +25,13 @@ __all__ = [
     "DamagedRecord",
     "ExportFile",
     "Exported",
+    "LakeExport",
+    "LakeManifest",
     "Manifest",
     "Place",
     "ReadLimits",
     "ReadReport",
+    "WrittenLake",
     "page_to_json",
     "read_export",
     "read_pages",
@@ -34,6 +39,7 @@ __all__ = [
     "write",
     "write_captures",
     "write_export",
+    "write_lake",
     "write_pages",
     "write_wacz",
     "write_warc",
@@ -56,6 +62,8 @@ _HOMES = {
         "read_export",
         "verify_export",
     ),
+    "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
+    "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
     "webtable.formats.read_report": (
         "DEFAULT_TYPES",
         "DamagedRecord",
