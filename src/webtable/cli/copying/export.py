@@ -12,16 +12,18 @@ from webtable._atomic_file import is_full
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.copying.targets import ArchiveFormat, check_is_no_site, chosen_format
+from webtable.cli import completion
+from webtable.cli.copying.targets import ArchiveFormat, LakeFolder, check_is_no_site, chosen_format
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, YesOption, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm_replacing
 from webtable.cli.terminal.progress import pages_of
-from webtable.cli.terminal.text import examples, parse_size
+from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.errors import InvalidArgument
 from webtable.progress import ProgressBar, progress_bar
+from webtable.repository.answers.page_columns import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +43,7 @@ commands: Final = typer.Typer()
         "webtable export archive example.com --format cdxj --max-file 500MB",
         "webtable export docs.wacz https://docs.example.com/guide/",
         "webtable export example.warc.gz example.com",
+        "webtable export lake all --format parquet --partition-by host --since last",
     )
 )
 def export(
@@ -59,11 +62,41 @@ def export(
         typer.Option("--format", help="Of the files in a directory. Default: warc.", show_default=False),
     ] = None,
     max_file: Annotated[
-        str, typer.Option("--max-file", metavar="SIZE", help="Begin a new file after this many bytes.")
-    ] = "1GB",
+        str | None,
+        typer.Option(
+            "--max-file",
+            metavar="SIZE",
+            help="Begin a new file after this many bytes. Default: 1GB, of a lake 128MB.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue after the last complete file of an interrupted run.")
     ] = False,
+    partition_by: Annotated[
+        LakeFolder | None,
+        typer.Option(
+            "--partition-by",
+            help="Make a lake: the newest captures as Parquet, in a folder for each host or month.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="last", help="Add what came to the lake since its last export.", show_default=False
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B,C",
+            help="The columns of the lake, as in url,title,body. Default: those of a listing.",
+            autocompletion=completion.columns(PAGES.names),
+            show_default=False,
+        ),
+    ] = None,
     yes: YesOption = False,
 ) -> None:
     """Write all captures that are kept of the pages of a site into files.
@@ -79,9 +112,26 @@ def export(
     As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
     ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
 
+    With --partition-by it is a lake, which DuckDB, Spark and Athena read as one table: a row for each page, as `pages`
+    lists it, in folders like host=example.com or month=2026-11. docs/lake.md says how rows that no longer hold are left
+    out.
+
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
     out = Path(target)
+    if partition_by is not None:
+        if format not in (None, ArchiveFormat.parquet) or resume:
+            raise InvalidArgument(
+                "partition_by= makes a lake: it is of format parquet, and an interrupted one begins anew"
+            )
+        wanted = {"since": since, "columns": None if columns is None else parse_names(columns)}
+        size = {} if max_file is None else {"file_bytes": parse_size("max-file", max_file)}
+        opened = _opened(ctx, target, site, yes=yes, may_be_empty=since is not None)
+        _lake(opened, out, site=site_of(site), partition_by=partition_by.value, **wanted, **size)
+        return
+    if since is not None or columns is not None:
+        raise InvalidArgument("since= and columns= are for a lake: give --partition-by host or month as well")
+    max_file = max_file or "1GB"
     chosen, is_file = chosen_format(out, format)
     if resume and (is_file or chosen is ArchiveFormat.cdxj):
         raise InvalidArgument(
@@ -99,11 +149,16 @@ def export(
 
 
 @contextmanager
-def _opened(ctx: typer.Context, target: str, site: str | None, *, yes: bool) -> Iterator[WebTable]:
-    """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one."""
+def _opened(
+    ctx: typer.Context, target: str, site: str | None, *, yes: bool, may_be_empty: bool = False
+) -> Iterator[WebTable]:
+    """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one.
+
+    A lake *may_be_empty*: all of its pages may have been deleted since.
+    """
     with session(ctx).open() as table:
         check_is_no_site(table, target, site)
-        if nothing := why_empty(table, site):
+        if not may_be_empty and (nothing := why_empty(table, site)):
             complain(nothing)
             raise typer.Exit(NOT_DONE)
         confirm_replacing(Path(target), yes=yes)
@@ -159,6 +214,20 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
             f"{plural(done.refetched or 0, 'page')} fetched again, {done.added or 0:+,} pages"
         )
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
+
+
+def _lake(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
+    """Write a lake, or add to one."""
+    from webtable.cli.terminal.interaction import interruptible
+    from webtable.formats import write_lake
+
+    with interruptible(), opened as table, _progress(table, **asked) as counted:
+        done = write_lake(table, out, on_progress=counted, **asked)
+    lake, last = done.manifest, done.manifest.exports[-1]
+    what = f"{plural(last.rows, 'row')} and {plural(last.tombstones, 'tombstone')}"
+    files = f"{plural(last.files, 'file')} of {size_text(last.bytes)}"
+    typer.echo(harmless(f"{what} in {files}, for {plural(lake.pages, 'page')}: {out}"))
+    _conclude(done.examples, last.damaged, 0)
 
 
 def _progress(table: WebTable, site: Site | None, **_: Any) -> ProgressBar:

@@ -25,6 +25,13 @@ class ArchiveFormat(StrEnum):
     wacz = "wacz"
 
 
+class LakeFolder(StrEnum):
+    """What the folders of a lake are named after."""
+
+    host = "host"
+    month = "month"
+
+
 _LISTS: Final = (".csv", ".tsv")
 _OTHER_FILES: Final = (
     *(".7z", ".bz2", ".gz", ".lz4", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"),
