@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def importable(name: str, noun: str) -> Any:
@@ -25,3 +31,17 @@ def importable(name: str, noun: str) -> Any:
     if not hasattr(imported, attribute):
         raise InvalidArgument(f"{noun} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
     return getattr(imported, attribute)
+
+
+@contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Search the current directory for modules too, after all other places, while a given name is imported."""
+    here = str(Path.cwd())
+    is_new = here not in sys.path
+    if is_new:
+        sys.path.append(here)
+    try:
+        yield
+    finally:
+        if is_new and here in sys.path:
+            sys.path.remove(here)

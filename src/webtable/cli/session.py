@@ -16,13 +16,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import webtable
+from webtable._importable import importing_from_here
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
@@ -196,20 +196,6 @@ def import_indexes(names: Iterable[str]) -> None:
     with importing_from_here():
         for name in own:
             imported(name)
-
-
-@contextmanager
-def importing_from_here() -> Iterator[None]:
-    """Search the current directory for modules too, after all other places, while a given name is imported."""
-    here = str(Path.cwd())
-    is_new = here not in sys.path
-    if is_new:
-        sys.path.append(here)
-    try:
-        yield
-    finally:
-        if is_new and here in sys.path:
-            sys.path.remove(here)
 
 
 WORDS = "webtable.words"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._importable import importable
+from webtable._importable import importable, importing_from_here
 from webtable._shown.text import plural
-from webtable.cli.session import importing_from_here
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.compressed.stream import BLOCK, ByteStream
 from webtable.formats.read_report import DamagedFile

@@ -9,7 +9,7 @@ import typer
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.options import ResumeOption, SiteArgument, resuming, site_of
+from webtable.cli.options import ResumeOption, SiteArgument, WorkersOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, parse_names
@@ -34,6 +34,7 @@ _MOST_GROUPS = 15
         "webtable stats all --by status,type --format csv",
         "webtable stats all --by host --no-bytes",
         "webtable stats example.com --by month",
+        "webtable stats all --workers 4",
     ),
 )
 def stats(
@@ -53,6 +54,7 @@ def stats(
         bool, typer.Option("--no-bytes", help="Count pages only; faster, but only by host and region.")
     ] = False,
     resume: ResumeOption = False,
+    workers: WorkersOption = 1,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
@@ -71,6 +73,7 @@ def stats(
             bytes=not no_bytes,
             on_progress=counted,
             resume=file,
+            workers=workers,
         )
         if found._empty:
             note(found._empty)

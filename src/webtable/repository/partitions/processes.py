@@ -49,11 +49,24 @@ def map(
     the iterator is closed, the workers end at once, and they also end with this process. Raises what
     `answer.partitions` does, and `WebTableError` if workers die again and again.
     """
-    if workers is not None and (type(workers) is not int or workers < 1):
-        raise InvalidArgument(f"workers={workers!r} must be a whole number, 1 or more")
-    count = workers or os.cpu_count() or 1
+    count = (os.cpu_count() or 1) if workers is None else checked_workers(workers)
     parts = answer.partitions(PARTS_A_WORKER * count if partitions is None else partitions)
     return _values(parts, function, count, on_progress, ordered=ordered)
+
+
+def checked_workers(workers: int) -> int:
+    """Return the number of *workers*; raises `InvalidArgument` if it is none."""
+    if type(workers) is not int or workers < 1:
+        raise InvalidArgument(f"workers={workers!r} must be a whole number, 1 or more")
+    return workers
+
+
+def check_no_journal(workers: int, resume: object) -> None:
+    """Raise `InvalidArgument` if *workers* is none, or several of them were to keep the journal *resume*."""
+    if checked_workers(workers) > 1 and resume is not None:
+        raise InvalidArgument(
+            f"workers={workers} and resume= exclude each other: a journal says up to which row one process has come"
+        )
 
 
 def _values(

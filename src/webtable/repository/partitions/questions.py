@@ -7,21 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast
-
-import msgspec
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from webtable._clock import clock
-from webtable.errors import TableNotFound
-from webtable.repository.answers.address import address_of
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
-from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.frame import Frame, TablePart
 from webtable.repository.partitions.cuts import Whole, cut
-from webtable.schema import Layout, check_layout, check_suffix_list
-from webtable.store import open_store
-from webtable.store.observed import observed
+from webtable.repository.partitions.places import FramePlace
 
 
 class Asker(Protocol):
@@ -95,12 +88,12 @@ class _Asked:
         frame = self.table._frame
         options = {**self.options} if self.order is None else {**self.options, "order": self.order}
         answer = self.ask(self.table, *self.arguments, **options)
-        store = address_of(frame.store, frame.name)
+        place = FramePlace.of(frame)
         whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
         return [
             Partition(
                 question=answer.question,
-                store=store,
+                store=place.store,
                 table=whole.table,
                 keys=part.keys,
                 rows=part.rows,
@@ -108,31 +101,15 @@ class _Asked:
                 ask=self.ask,
                 arguments=self.arguments,
                 options=options,
-                fingerprint=Fingerprint(frame.layout, frame.strict),
+                fingerprint=place,
                 opened=_opened,
             )
             for part in cut(frame, whole, n)
         ]
 
 
-class Fingerprint(NamedTuple):
-    """What a part of an answer expects of its table: the layout, and whether a damaged row is an error."""
-
-    layout: Layout
-    is_strict: bool
-
-
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
-    store, table = open_store(part.store)
-    with store:
-        stored = StoredWebTable.read(store, table)
-        if stored is None:
-            raise TableNotFound(f"{store.name} has no web table {table!r} any more: ask for partitions again")
-        expected, is_strict = cast("Fingerprint", part.fingerprint)
-        kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
-        check_layout(stored.name, stored.layout, msgspec.structs.replace(expected, **kept))
-        check_suffix_list(stored.name, stored.layout)
-        keys = TablePart(part.table, part.keys)
-        frame = Frame.of(observed(store), table, stored.layout, strict=is_strict, part=keys)
+    place = cast("FramePlace", part.fingerprint)
+    with place.opened(TablePart(part.table, part.keys)) as frame:
         yield part.ask(PartAsker(frame), *part.arguments, **part.options)

@@ -16,11 +16,16 @@ from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
+from webtable.repository.partitions.cuts import Whole
+from webtable.repository.partitions.processes import check_no_journal
+from webtable.repository.partitions.tasks import Task, done_by, parts_of
 from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import nothing_of
+from webtable.repository.scanning.damage import MOST_KEPT
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
-from webtable.rowkey import KeyRange, key_text
+from webtable.rowkey import KeyRange, key_text, merged
+from webtable.rowkey.ranges import clipped
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -139,6 +144,13 @@ class StatsQuestion(NamedTuple):
     by: Grouping | Sequence[Grouping]
     with_bytes: bool
     now: Moment | None
+    workers: int = 1
+
+    def rows(self, frame: Frame, names: Sequence[Grouping], ranges: Sequence[KeyRange]) -> ScanSpec:
+        """Return the scan of the pages in *ranges*, with what the groupings *names* need of them."""
+        keys_only = not self.with_bytes and _IN_THE_KEY.issuperset(names)
+        wanted = Wanted([frame.codec.columns.page], keys_only=keys_only)
+        return ScanSpec(frame.table, ranges, wanted, keep=self.scope.keeps)
 
 
 class _CountedSoFar(Walked, kw_only=True):
@@ -152,11 +164,15 @@ class _CountedSoFar(Walked, kw_only=True):
     def counts(self, frame: Frame, names: Sequence[Grouping]) -> PageCounts:
         """Return the counts of all pages and of the groupings *names*, to be continued."""
         counts = PageCounts({name: grouping(name, key=frame.key, now=self.now, starts=self.starts) for name in names})
-        counts.pages, counts.bytes = self.pages, self.size
+        self.add_to(counts)
+        return counts
+
+    def add_to(self, counts: PageCounts) -> None:
+        """Add to *counts* what was counted here."""
+        counts.pages, counts.bytes = counts.pages + self.pages, counts.bytes + self.size
         for name, groups in self.groups.items():
             for group, pages, size in groups:
                 counts.groups[name].add(group, size, pages)
-        return counts
 
     def take(self, counts: PageCounts) -> None:
         """Take over the *counts*."""
@@ -170,11 +186,10 @@ def stats(
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
     now = given_moment("now", asked.now)
+    check_no_journal(asked.workers, resume)
     scope = asked.scope
     ranges = scope.ranges(frame)
     ranges = [KeyRange()] if scope.place is None else narrowed(frame, scope, ranges)
-    keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
-    spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only), keep=scope.keeps)
     question = f"stats of {frame.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
     journal = Journal(resume, question, _CountedSoFar)
     found = journal.begun()
@@ -182,16 +197,43 @@ def stats(
         regions = frame.store.regions(frame.table) if "region" in names else ()
         found = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
     counts = found.counts(frame, names)
-    for _ in _count(frame, spec, counts, on_progress, found):
-        if journal.is_due():
-            found.take(counts)
-            journal.keep(found)
+    if asked.workers > 1:
+        tasks = _tasks(frame, asked, ranges, _CountedSoFar(now=found.now, starts=found.starts))
+        with done_by(asked.workers, frame, tasks) as parts:
+            for part in parts:
+                part.add_to(counts)
+                found.damaged += part.damaged
+                found.examples += part.examples[: MOST_KEPT - len(found.examples)]
+                if on_progress is not None:
+                    on_progress(counts.pages)
+    else:
+        for _ in _count(frame, asked.rows(frame, names, ranges), counts, on_progress, found):
+            if journal.is_due():
+                found.take(counts)
+                journal.keep(found)
     journal.end()
     groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
     size = counts.bytes if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
     nothing = "" if counts.pages else nothing_of(frame, scope)
     return Stats(counts.pages, size, groups, found.damaged, examples, starts, nothing)
+
+
+def _tasks(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], begun: _CountedSoFar) -> list[Task]:
+    """Return tasks that count parts of *ranges* as *begun*."""
+    page = frame.codec.columns.page
+    parts = parts_of(frame, Whole(frame.table, merged(ranges), None, page, [page]), asked.workers)
+    return [Task(_count_part, part, (asked, clipped(ranges, part.keys), begun)) for part in parts]
+
+
+def _count_part(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], found: _CountedSoFar) -> _CountedSoFar:
+    """Return *found* with the counts of the pages in *ranges*; a worker calls it."""
+    names = _known(asked.by)
+    counts = found.counts(frame, names)
+    for _ in _count(frame, asked.rows(frame, names, ranges), counts, None, found):
+        pass
+    found.take(counts)
+    return found
 
 
 def _count(

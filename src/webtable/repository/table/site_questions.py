@@ -138,6 +138,7 @@ class SiteQuestions:
         on_progress: Progress | None = None,
         now: Moment | None = None,
         resume: str | PathLike[str] | None = None,
+        workers: int = 1,
     ) -> Stats:
         """Return how many pages *site* has and how many bytes their bodies have, in all and in groups, counted now.
 
@@ -146,9 +147,10 @@ class SiteQuestions:
         UTC). No bodies are read; without *bytes*, and by host and region alone, only row keys are. *on_progress* is
         called with the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be
         read are counted separately. *resume* names the journal from which a count that was cut short continues, as in
-        `maintenance.verify`; `OSError` is raised if it cannot be written.
+        `maintenance.verify`; `OSError` is raised if it cannot be written. With more than one of *workers*, as many
+        processes count parts of the table; then *resume* cannot be given.
         """
-        asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now)
+        asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
         return questions.stats.stats(self._frame, asked, on_progress, resume)
 
     @repeatable(until_now=True)
