@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from damaging import PAGE, damage
 
+import webtable
 from store_differences import on_every_store
 from webtable import Link, WebTable
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository import journal
+from webtable.repository.derived import maintenance
 from webtable.repository.page_counts import Group
+from webtable.rowkey import KeyRange
+from webtable.store import NewCell, Put
 
 GROUPINGS = ("host", "status", "type", "age", "region", "size", "day", "month")
 PAGES = 120
@@ -49,8 +56,15 @@ def killing_one(progress: list[int]):
     return on_progress
 
 
-def interrupting(so_far: int) -> None:
-    raise KeyboardInterrupt
+def interrupting(after: int):
+    """Return a function for `on_progress` that is interrupted when it is called so often."""
+    calls = iter(range(1, after))
+
+    def on_progress(_so_far: int) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+
+    return on_progress
 
 
 @on_every_store
@@ -82,6 +96,71 @@ def test_statistics_of_a_host_and_of_keys_alone(town):
     assert town.table.stats(f"none.{town.domain}", by="status", workers=2).by == {"status": {}}
 
 
+@pytest.fixture
+def drifting(new_url, town):
+    """A table of the pages of a town, of whose indexes each lacks some entries, and one has some that do not hold."""
+    with webtable.open(new_url(), create=True) as table:
+        with table.writer() as writer:
+            writer.put_many(town.table.pages(town.domain, columns=["body", "outlinks"]))
+        table.links.refresh(also_unfinished=True)
+        for name, found in table._frame.indexes.read().items():
+            entries = list(table.store.scan(found.table, [KeyRange()]))
+            kept = [(row.key, row.cells, 0) for place, row in enumerate(entries) if place % 20]
+            if name == "status":
+                kept += [(row.key.replace(b"404", b"301"), row.cells, 1) for row in entries[6::20]]
+            # A table of the index's own: what is deleted could not be put again as it was.
+            table.store.drop_table(found.table)
+            table.store.create_table(table.layout.index_schema(table.table, name))
+            for key, cells, older in kept:
+                new = [NewCell(column, cell.timestamp - older, cell.value) for column, (cell, *_) in cells.items()]
+                table.store.write(found.table, [Put(key, new)])
+        for number in (18, 62):
+            damage(table, f"https://h{number % 7}.{town.domain}/p/{number}", PAGE)
+        yield table
+
+
+@pytest.mark.parametrize("index", ["status", "link", "host"])
+def test_an_index_differs_as_for_one_process(drifting, index):
+    as_of = datetime.now(UTC) + timedelta(minutes=1)
+    progress: list[int] = []
+
+    found = drifting.indexes.verify(index, as_of=as_of, settle=0, workers=2, on_progress=progress.append)
+
+    expected = drifting.indexes.verify(index, as_of=as_of, settle=0)
+    assert replace(found, examples=[]) == replace(expected, examples=[])
+    assert sorted(found.examples) == sorted(expected.examples)
+    assert found.missing
+    assert (found.stale > 0) == (index == "status")
+    assert found.damaged == 2
+    assert progress[-1] == found.pages + found.entries
+
+
+@pytest.mark.parametrize("index", ["status", "link", "host"])
+def test_an_index_is_rebuilt_also_where_a_worker_is_killed(drifting, index):
+    progress: list[int] = []
+    damaged = drifting.metrics.damaged
+
+    pages = drifting.indexes.rebuild(index, workers=2, on_progress=killing_one(progress))
+
+    assert pages == progress[-1] == PAGES - 4
+    assert drifting.metrics.damaged == damaged + 2
+    drifting.links.refresh(also_unfinished=True)
+    assert drifting.indexes.verify(index, settle=0).missing == 0
+
+
+def test_an_index_that_was_interrupted_is_completed_by_workers(drifting, monkeypatch):
+    monkeypatch.setattr(maintenance, "SAVE_SECONDS", 0)
+    drifting.indexes.drop("size")
+    with pytest.raises(KeyboardInterrupt):
+        drifting.indexes.add("size", workers=2, on_progress=interrupting(2))
+    state = drifting.indexes.states()["size"]
+
+    assert (state.phase, bool(state.position)) == ("building", True)
+    assert 0 < drifting.indexes.rebuild("size", workers=2) < PAGES - 4
+    assert drifting.indexes.states()["size"].phase == "ready"
+    assert len(list(drifting.largest())) == PAGES - 4
+
+
 def test_a_part_whose_worker_was_killed_is_counted_once(town):
     progress: list[int] = []
 
@@ -94,16 +173,37 @@ def test_a_part_whose_worker_was_killed_is_counted_once(town):
 
 def test_after_ctrl_c_no_worker_is_left(town):
     with pytest.raises(KeyboardInterrupt):
-        town.table.stats(town.domain, workers=2, on_progress=interrupting)
+        town.table.stats(town.domain, workers=2, on_progress=interrupting(2))
 
     assert multiprocessing.active_children() == []
 
 
-def test_a_journal_and_a_number_that_is_none_are_refused(town, tmp_path):
-    with pytest.raises(InvalidArgument, match="exclude each other"):
-        town.table.stats(town.domain, workers=2, resume=tmp_path / "journal")
-    with pytest.raises(InvalidArgument, match="workers=0"):
-        town.table.stats(town.domain, workers=0)
+@pytest.mark.parametrize("walk", ["stats", "verify"])
+def test_a_journal_is_kept_part_by_part_and_one_process_goes_on_from_it(drifting, tmp_path, monkeypatch, walk):
+    monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(journal, "SHARE", 0)
+    file = tmp_path / "journal"
+    as_of = datetime.now(UTC) + timedelta(minutes=1)
+    run = {
+        "stats": lambda **options: drifting.stats(webtable.ALL, by=GROUPINGS, now=as_of, **options),
+        "verify": lambda **options: drifting.indexes.verify("status", as_of=as_of, settle=0, **options),
+    }[walk]
+    for parts in (9, 20):
+        with pytest.raises(KeyboardInterrupt):
+            run(resume=file, workers=2, on_progress=interrupting(parts))
+        assert file.exists()
+
+    found, expected = run(resume=file), run()
+
+    assert replace(found, examples=[]) == replace(expected, examples=[])
+    assert sorted(map(str, found.examples)) == sorted(map(str, expected.examples))
+    assert not file.exists()
+
+
+def test_a_number_of_workers_that_is_none_is_refused(town):
+    for call in (town.table.stats, partial(town.table.indexes.verify, "time"), partial(town.table.indexes.add, "no")):
+        with pytest.raises(InvalidArgument, match="workers=0"):
+            call(workers=0)
 
 
 def test_what_a_worker_raises_is_raised_here(town):

@@ -185,9 +185,7 @@ JournalOption = Annotated[
 ]
 CAN_CONTINUE = "only a run that was started with --resume can be continued from where it ended"
 """The end of a message about a run that kept no journal."""
-WorkersOption = Annotated[
-    int, typer.Option(metavar="N", help="How many processes read the table, a part each; not with --resume.")
-]
+WorkersOption = Annotated[int, typer.Option(metavar="N", help="How many processes read the table, a part each.")]
 WaitOption = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -11,7 +12,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
-from webtable.cli.options import DryRunOption, ResumeOption, YesOption, resuming
+from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
@@ -21,7 +22,7 @@ from webtable.progress import progress_bar
 from webtable.repository.answers.columns import Column, column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.repository.derived.drift import Drift
     from webtable.repository.table.web_table import WebTable
@@ -93,6 +94,7 @@ def add(
             show_default=False,
         ),
     ],
+    workers: WorkersOption = 1,
     dry_run: DryRunOption = False,
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
@@ -106,7 +108,8 @@ def add(
     with this.open() as table:
         try:
             with progress_bar("index add", "page") as counted:
-                pages, damaged = table.indexes.add(index, dry_run=dry_run, on_progress=counted), table.metrics.damaged
+                pages = table.indexes.add(index, dry_run=dry_run, on_progress=counted, workers=workers)
+                damaged = table.metrics.damaged
         except KeyboardInterrupt:
             name = next((name for name, state in table.indexes.states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
@@ -130,25 +133,27 @@ def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False,
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
-@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
-def rebuild(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False) -> None:
+@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4"))
+def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
     with session(ctx).open() as table, progress_bar("index rebuild", "page") as counted:
-        pages, damaged = table.indexes.rebuild(index, dry_run=dry_run, on_progress=counted), table.metrics.damaged
+        pages = table.indexes.rebuild(index, dry_run=dry_run, on_progress=counted, workers=workers)
+        damaged = table.metrics.damaged
     done = "would be rebuilt" if dry_run else "rebuilt"
     typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
     _report_damage(damaged)
 
 
-@group.command(epilog=examples("webtable index verify time", "webtable index verify --all"))
+@group.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
 def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
     all_: AllOption = False,
     resume: ResumeOption = False,
+    workers: WorkersOption = 1,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Compare an index with the pages, both ways, and change nothing; the exit code is 1 if they differ.
@@ -164,7 +169,8 @@ def verify(
     """
     this = session(ctx)
     with this.open() as table:
-        drifts, errors = _compared(this, table, _names(table, index, all_), dry_run=True, resume=resume)
+        verify = partial(table.indexes.verify, workers=workers)
+        drifts, errors = _compared(this, _names(table, index, all_), "verify", verify, resume=resume)
     _conclude(drifts, errors, format, _DRIFT)
     if not all(drift.is_empty for drift in drifts):
         raise typer.Exit(NOT_DONE)
@@ -186,7 +192,9 @@ def repair(
     """
     this = session(ctx)
     with this.open() as table:
-        drifts, errors = _compared(this, table, _names(table, index, all_), dry_run=dry_run, resume=resume)
+        repair = partial(table.indexes.repair, dry_run=dry_run)
+        names = _names(table, index, all_)
+        drifts, errors = _compared(this, names, "verify" if dry_run else "repair", repair, resume=resume)
     _conclude(drifts, errors, format, (*_DRIFT, column("repaired", "count")))
     if all(drift.differences == drift.repaired and not drift.damaged for drift in drifts):
         return
@@ -216,17 +224,17 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
 
 
 def _compared(
-    this: CommandSession, table: WebTable, names: Sequence[str], *, dry_run: bool, resume: bool
+    this: CommandSession, names: Sequence[str], walk: str, compare: Callable[..., Drift], *, resume: bool
 ) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
     """Return the results, and the errors of indexes that could not be compared; raises the error of a single index."""
     drifts, errors = [], []
     for name in names:
         try:
             with (
-                resuming(this, f"{'verify' if dry_run else 'repair'}-{name}", resume=resume) as path,
+                resuming(this, f"{walk}-{name}", resume=resume) as path,
                 progress_bar(f"index {name}", "row") as counted,
             ):
-                drifts.append(table.indexes.repair(name, dry_run=dry_run, on_progress=counted, resume=path))
+                drifts.append(compare(name, on_progress=counted, resume=path))
         except (LayoutMismatch, IndexFailed) as exc:
             if len(names) == 1:
                 raise

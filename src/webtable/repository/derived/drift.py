@@ -14,12 +14,11 @@ from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.repository.stored.cells import removed
 from webtable.repository.stored.decisions import mended
-from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from webtable.repository.frame import Frame
     from webtable.repository.journal import Journal
@@ -56,6 +55,12 @@ class Drift:
     damaged: int = 0
     inconsistent: int = 0
     examples: list[str] = field(default_factory=list)
+
+    def add(self, part: Drift) -> None:
+        """Add the drift of a *part* of the rows."""
+        for name in ("pages", "entries", "missing", "stale", "pending", "repaired", "damaged", "inconsistent"):
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+        self.examples += part.examples[: EXAMPLES - len(self.examples)]
 
     @property
     def differences(self) -> int:
@@ -179,28 +184,29 @@ Mend = Callable[[Sequence[bytes]], None]
 
 
 class HistoryComparison(DriftComparison):
-    """A comparison of all pages with their own versions; *mend_pages* repairs those that disagree."""
+    """A comparison of all pages with their own versions; *mend_pages*, if given, repairs those that disagree."""
 
     def __init__(
-        self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool, mend_pages: Mend
+        self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, mend_pages: Mend | None = None
     ) -> None:
-        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        super().__init__(frame, drift, damage, settle=settle, apply=mend_pages is not None)
         self._mend_pages = mend_pages
         names = frame.codec.columns
         frame.layouts.recent()
         self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
 
-    def run(self) -> Iterator[None]:
+    def run(self) -> Generator[None]:
         """Compare; yields after each piece of the work."""
         yield from self.mend(self._inconsistent(), self._still_inconsistent, "inconsistent")
 
     def write(self, places: Sequence[SourcedCell], kind: str) -> None:
         """Repair pages."""
         del kind
-        self._mend_pages([place.row for place in places])
+        if self._mend_pages is not None:
+            self._mend_pages([place.row for place in places])
 
     def _inconsistent(self) -> Iterator[list[SourcedCell]]:
-        rows = self._frame.store.scan(self._frame.table, [KeyRange()], self._wanted)
+        rows = self._frame.store.scan(self._frame.table, [self._frame.keys_of(self._frame.table)], self._wanted)
         while piece := list(islice(rows, PIECE)):
             yield self._inconsistent_among(piece)
 

@@ -10,15 +10,15 @@ from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.derived.drift import PIECE, Drift, DriftCheckpoint, DriftComparison, SourcedCell
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.indexes.index import place_of
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.codec import bare
 from webtable.repository.stored.page_state import hints_at
-from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
@@ -38,14 +38,20 @@ class EntryComparison(DriftComparison):
         self._entries = found.table
         self._is_link = found.keeps_inlinks
 
-    def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Iterator[None]:
+    def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Generator[None]:
         """Compare, continuing after *begun*; yields after each piece of the work."""
         if begun is None or begun.kind == "missing":
-            missing = self._missing_entries(begun.position if begun else b"")
-            yield from self.mend(missing, self._still_missing, "missing", journal)
+            yield from self.run_missing(begun.position if begun else b"", journal)
             begun = None
-        stale = self._stale_entries(begun.position if begun else b"")
-        yield from self.mend(stale, self._still_stale, "stale", journal)
+        yield from self.run_stale(begun.position if begun else b"", journal)
+
+    def run_missing(self, after: bytes = b"", journal: Journal[DriftCheckpoint] | None = None) -> Iterator[None]:
+        """Find the entries that pages after the row *after* lack; yields after each piece of the work."""
+        return self.mend(self._missing_entries(after), self._still_missing, "missing", journal)
+
+    def run_stale(self, after: bytes = b"", journal: Journal[DriftCheckpoint] | None = None) -> Iterator[None]:
+        """Find the entries after the row *after* that do not hold; yields after each piece of the work."""
+        return self.mend(self._stale_entries(after), self._still_stale, "stale", journal)
 
     def _missing_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
@@ -103,8 +109,8 @@ class EntryComparison(DriftComparison):
         return [place for place in places if place.row not in there]
 
     def _rows_after(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[Row]:
-        keys = KeyRange().after(after) if after else KeyRange()
-        return self._frame.store.scan(table, [keys], Wanted(columns))
+        spec = ScanSpec(table, [self._frame.keys_of(table)], Wanted(columns))
+        return in_storage_order(self._frame.store, spec, after or None)
 
     def _stale_entries(self, after: bytes) -> Iterator[list[SourcedCell]]:
         rows = self._rows_after(self._entries, after, [INDEX_COLUMN])

@@ -23,7 +23,7 @@ from webtable.store import NewCell
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from webtable._page.page import Page
     from webtable.repository.frame import Frame
@@ -46,7 +46,7 @@ class InlinkComparison(DriftComparison):
         self._inlinks = InlinkCells(frame.table, self._family, frame.key)
         self._sums = LinkSums()
 
-    def run(self) -> Iterator[None]:
+    def run(self) -> Generator[None]:
         """Compare; yields after each piece of the work."""
         yield from self._add_up()
         if self._sums.are_even():

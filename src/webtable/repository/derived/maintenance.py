@@ -13,8 +13,8 @@ put later with the same timestamp.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from itertools import chain, islice
+from contextlib import closing, suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,17 +28,23 @@ from webtable.repository.derived.cells import DerivedCells, PageChange, add_entr
 from webtable.repository.derived.drift import Drift, DriftCheckpoint, HistoryComparison
 from webtable.repository.derived.entry_drift import EntryComparison
 from webtable.repository.derived.inlink_drift import InlinkComparison
+from webtable.repository.derived.parts_comparison import PartsComparison
 from webtable.repository.derived.updates import Updater
 from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
+from webtable.repository.partitions.cuts import Whole
+from webtable.repository.partitions.processes import checked_workers
+from webtable.repository.partitions.tasks import PartTask, check_workers, done_by, parts_of
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.rowkey import KeyRange
+from webtable.rowkey.ranges import clipped
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from os import PathLike
 
     from webtable._page.page import Page
@@ -63,8 +69,9 @@ class Maintenance:
         self._frame = frame
         self._mend_pages = mend_pages
 
-    def add(self, index: str, on_progress: Progress | None, *, dry_run: bool) -> int:
+    def add(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.add` promises."""
+        check_workers(self._frame, workers)
         ((name, state),) = defined([index]).items()
         known = self._frame.indexes.read()
         if name in known:
@@ -76,7 +83,7 @@ class Maintenance:
         table = self._frame.table
         create_tables(self._frame.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
         self._frame.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
-        return self.rebuild(name, on_progress, dry_run=False)
+        return self.rebuild(name, on_progress, dry_run=False, workers=workers)
 
     def drop(self, index: str, *, dry_run: bool) -> IndexState:
         """Do what `TableIndexes.drop` promises."""
@@ -90,8 +97,9 @@ class Maintenance:
             self._frame.store.drop_table(found.table)
         return found.state
 
-    def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool) -> int:
+    def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.rebuild` promises."""
+        check_workers(self._frame, workers)
         found = self._frame.indexes.named(index)
         if found.state.phase == "retired":
             raise InvalidArgument(
@@ -101,19 +109,17 @@ class Maintenance:
         if dry_run:
             return self._counted(on_progress)
         is_new = found.state.phase == "building"
-        updater = Updater(self._frame)
+        after = bytes.fromhex(found.state.position) if is_new else b""
+        write = _written(self._frame, found, after) if workers == 1 else _written_by(workers, self._frame, found, after)
         pages, saved = 0, clock.monotonic()
-        try:
-            for piece in self._pieces(found, bytes.fromhex(found.state.position) if is_new else b""):
-                _write_entries(updater, found, piece)
-                pages += len(piece)
-                if is_new and clock.monotonic() - saved > SAVE_SECONDS:
-                    self._advance(index, found, "building", piece[-1][0].hex())
+        with closing(write) as written:
+            for count, last in written:
+                pages += count
+                if is_new and last and clock.monotonic() - saved > SAVE_SECONDS:
+                    self._advance(index, found, "building", last.hex())
                     saved = clock.monotonic()
                 if on_progress is not None:
                     on_progress(pages)
-        finally:
-            updater.close()
         if is_new:
             self._advance(index, found, "ready")
         return pages
@@ -133,25 +139,32 @@ class Maintenance:
         on_progress: Progress | None,
         settle: float,
         resume: str | PathLike[str] | None,
+        workers: int = 1,
     ) -> Drift:
-        """Do what `TableIndexes.repair` promises."""
+        """Do what `TableIndexes.repair` promises, and `verify` with several *workers*."""
+        checked_workers(workers)
         found, damage, until = self._frame.indexes.named(index), self._frame.damage(), given_moment("as_of", as_of)
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
         journal = Journal(resume, question, DriftCheckpoint)
         begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
-        entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
-        walks = [entries.run(journal, begun)]
-        if found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values()):
-            pages = HistoryComparison(
-                self._frame, drift, damage, settle=settle, apply=apply, mend_pages=self._mend_pages
-            )
-            walks.append(pages.run())
+        checks_pages = found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values())
+        if workers > 1:
+            parts = PartsComparison(self._frame, found, drift, damage, settle, workers)
+            walks = [parts.run(journal, begun, checks_pages=checks_pages)]
+        else:
+            entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
+            walks = [entries.run(journal, begun)]
+            if checks_pages:
+                mend_pages = self._mend_pages if apply else None
+                walks.append(HistoryComparison(self._frame, drift, damage, settle=settle, mend_pages=mend_pages).run())
         if found.keeps_inlinks:
             walks.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply).run())
-        for _ in chain.from_iterable(walks):
-            if on_progress is not None:
-                on_progress(drift.pages + drift.entries)
+        for walk in walks:
+            with closing(walk):
+                for _ in walk:
+                    if on_progress is not None:
+                        on_progress(drift.pages + drift.entries)
         journal.end()
         return drift
 
@@ -163,18 +176,48 @@ class Maintenance:
         if now.phase == "building":
             self._frame.indexes.set(index, replace(now, phase=phase, position=position))
 
-    def _pieces(self, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
-        columns = self._frame.codec.select(("outlinks",) if found.keeps_inlinks else ())
-        keys = KeyRange(after + b"\x00" if after else b"")
-        rows = self._frame.store.scan(self._frame.table, [keys], Wanted(columns))
-        readable = self._frame.damage().sift(map(self._keyed, rows))
-        pages = ((row, page) for row, page in readable if page is not None)
-        while piece := list(islice(pages, PIECE)):
-            yield piece
 
-    def _keyed(self, row: Row) -> tuple[bytes, Page | None] | DamagedRow:
-        page = self._frame.pages.each(row)
+def _written(frame: Frame, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+    """Write the entries of the pages after the row *after*, some at once; yields their number and the last row."""
+    updater = Updater(frame)
+    try:
+        for piece in _pieces(frame, found, after):
+            _write_entries(updater, found, piece)
+            yield len(piece), piece[-1][0]
+    finally:
+        updater.close()
+
+
+def _written_by(workers: int, frame: Frame, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+    """Do as `_written`, a part of the pages at once, by *workers*."""
+    parts = parts_of(frame, Whole.of_rows(frame, [_rows_after(after)]), workers)
+    with done_by(workers, frame, [PartTask(_write_part, part, (found.name, after)) for part in parts]) as written:
+        yield from written
+
+
+def _write_part(frame: Frame, index: str, after: bytes) -> tuple[int, bytes]:
+    """Write the entries of a part of the pages after the row *after*; a worker calls it."""
+    pages, last = 0, b""
+    for count, last in _written(frame, frame.indexes.named(index), after):  # noqa: B007
+        pages += count
+    return pages, last
+
+
+def _rows_after(row: bytes) -> KeyRange:
+    return KeyRange(row + b"\x00" if row else b"")
+
+
+def _pieces(frame: Frame, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
+    def keyed(row: Row) -> tuple[bytes, Page | None] | DamagedRow:
+        page = frame.pages.each(row)
         return page if isinstance(page, DamagedRow) else (row.key, page)
+
+    columns = frame.codec.select(("outlinks",) if found.keeps_inlinks else ())
+    spec = ScanSpec(frame.table, clipped([_rows_after(after)], frame.keys_of(frame.table)), Wanted(columns))
+    readable = frame.damage().sift(map(keyed, in_storage_order(frame.store, spec, None)))
+    pages = ((row, page) for row, page in readable if page is not None)
+    while piece := list(islice(pages, PIECE)):
+        yield piece
 
 
 def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:

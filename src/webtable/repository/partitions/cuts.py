@@ -67,6 +67,12 @@ class Whole:
         index = frame.indexes.named(plan.index).index
         return cls(index_table(frame.table, plan.index).name, merged(plan.ranges), index, INDEX_COLUMN, columns)
 
+    @classmethod
+    def of_rows(cls, frame: Frame, ranges: Sequence[KeyRange]) -> Self:
+        """Return the rows of pages in these *ranges*."""
+        page = frame.codec.columns.page
+        return cls(frame.table, merged(ranges), None, page, [page])
+
     def __contains__(self, key: bytes) -> bool:
         at = bisect_right(self.ranges, key, key=attrgetter("start"))
         return at > 0 and key in self.ranges[at - 1]

@@ -38,7 +38,8 @@ class FramePlace(NamedTuple):
     def of(cls, frame: Frame, *, with_indexes: bool = False) -> Self:
         """Return the place of *frame*; raises `InvalidArgument` if no other process could open it."""
         own = [one.state.of for one in frame.indexes.read().values() if one.state.of] if with_indexes else []
-        return cls(address_of(frame.store, frame.name), frame.layout, frame.strict, tuple(name for name in own if known(name) is not None))
+        named = tuple(name for name in own if known(name) is not None)
+        return cls(address_of(frame.store, frame.name), frame.layout, frame.strict, named)
 
     @contextmanager
     def opened(self, part: TablePart | None) -> Iterator[Frame]:

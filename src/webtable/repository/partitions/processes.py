@@ -61,14 +61,6 @@ def checked_workers(workers: int) -> int:
     return workers
 
 
-def check_no_journal(workers: int, resume: object) -> None:
-    """Raise `InvalidArgument` if *workers* is none, or several of them were to keep the journal *resume*."""
-    if checked_workers(workers) > 1 and resume is not None:
-        raise InvalidArgument(
-            f"workers={workers} and resume= exclude each other: a journal says up to which row one process has come"
-        )
-
-
 def _values(
     parts: Sequence[Partition[T]],
     function: Callable[[Results[T]], R],
@@ -99,7 +91,7 @@ class Done(NamedTuple):
 
 def in_processes(
     function: Callable[[Any], Any], items: Sequence[Any], workers: int, *, ordered: bool = False
-) -> Iterator[Done]:
+) -> Generator[Done]:
     """Yield what *function* returns for each of *items*, which at most *workers* processes are given one by one.
 
     Items whose worker died are given out again. Raises what *function* raises, and `WebTableError`.

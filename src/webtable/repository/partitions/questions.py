@@ -110,6 +110,6 @@ class _Asked:
 
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
-    place = cast("FramePlace", part.fingerprint)
+    place = cast("FramePlace", part.fingerprint)._replace(store=part.store)
     with place.opened(TablePart(part.table, part.keys)) as frame:
         yield part.ask(PartAsker(frame), *part.arguments, **part.options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webtable.repository.frame import TablePart
 from webtable.repository.partitions.cuts import Whole, cut
 from webtable.repository.partitions.places import FramePlace
-from webtable.repository.partitions.processes import in_processes
+from webtable.repository.partitions.processes import checked_workers, in_processes
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -22,12 +22,18 @@ PARTS_A_WORKER = 16
 """How many parts each worker gets: progress is shown after each."""
 
 
-class Task(NamedTuple):
+class PartTask(NamedTuple):
     """A function of a module, which is called with the frame of a part (None: the whole table) and arguments."""
 
     function: Callable[..., Any]
     part: TablePart | None
     arguments: tuple[Any, ...] = ()
+
+
+def check_workers(frame: Frame, workers: int) -> None:
+    """Raise `InvalidArgument` if *workers* is none, or several of them cannot open the table of *frame*."""
+    if checked_workers(workers) > 1:
+        FramePlace.of(frame)
 
 
 def parts_of(frame: Frame, whole: Whole, workers: int) -> list[TablePart]:
@@ -37,7 +43,7 @@ def parts_of(frame: Frame, whole: Whole, workers: int) -> list[TablePart]:
 
 
 @contextmanager
-def done_by(workers: int, frame: Frame, tasks: Sequence[Task]) -> Iterator[Iterator[Any]]:
+def done_by(workers: int, frame: Frame, tasks: Sequence[PartTask]) -> Iterator[Iterator[Any]]:
     """Give what each of the *tasks* returns, in their order; *workers* processes do them for the table of *frame*.
 
     What a task counts (damaged rows, say) is counted in *frame*. A task whose worker was killed is done again. Raises
@@ -55,6 +61,6 @@ def _counted(frame: Frame, value: Any, counts: Counter[str]) -> Any:
     return value
 
 
-def _done(place: FramePlace, task: Task) -> tuple[Any, Counter[str]]:
+def _done(place: FramePlace, task: PartTask) -> tuple[Any, Counter[str]]:
     with place.opened(task.part) as frame:
         return task.function(frame, *task.arguments), frame.counts.snapshot()

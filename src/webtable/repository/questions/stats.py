@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - msgspec reads it
 from typing import TYPE_CHECKING, NamedTuple, get_args
@@ -17,19 +18,19 @@ from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
 from webtable.repository.partitions.cuts import Whole
-from webtable.repository.partitions.processes import check_no_journal
-from webtable.repository.partitions.tasks import Task, done_by, parts_of
+from webtable.repository.partitions.processes import checked_workers
+from webtable.repository.partitions.tasks import PartTask, done_by, parts_of
 from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import nothing_of
 from webtable.repository.scanning.damage import MOST_KEPT
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
-from webtable.rowkey import KeyRange, key_text, merged
+from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.ranges import clipped
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from os import PathLike
 
     from matplotlib.axes import Axes
@@ -186,7 +187,7 @@ def stats(
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
     now = given_moment("now", asked.now)
-    check_no_journal(asked.workers, resume)
+    checked_workers(asked.workers)
     scope = asked.scope
     ranges = scope.ranges(frame)
     ranges = [KeyRange()] if scope.place is None else narrowed(frame, scope, ranges)
@@ -198,16 +199,11 @@ def stats(
         found = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
     counts = found.counts(frame, names)
     if asked.workers > 1:
-        tasks = _tasks(frame, asked, ranges, _CountedSoFar(now=found.now, starts=found.starts))
-        with done_by(asked.workers, frame, tasks) as parts:
-            for part in parts:
-                part.add_to(counts)
-                found.damaged += part.damaged
-                found.examples += part.examples[: MOST_KEPT - len(found.examples)]
-                if on_progress is not None:
-                    on_progress(counts.pages)
+        counted = _count_by_workers(frame, asked, ranges, counts, on_progress, found)
     else:
-        for _ in _count(frame, asked.rows(frame, names, ranges), counts, on_progress, found):
+        counted = _count(frame, asked.rows(frame, names, ranges), counts, on_progress, found)
+    with closing(counted):
+        for _ in counted:
             if journal.is_due():
                 found.take(counts)
                 journal.keep(found)
@@ -219,11 +215,30 @@ def stats(
     return Stats(counts.pages, size, groups, found.damaged, examples, starts, nothing)
 
 
-def _tasks(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], begun: _CountedSoFar) -> list[Task]:
-    """Return tasks that count parts of *ranges* as *begun*."""
-    page = frame.codec.columns.page
-    parts = parts_of(frame, Whole(frame.table, merged(ranges), None, page, [page]), asked.workers)
-    return [Task(_count_part, part, (asked, clipped(ranges, part.keys), begun)) for part in parts]
+def _count_by_workers(
+    frame: Frame,
+    asked: StatsQuestion,
+    ranges: Sequence[KeyRange],
+    counts: PageCounts,
+    on_progress: Progress | None,
+    found: _CountedSoFar,
+) -> Generator[None]:
+    """Do as `_count`, a part of the rows at once."""
+    whole = Whole.of_rows(frame, [keys.after(found.position) for keys in ranges])
+    begun = _CountedSoFar(now=found.now, starts=found.starts, position=found.position)
+    tasks = [
+        PartTask(_count_part, part, (asked, clipped(ranges, part.keys), begun))
+        for part in parts_of(frame, whole, asked.workers)
+    ]
+    with done_by(asked.workers, frame, tasks) as parts:
+        for part in parts:
+            part.add_to(counts)
+            found.position = max(found.position, part.position)
+            found.damaged += part.damaged
+            found.examples += part.examples[: MOST_KEPT - len(found.examples)]
+            if on_progress is not None:
+                on_progress(counts.pages)
+            yield
 
 
 def _count_part(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], found: _CountedSoFar) -> _CountedSoFar:
@@ -238,7 +253,7 @@ def _count_part(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], 
 
 def _count(
     frame: Frame, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _CountedSoFar
-) -> Iterator[None]:
+) -> Generator[None]:
     """Add the pages after those that were *found* to the *counts*, with a pause after every 1,000 of them."""
     examples = found.damaged_rows()
     damage, damaged_before = frame.damage(examples), found.damaged

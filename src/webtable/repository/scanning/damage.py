@@ -31,6 +31,15 @@ class Damage:
         self._known: set[bytes] = set()
         self.count: int = 0
 
+    @property
+    def known(self) -> set[bytes]:
+        """The keys of the rows that were counted, of the first 10,000."""
+        return self._known
+
+    def know(self, rows: set[bytes]) -> None:
+        """Count these *rows* no more: others have counted them."""
+        self._known |= rows
+
     def add(self, error: DamagedRow) -> None:
         """Count a damaged row; raises it with *strict*."""
         if self._strict:

@@ -148,7 +148,7 @@ class SiteQuestions:
         called with the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be
         read are counted separately. *resume* names the journal from which a count that was cut short continues, as in
         `maintenance.verify`; `OSError` is raised if it cannot be written. With more than one of *workers*, as many
-        processes count parts of the table; then *resume* cannot be given.
+        processes count parts of the table.
         """
         asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
         return questions.stats.stats(self._frame, asked, on_progress, resume)
