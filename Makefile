@@ -23,6 +23,7 @@ test: export HBASE_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
 # Hundreds of tests start Python: where no bytecode is kept, each of them compiles the library again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
+	$(BIN)/python tests/hbase_image.py
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 
 # Those that need no HBase, also where there is one.
