@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-engines test-versions protocol check notebooks site bench scale wheel release-check clean
+.PHONY: demo test test-embedded nightly faults test-cluster test-kerberos test-engines test-spark test-versions protocol check notebooks site bench scale wheel release-check clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -72,6 +72,13 @@ test-engines: export WEBTABLE_REQUIRE_HBASE ?= 1
 test-engines: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,ray]' distributed
 	$(BIN)/python -m pytest tests/clusters tests/test_dependencies.py
+
+# Spark on two cores of this machine, which reads and writes both stores. It needs Java 17 and an HBase; PySpark takes 490 MB.
+test-spark: export WEBTABLE_SPARK = 1
+test-spark: export WEBTABLE_REQUIRE_HBASE ?= 1
+test-spark: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	$(BIN)/python -m pytest tests/spark tests/test_dependencies.py tests/test_public_modules.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -97,7 +97,7 @@ def check_contents(source: Path, wheel: Path) -> None:
         held = set(files.namelist())
     info = "-".join(wheel.name.split("-")[:2]) + ".dist-info/"
     expected = {info + name for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")}
-    expected |= {name.removeprefix("src/") for name in tracked() if name.startswith("src/webtable/")}
+    expected |= {name.removeprefix("src/") for name in tracked() if name.startswith("src/")}
     expected |= {
         name.replace("docker/hbase", "webtable/_docker") for name in tracked() if name.startswith("docker/hbase/")
     }

@@ -21,9 +21,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def extra_of(name: str):
-    """Return the extra for a test that needs it installed: Ray is for a job of its own."""
-    alone = pytest.mark.skipif("WEBTABLE_ENGINES" not in os.environ, reason="a job of its own: make test-engines")
-    return pytest.param(name, marks=alone) if name == "ray" else name
+    """Return the extra for a test that needs it installed: Ray and Spark are for jobs of their own."""
+    job = {"ray": "engines", "spark": "spark"}.get(name)
+    if job is None:
+        return name
+    alone = pytest.mark.skipif(f"WEBTABLE_{job.upper()}" not in os.environ, reason=f"a job of its own: make test-{job}")
+    return pytest.param(name, marks=alone)
 
 
 @pytest.mark.parametrize("extra", ["", *map(extra_of, EXTRAS)])

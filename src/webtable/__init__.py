@@ -18,7 +18,7 @@
     webtable.progress     progress bars
     webtable.aio          the same for asyncio
     webtable.testing      fixtures for your tests
-    webtable.integrations Scrapy, Dask, Ray, Prometheus, OpenTelemetry
+    webtable.integrations Scrapy, Spark, Dask, Ray, Prometheus, OpenTelemetry
     webtable.errors       everything that can go wrong
 """
 

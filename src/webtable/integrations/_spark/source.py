@@ -1,0 +1,40 @@
+"""The data source itself: what Spark asks for readers and writers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from webtable.integrations._spark.options import SparkQuestion
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.types import StructType
+
+
+class WebTableSource(DataSource):
+    """A web table as a table of Spark: `spark.read.format("webtable").option("store", …).load()`.
+
+    docs/spark.md has the options. Spark makes the object, in processes of its own.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "webtable"
+
+    def schema(self) -> StructType:
+        """Return the columns of the answer, with the types that they have in frames."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        question = SparkQuestion.of(self.options)
+        with question.opened() as (_, answer), answer.to_arrow(question.columns) as reader:
+            return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what reads the columns of *schema*."""
+        question = SparkQuestion.of(self.options)
+        from webtable.integrations._spark.reading import AnswerReader
+
+        return AnswerReader(question, schema.names)
