@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from webtable.integrations._spark import WebTableSource
 from webtable.integrations._spark.options import SparkQuestion
 from webtable.integrations._spark.reading import AnswerReader
+from webtable.integrations._spark.writing import PageWriter, RowStore
 
 
 def die_once(flag: str) -> None:
@@ -35,6 +36,18 @@ class DyingReader(AnswerReader):
         yield from batches
 
 
+class DyingWriter(PageWriter):
+    """Dies when a part of the rows of the first task is stored."""
+
+    flag = ""
+
+    def write(self, iterator: Any) -> Any:
+        some = list(islice(iterator, 2))
+        super().write(iter(some))
+        die_once(self.flag)
+        return super().write(chain(some, iterator))
+
+
 class DyingSource(WebTableSource):
     """`format("dying")`, with the file `flag` that says whether it has died."""
 
@@ -50,3 +63,9 @@ class DyingSource(WebTableSource):
         reader = DyingReader(SparkQuestion.of(self.options, also=["flag"]), schema.names)
         reader.flag = self.options["flag"]
         return reader
+
+    def writer(self, schema: Any, overwrite: bool) -> DyingWriter:
+        without = {name: value for name, value in self.options.items() if name != "flag"}
+        writer = DyingWriter(RowStore.of(without, schema, overwrite=overwrite))
+        writer.flag = self.options["flag"]
+        return writer

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource
 from webtable.integrations._spark.options import SparkQuestion
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.datasource import DataSourceReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
 
@@ -38,3 +38,9 @@ class WebTableSource(DataSource):
         from webtable.integrations._spark.reading import AnswerReader
 
         return AnswerReader(question, schema.names)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return what appends rows with the columns of *schema*."""
+        from webtable.integrations._spark.writing import PageWriter, RowStore
+
+        return PageWriter(RowStore.of(self.options, schema, overwrite=overwrite))
