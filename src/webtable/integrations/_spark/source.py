@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from webtable.integrations._spark.options import SparkQuestion
+from webtable.integrations._spark.options import SparkQuestion, truth_of
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader, DataSourceWriter
@@ -33,8 +33,13 @@ class WebTableSource(DataSource):
             return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads the columns of *schema*."""
+        """Return what reads the columns of *schema*, and takes conditions over if it is told to."""
         question = SparkQuestion.of(self.options)
+        if truth_of("pushdown", self.options.get("pushdown", "false")):
+            # Spark refuses a reader that could take them unless its setting says so, which no process here can see.
+            from webtable.integrations._spark.pushdown import FilteringReader
+
+            return FilteringReader(question, schema.names)
         from webtable.integrations._spark.reading import AnswerReader
 
         return AnswerReader(question, schema.names)
