@@ -9,7 +9,12 @@ from pyspark.sql.datasource import DataSource
 from webtable.integrations._spark.options import SparkQuestion, truth_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceWriter
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 
@@ -28,7 +33,9 @@ class WebTableSource(DataSource):
         """Return the columns of the answer, with the types that they have in frames."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        question = SparkQuestion.of(self.options)
+        # Spark does not say whether it is for a stream, whose pages have the same columns.
+        of_streams = ("since", "margin") if self.options.get("question", "pages") == "pages" else ("margin",)
+        question = SparkQuestion.of(self.options, also=of_streams)
         with question.opened() as (_, answer), answer.to_arrow(question.columns) as reader:
             return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
 
@@ -49,3 +56,16 @@ class WebTableSource(DataSource):
         from webtable.integrations._spark.writing import PageWriter, RowStore
 
         return PageWriter(RowStore.of(self.options, schema, overwrite=overwrite))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return what reads the pages that are fetched from an offset on."""
+        from webtable.integrations._spark.streaming import FetchedReader
+
+        return FetchedReader(self.options, schema.names)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Return what appends the rows of each batch of a stream."""
+        from webtable.integrations._spark.streaming import PageStreamWriter
+        from webtable.integrations._spark.writing import RowStore
+
+        return PageStreamWriter(RowStore.of(self.options, schema, overwrite=overwrite, is_stream=True))
