@@ -42,6 +42,7 @@ NAMES = (
     "hbase_in_flight",
     "hbase_native",
     "hbase_questions",
+    "spark",
     "single_get",
     "deletes",
     "index_storage",
