@@ -78,7 +78,7 @@ test-spark: export WEBTABLE_SPARK = 1
 test-spark: export WEBTABLE_REQUIRE_HBASE ?= 1
 test-spark: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
-	$(BIN)/python -m pytest tests/spark tests/test_dependencies.py tests/test_public_modules.py
+	$(BIN)/python -m pytest tests/spark tests/test_dependencies.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .
