@@ -16,14 +16,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.timeout(600),
 ]
-NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-def put(store, *minutes):
+def put(store, now, *minutes):
     with webtable.open(store) as table, table.writer() as writer:
         for one in minutes:
             url = f"https://example.com/{one}"
-            writer.put(Page(url=url, body=f"<title>{one}</title>".encode(), fetched_at=NOW - timedelta(minutes=one)))
+            writer.put(Page(url=url, body=f"<title>{one}</title>".encode(), fetched_at=now - timedelta(minutes=one)))
 
 
 def copy(spark, source, target, checkpoint, **options):
@@ -50,26 +49,27 @@ def copied(target):
 
 def test_a_stream_from_one_table_into_another_goes_on_where_it_ended(spark, new_url, tmp_path):
     source, target, checkpoint = new_url(), new_url(), tmp_path / "checkpoint"
+    now = datetime.now(UTC).replace(microsecond=0)
     for url in (source, target):
         webtable.create(url, indexes=["time"])
-    put(source, 60, 50, 40, 20, 0)
-    since = (NOW - timedelta(minutes=55)).isoformat()
+    put(source, now, 60, 50, 40, 20, 0)
+    since = (now - timedelta(minutes=55)).isoformat()
 
     first = copy(spark, source, target, checkpoint, since=since, margin=45 * 60)
-    put(source, 30)  # late, and within the margin
+    put(source, now, 30)  # late, and within the margin
     then = copy(spark, source, target, checkpoint, since=since, margin=10 * 60)
     last = copy(spark, source, target, checkpoint, since=since, margin=10 * 60)
 
-    assert copied(target) == {str(one): NOW - timedelta(minutes=one) for one in (50, 40, 30, 20)}
+    assert copied(target) == {str(one): now - timedelta(minutes=one) for one in (50, 40, 30, 20)}
     assert (sum(first), sum(then), sum(last)) == (1, 3, 0)
 
 
 def test_the_batches_of_a_stream_follow_each_other_without_a_gap(tmp_path, monkeypatch):
     from webtable.integrations._spark.streaming import FetchedReader
 
-    store = str(tmp_path / "crawl.db")
+    store, now = str(tmp_path / "crawl.db"), datetime.now(UTC).replace(microsecond=0)
     webtable.create(store, indexes=["time"])
-    put(store, 50, 40)
+    put(store, now, 50, 40)
     reader = FetchedReader({"store": store, "partitions": "2", "margin": "600"}, ["url"])
 
     def read(start, end):
@@ -82,7 +82,7 @@ def test_the_batches_of_a_stream_follow_each_other_without_a_gap(tmp_path, monke
     # Nothing came since: the offset stays, and so a page that is stored late is still read.
     assert reader.latestOffset(first) == first
     assert read(first, first) == []
-    middle = {"until": (NOW - timedelta(minutes=45)).isoformat()}
+    middle = {"until": (now - timedelta(minutes=45)).isoformat()}
     assert (read(begin, middle), read(middle, first)) == (["50"], ["40"])
 
 
