@@ -17,7 +17,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository import journal
 from webtable.repository.derived import maintenance
 from webtable.repository.page_counts import Group
-from webtable.rowkey import KeyRange
+from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put
 
 GROUPINGS = ("host", "status", "type", "age", "region", "size", "day", "month")
@@ -159,6 +159,27 @@ def test_an_index_that_was_interrupted_is_completed_by_workers(drifting, monkeyp
     assert 0 < drifting.indexes.rebuild("size", workers=2) < PAGES - 4
     assert drifting.indexes.states()["size"].phase == "ready"
     assert len(list(drifting.largest())) == PAGES - 4
+
+
+@pytest.mark.parametrize("ending", ["killed", "interrupted"])
+def test_a_copy_is_whole_also_where_a_worker_is_killed_or_it_goes_on(drifting, new_url, tmp_path, ending):
+    progress: list[int] = []
+    kill, interrupt = killing_one(progress), interrupting(6)
+
+    with webtable.maintenance.copy_target(drifting, new_url(), salt=Salt.url()) as target:
+        copy = partial(drifting.maintenance.copy, target, resume=tmp_path / "journal", workers=2)
+        if ending == "interrupted":
+            with pytest.raises(KeyboardInterrupt):
+                copy(on_copied=lambda copied: interrupt(copied.looked_at))
+        done = copy(on_copied=lambda copied: ending == "killed" and kill(copied.looked_at))
+
+        assert done.resumed == (ending == "interrupted")
+        assert done.resumed or (done.pages, done.damaged) == (PAGES - 4, 2)
+        again = drifting.maintenance.copy(target)
+        assert (again.pages, again.unchanged, again.damaged) == (0, PAGES - 4, 2)
+        target.links.refresh(also_unfinished=True)
+        assert drifting.maintenance.check_copy(target, full=True).is_sound
+        assert [drift.missing for drift in map(partial(target.indexes.verify, settle=0), ["link", "time"])] == [0, 0]
 
 
 def test_a_part_whose_worker_was_killed_is_counted_once(town):

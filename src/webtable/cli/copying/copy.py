@@ -27,6 +27,7 @@ from webtable.cli.options import (
     SaltOption,
     TTLOption,
     WaitOption,
+    WorkersOption,
     beside,
     layout_options,
     seconds_of,
@@ -61,6 +62,7 @@ class Verify(StrEnum):
         "webtable copy crawl.db kept.db --ttl none --versions all --verify full",
         "webtable copy crawl.db copy.db --rate 500 --resume",
         "webtable copy crawl.db next.db --follow",
+        "webtable copy crawl.db copy.db --workers 4",
     )
 )
 def copy(
@@ -89,6 +91,7 @@ def copy(
     ] = Verify.counts,
     refresh: RefreshOption = True,
     wait: WaitOption = None,
+    workers: WorkersOption = 1,
     dry_run: DryRunOption = False,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
@@ -120,7 +123,7 @@ def copy(
     if dry_run and (follow or resume):
         raise InvalidArgument("dry_run=True excludes follow=True and resume=True: it compares all pages once")
     journal = beside(here.store, "copy") if resume else None
-    run = CopyRun(rate, follow, journal, dry_run=dry_run, wait=seconds_of(wait))
+    run = CopyRun(rate, follow, journal, dry_run=dry_run, workers=workers, wait=seconds_of(wait))
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
 
     def opened_target(source: WebTable) -> WebTable:

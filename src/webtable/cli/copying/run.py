@@ -41,6 +41,7 @@ class CopyRun:
     follow: bool = False
     journal: Path | None = None
     dry_run: bool = False
+    workers: int = 1
     wait: float = 600.0
     """How many seconds to wait for a store that does not answer, without any progress."""
     lost: StoreUnavailable | None = None
@@ -56,6 +57,8 @@ class CopyRun:
     """Its present state, for a progress bar."""
     started: float = field(default_factory=lambda: clock.monotonic())
     _asked: signal.Signals | None = None
+    _taken: Copied | None = None
+    """The last result that is in `written`."""
 
     @property
     def seconds(self) -> float:
@@ -90,11 +93,17 @@ class CopyRun:
             self.ended_by = self._asked or signal.SIGINT
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
-        """Let Ctrl-C, SIGTERM and SIGHUP end it after the pages that are being stored, and a second one at once."""
+        """Let Ctrl-C, SIGTERM and SIGHUP end it after the pages that are being stored, and a second one at once.
+
+        Where workers copy, the first one ends it at once: their parts are large, and may be copied again.
+        """
         return handling_interrupts(self._interrupt)
 
     def _interrupt(self, number: signal.Signals) -> None:
-        if self._asked and not self.follow:
+        if not self.follow and (self._asked or self.workers > 1):
+            self._asked = number
+            if self.last is not None and self.last is not self._taken:
+                self._take_last(self.last)
             raise KeyboardInterrupt
         # With --follow the first signal begins the last pass, and the second one ends it after the current pages.
         self.follow = self.follow and not self._asked
@@ -107,7 +116,14 @@ class CopyRun:
             if journal is None and not self.dry_run:  # for this pass alone, so that it continues where a store was gone
                 journal = Path(stack.enter_context(TemporaryDirectory())) / "copy"
             done = self._repeated(
-                partial(source.maintenance.copy, target, dry_run=self.dry_run, resume=journal, rate=self.rate)
+                partial(
+                    source.maintenance.copy,
+                    target,
+                    dry_run=self.dry_run,
+                    resume=journal,
+                    rate=self.rate,
+                    workers=self.workers,
+                )
             )
         self._take_last(done)
         return done
@@ -140,7 +156,7 @@ class CopyRun:
             raise KeyboardInterrupt
 
     def _take_last(self, copied: Copied) -> None:
-        self.last = copied
+        self.last = self._taken = copied
         for name in self.written:
             self.written[name] += getattr(copied, name)
 

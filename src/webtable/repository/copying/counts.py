@@ -60,6 +60,12 @@ class Counts:
         """Add *counts*, which have the names of the fields of `Copied`."""
         self._counts.update(counts)
 
+    def add_part(self, part: Counts) -> None:
+        """Add the counts of a *part* of the rows."""
+        self._counts.update(part._counts)
+        self._examples += part._examples[: MOST_KEPT - len(self._examples)]
+        self._errors += part._errors[: MOST_KEPT - len(self._errors)]
+
     def add_damaged(self, error: DamagedRow) -> None:
         """Count a row of the source that cannot be read."""
         self.add(damaged=1)

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.frame import Frame
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.page_state import Stored
-from webtable.rowkey import KeyRange
 from webtable.store import Row
 from webtable.store.rows import Wanted
 
@@ -102,7 +102,8 @@ class TablePair:
     def pieces(self, after: bytes, limit: RateLimit) -> Iterator[ComparedRows]:
         """Yield the rows of the source after the row key *after* that are pages or deleted pages, some at once."""
         wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
-        found = self.source.store.scan(self.source.table, [rows_after(after)], wanted)
+        spec = ScanSpec(self.source.table, [self.source.keys_of(self.source.table)], wanted)
+        found = in_storage_order(self.source.store, spec, after or None)
         while rows := list(islice(found, limit.at_once(ROWS_AT_ONCE))):
             yield self._piece(rows)
             limit.wait(len(rows))
@@ -170,11 +171,6 @@ def as_kept(there: Stored) -> Page | None:
     if page is None or not page.has_body or any(one.at == page.stored.content_at for one in there.versions):
         return page
     return replace(page, has_body=False)
-
-
-def rows_after(row: bytes) -> KeyRange:
-    """Return the range of all rows after the key *row*; of all rows for an empty key."""
-    return KeyRange().after(row) if row else KeyRange()
 
 
 def covers(here: Deleted | None, there: Deleted | None) -> bool:

@@ -77,6 +77,7 @@ class TableMaintenance:
         resume: str | PathLike[str] | None = None,
         rate: float | None = None,
         on_copied: Callable[[Copied], object] | None = None,
+        workers: int = 1,
     ) -> Copied:
         """Copy every page into *target*, with all its versions, dates, links and counts of changes, and every delete.
 
@@ -90,14 +91,15 @@ class TableMaintenance:
 
         *resume* names a journal, a file that keeps the progress: after an interruption a call with the same journal
         continues from there, and `resumed` is True in its result. *on_copied* is called from time to time with the
-        progress; an exception that it raises ends the copy. At most *rate* pages are compared per second. Damaged pages
-        are skipped and counted. Raises `ExpiredCapture`, before anything is written, if *target* would drop content
-        because of its time to live, `InvalidArgument` if both are the same table or the journal is that of another
-        target or in use, `OSError` if it cannot be written, and `StoreUnavailable`.
+        progress; an exception that it raises ends the copy. At most *rate* pages are compared per second. With more
+        than one of *workers*, as many processes copy parts of the table. Damaged pages are skipped and counted. Raises
+        `ExpiredCapture`, before anything is written, if *target* would drop content because of its time to live,
+        `InvalidArgument` if both are the same table or the journal is that of another target or in use, `OSError` if it
+        cannot be written, and `StoreUnavailable`.
         """
         from webtable.repository.copying.copy import copy
 
-        return copy(self._frame, target._frame, resume, rate, on_copied, dry_run=dry_run)
+        return copy(self._frame, target._frame, resume, rate, on_copied, dry_run=dry_run, workers=workers)
 
     def check_copy(self, target: CopyTarget, *, full: bool = False, on_progress: Progress | None = None) -> CopyCheck:
         """Return how *target* differs from this table, which was copied into it, without changing anything.
