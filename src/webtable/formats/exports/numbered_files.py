@@ -1,0 +1,102 @@
+"""Files of captures with numbers in their names: each appears when it is complete, and is as large as was asked for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+
+from webtable._atomic_file import atomic_file
+from webtable.formats.exports.capture_files import KINDS
+from webtable.formats.exports.manifest import ExportFile, digest_of_file, file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from webtable._page.page import Page
+    from webtable.formats.exports.capture_files import CaptureFile
+    from webtable.formats.exports.manifest import Format
+
+_Captures: TypeAlias = tuple[str, "Iterator[Page]"]
+"""The URL of a page, and its captures, oldest first."""
+
+
+class NumberedFile(NamedTuple):
+    """A complete file, and how many of its captures have something that is too long for the format."""
+
+    entry: ExportFile
+    incomplete: int
+
+
+class NumberedFiles:
+    """Files of one format in *folder*: each ends with the page that makes it exceed *file_bytes* bytes.
+
+    *report* is called with how many pages the present file has.
+    """
+
+    def __init__(
+        self, folder: Path, form: Format, file_bytes: int, report: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._folder = folder
+        self._form = form
+        self._most = file_bytes
+        self._report = report
+
+    def written(self, captures: Iterator[Page], first: int) -> Iterator[NumberedFile]:
+        """Write *captures*, those of a page together, and yield each file once it is complete, from *first* on."""
+        pages = groupby(captures, attrgetter("url"))
+        page, number = next(pages, None), first
+        while page is not None:
+            file, page = self._write_file(number, page, pages)
+            yield file
+            number += 1
+
+    def _write_file(
+        self, number: int, page: _Captures, pages: Iterator[_Captures]
+    ) -> tuple[NumberedFile, _Captures | None]:
+        """Write a file that begins with *page*, and return it with the first page for the next file."""
+        name = file_name(number, self._form)
+        with atomic_file(self._folder / name) as part:
+            with part.open("wb") as file:
+                counts, following = self._fill(file, name, page, pages)
+                file.flush()
+                os.fsync(file.fileno())
+            digest = digest_of_file(part)
+            size = part.stat().st_size
+        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last)
+        return NumberedFile(entry, counts.incomplete), following
+
+    def _fill(
+        self, file: IO[bytes], name: str, page: _Captures, pages: Iterator[_Captures]
+    ) -> tuple[_FileCounts, _Captures | None]:
+        """Write pages to *file* until it is large enough; return its counts, and the first page for the next file."""
+        counts, kind = _FileCounts(), KINDS[self._form](file, name)
+        following: _Captures | None = page
+        # The header that a format writes may be larger than a file may be already.
+        while following is not None and (not counts.pages or file.tell() + kind.waiting < self._most):
+            counts.add(following, kind)
+            self._report(counts.pages)
+            following = next(pages, None)
+        kind.close()
+        counts.incomplete = kind.incomplete
+        return counts, following
+
+
+@dataclass(slots=True)
+class _FileCounts:
+    """How many pages and captures a file has, and the URL of its last page."""
+
+    pages: int = 0
+    captures: int = 0
+    incomplete: int = 0
+    last: str = ""
+
+    def add(self, page: _Captures, file: CaptureFile) -> None:
+        """Write the captures of *page* to *file*, and count them."""
+        self.last, captures = page
+        written = file.write(captures)
+        self.pages += written > 0
+        self.captures += written
