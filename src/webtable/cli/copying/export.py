@@ -16,7 +16,7 @@ from webtable.cli import completion
 from webtable.cli.copying.targets import ArchiveFormat, LakeFolder, check_is_no_site, chosen_format
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
-from webtable.cli.options import SiteArgument, YesOption, site_of
+from webtable.cli.options import SiteArgument, WorkersOption, YesOption, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm_replacing
 from webtable.cli.terminal.progress import pages_of
@@ -40,6 +40,7 @@ commands: Final = typer.Typer()
     epilog=examples(
         "webtable export exported all --format jsonl",
         "webtable export exported all --format jsonl --resume",
+        "webtable export exported all --format jsonl --workers 4",
         "webtable export archive example.com --format cdxj --max-file 500MB",
         "webtable export docs.wacz https://docs.example.com/guide/",
         "webtable export example.warc.gz example.com",
@@ -73,6 +74,7 @@ def export(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue after the last complete file of an interrupted run.")
     ] = False,
+    workers: WorkersOption = 1,
     partition_by: Annotated[
         LakeFolder | None,
         typer.Option(
@@ -120,9 +122,10 @@ def export(
     """
     out = Path(target)
     if partition_by is not None:
-        if format not in (None, ArchiveFormat.parquet) or resume:
+        if format not in (None, ArchiveFormat.parquet) or resume or workers != 1:
             raise InvalidArgument(
-                "partition_by= makes a lake: it is of format parquet, and an interrupted one begins anew"
+                "partition_by= makes a lake: it is of format parquet, one process writes it, and an interrupted one "
+                "begins anew"
             )
         wanted = {"since": since, "columns": None if columns is None else parse_names(columns)}
         size = {} if max_file is None else {"file_bytes": parse_size("max-file", max_file)}
@@ -138,6 +141,8 @@ def export(
             "resume=True works with directories of warc, parquet and jsonl files only; "
             f"{out if is_file else chosen.value} appears when it is complete"
         )
+    if workers > 1 and (is_file or chosen is ArchiveFormat.cdxj):
+        raise InvalidArgument("workers= writes directories of warc, parquet and jsonl files only")
     asked: dict[str, Any] = {"site": site_of(site)}
     opened = _opened(ctx, target, site, yes=yes)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
@@ -145,7 +150,8 @@ def export(
     elif is_file:
         _write_file(opened, out, **asked)
     else:
-        _export(opened, out, format=chosen.value, resume=resume, file_bytes=parse_size("max-file", max_file), **asked)
+        asked |= {"format": chosen.value, "resume": resume, "workers": workers}
+        _export(opened, out, file_bytes=parse_size("max-file", max_file), **asked)
 
 
 @contextmanager

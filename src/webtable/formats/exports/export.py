@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
+from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from msgspec.structs import replace
 
-from webtable._atomic_file import atomic_file
 from webtable._clock import clock
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
-from webtable.formats.exports.capture_files import KINDS
 from webtable.formats.exports.locked_folder import locked_folder
 from webtable.formats.exports.manifest import (
     NAME,
-    ExportFile,
     Format,
     Manifest,
-    digest_of_file,
-    file_name,
     read_manifest,
 )
+from webtable.formats.exports.numbered_files import NumberedFile, NumberedFiles, number_in
 from webtable.repository.frame import Frame
+from webtable.repository.partitions.cuts import unsalted_parts
+from webtable.repository.partitions.tasks import PartTask, check_workers, done_by
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import ALL, named_site, site_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
-    from webtable._page.page import Page
-    from webtable.formats.exports.capture_files import CaptureFile
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
+    from webtable.rowkey import KeyRange
 
 FILE_BYTES: Final = 1_000_000_000
+PARTS_A_WORKER: Final = 4
+"""How many parts each worker writes, in at least as many files."""
+FILES_A_PART: Final = 1_000
+"""How many numbers each part has for its files."""
+MOST_EXAMPLES: Final = 100
 _PROGRESS_PAGES: Final = 100
-
-_Captures: TypeAlias = tuple[str, "Iterator[Page]"]
-"""The URL of a page, and its captures, oldest first."""
 
 
 @dataclass(slots=True)
@@ -72,6 +69,7 @@ def write_export(
     format: Format = "jsonl",  # noqa: A002 - what the command line calls it
     file_bytes: int = FILE_BYTES,
     resume: bool = False,
+    workers: int = 1,
     on_progress: Progress | None = None,
 ) -> Exported:
     """Write all captures that *table* keeps into files in *folder*, with a manifest, and return what was written.
@@ -79,7 +77,8 @@ def write_export(
     The pages are those that `WebTable.pages` lists for *site*; *format* is
     "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the page that makes it exceed
     *file_bytes* bytes. *folder* must be new or empty. If a run is interrupted, its complete files stay, and a run with
-    *resume* and the same other arguments goes on after them.
+    *resume* and the same other arguments goes on after them. With several *workers*, processes that read a part of the
+    URLs each, the files are as many as parts at least, and their numbers have gaps.
     *on_progress* is called with how many pages were written so far.
     Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `MissingExtra`, `FormatError` for a manifest that is
     damaged, and `OSError`.
@@ -91,6 +90,7 @@ def write_export(
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
     scope.ranges(frame)  # raises before a folder is made
+    check_workers(frame, workers)
     with _locked_folder(folder, resume=resume):
         manifest = _new_manifest(frame, site, format)
         if not (folder / NAME).exists():
@@ -99,7 +99,12 @@ def write_export(
         else:
             exported = Exported(_resumed_manifest(folder, manifest))
             _compare(exported, table)
-        _Export(frame, scope, folder, exported, on_progress).run(file_bytes)
+        _drop_unlisted(folder, exported.manifest)
+        run = _Export(frame, scope, folder, exported, on_progress)
+        if workers == 1:
+            run.by_one(file_bytes)
+        else:
+            run.by_workers(workers, file_bytes)
     return exported
 
 
@@ -126,9 +131,15 @@ def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
             raise InvalidArgument(f"{folder}: the directory is not empty{hint}; name a new or empty one")
         if present and NAME not in present:
             raise InvalidArgument(f"{folder}: there is no {NAME}, so nothing to resume; name a new or empty directory")
-        for left in folder.glob("webtable-*.part"):
-            left.unlink()  # of a process that was killed
         yield
+
+
+def _drop_unlisted(folder: Path, manifest: Manifest) -> None:
+    """Remove files of processes that were killed, or whose part came after one that was not finished."""
+    listed = {file.name for file in manifest.files}
+    for path in folder.glob("webtable-*"):
+        if path.name not in listed:
+            path.unlink()
 
 
 def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
@@ -171,58 +182,61 @@ class _Export:
     def __init__(
         self, frame: Frame, scope: Scope, folder: Path, exported: Exported, on_progress: Progress | None
     ) -> None:
+        self._frame = frame
+        self._scope = scope
         self._folder = folder
         self._exported = exported
         self._on_progress = on_progress
-        self._damage = frame.damage(exported.examples)
         self._damaged_before = exported.manifest.damaged
-        manifest = exported.manifest
-        captures = kept(frame, scope, self._damage, after=manifest.last)
-        self._pages = groupby(captures, attrgetter("url"))
 
-    def run(self, file_bytes: int) -> None:
+    def by_one(self, file_bytes: int) -> None:
         """Write all files, and the manifest after each of them."""
-        page = next(self._pages, None)
-        while page is not None:
-            page = self._write_file(page, file_bytes)
-        self._update(is_complete=True, ended=clock.now())
+        damage = self._frame.damage(self._exported.examples)
+        begun = self._exported.manifest
+        captures = kept(self._frame, self._scope, damage, after=begun.last)
+        first = number_in(begun.files[-1].name) + 1 if begun.files else 1
 
-    def _write_file(self, page: _Captures, most: int) -> _Captures | None:
-        """Write a file that begins with *page*, and return the first page for the next file."""
+        def report(pages: int) -> None:
+            self._report(self._exported.manifest.pages + pages)
+
+        for file in NumberedFiles(self._folder, begun.format, file_bytes, report).written(captures, first):
+            self._add([file], damage.count)
+        self._end(damage.count)
+
+    def by_workers(self, workers: int, file_bytes: int) -> None:
+        """Do the same with *workers* processes: a part counts once all before it do, so that a run can be resumed."""
+        frame, begun = self._frame, self._exported.manifest
+        before = number_in(begun.files[-1].name) if begun.files else 0
+        firsts = count((before // FILES_A_PART + 1) * FILES_A_PART + 1, FILES_A_PART)
+        parts = unsalted_parts(frame, self._scope.ranges(frame), begun.last, PARTS_A_WORKER * workers)
+        given = (self._scope, self._folder, begun.format, file_bytes, begun.last)
+        tasks = [PartTask(_written_part, None, (*given, *one)) for one in zip(firsts, parts, strict=False)]
+        damaged = 0
+        with done_by(workers, frame, tasks) as written:
+            for files, damaged_here, examples in written:
+                damaged += damaged_here
+                self._exported.examples += examples[: MOST_EXAMPLES - len(self._exported.examples)]
+                self._add(files, damaged)
+                if self._on_progress is not None:
+                    self._on_progress(self._exported.manifest.pages)
+        self._end(damaged)
+
+    def _add(self, files: Sequence[NumberedFile], damaged: int) -> None:
+        """Enter *files* into the manifest."""
         manifest = self._exported.manifest
-        name = file_name(len(manifest.files) + 1, manifest.format)
-        with atomic_file(self._folder / name) as part:
-            with part.open("wb") as file:
-                counts, following = self._fill(file, name, page, most)
-                file.flush()
-                os.fsync(file.fileno())
-            digest = digest_of_file(part)
-            size = part.stat().st_size
-        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last)
         self._update(
-            files=(*manifest.files, entry),
-            pages=manifest.pages + counts.pages,
-            captures=manifest.captures + counts.captures,
-            incomplete=manifest.incomplete + counts.incomplete,
+            damaged,
+            files=(*manifest.files, *(one.entry for one in files)),
+            pages=manifest.pages + sum(one.entry.pages for one in files),
+            captures=manifest.captures + sum(one.entry.captures for one in files),
+            incomplete=manifest.incomplete + sum(one.incomplete for one in files),
         )
-        return following
 
-    def _fill(self, file: IO[bytes], name: str, page: _Captures, most: int) -> tuple[_FileCounts, _Captures | None]:
-        """Write pages to *file* until it has *most* bytes; return its counts, and the first page for the next file."""
-        counts, kind = _FileCounts(), KINDS[self._exported.manifest.format](file, name)
-        following: _Captures | None = page
-        # The header that a format writes may be larger than *most* already.
-        while following is not None and (not counts.pages or file.tell() + kind.waiting < most):
-            counts.add(following, kind)
-            self._report(self._exported.manifest.pages + counts.pages)
-            following = next(self._pages, None)
-        kind.close()
-        counts.incomplete = kind.incomplete
-        return counts, following
+    def _end(self, damaged: int) -> None:
+        self._update(damaged, is_complete=True, ended=clock.now())
 
-    def _update(self, **changed: object) -> None:
-        damaged = self._damaged_before + self._damage.count
-        self._exported.manifest = replace(self._exported.manifest, damaged=damaged, **changed)
+    def _update(self, damaged: int, **changed: object) -> None:
+        self._exported.manifest = replace(self._exported.manifest, damaged=self._damaged_before + damaged, **changed)
         self._exported.manifest.write(self._folder)
 
     def _report(self, pages: int) -> None:
@@ -230,18 +244,25 @@ class _Export:
             self._on_progress(pages)
 
 
-@dataclass(slots=True)
-class _FileCounts:
-    """How many pages and captures a file has, and the URL of its last page."""
-
-    pages: int = 0
-    captures: int = 0
-    incomplete: int = 0
-    last: str = ""
-
-    def add(self, page: _Captures, file: CaptureFile) -> None:
-        """Write the captures of *page* to *file*, and count them."""
-        self.last, captures = page
-        written = file.write(captures)
-        self.pages += written > 0
-        self.captures += written
+def _written_part(
+    frame: Frame,
+    scope: Scope,
+    folder: Path,
+    form: Format,
+    file_bytes: int,
+    after: str | None,
+    first: int,
+    urls: KeyRange,
+) -> tuple[list[NumberedFile], int, list[DamagedRow]]:
+    """Write the files from the number *first* on for pages whose unsalted keys are in *urls*; a worker calls it."""
+    examples: list[DamagedRow] = []
+    damage = frame.damage(examples)
+    files: list[NumberedFile] = []
+    captures = kept(frame, scope, damage, after=after, urls=urls)
+    for file in NumberedFiles(folder, form, file_bytes).written(captures, first):
+        files.append(file)
+        if len(files) == FILES_A_PART:
+            raise InvalidArgument(
+                f"file_bytes={file_bytes:,} makes {FILES_A_PART:,} files or more of a part: name more bytes"
+            )
+    return files, damage.count, examples

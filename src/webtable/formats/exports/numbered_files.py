@@ -24,6 +24,15 @@ _Captures: TypeAlias = tuple[str, "Iterator[Page]"]
 """The URL of a page, and its captures, oldest first."""
 
 
+def number_in(name: str) -> int:
+    """Return the number of a file of an export.
+
+    >>> number_in("webtable-00012.jsonl.zst")
+    12
+    """
+    return int(name.removeprefix("webtable-").partition(".")[0])
+
+
 class NumberedFile(NamedTuple):
     """A complete file, and how many of its captures have something that is too long for the format."""
 

@@ -80,9 +80,24 @@ class Whole:
 
 def cut(frame: Frame, whole: Whole, n: int) -> list[CutPart]:
     """Return *n* ranges that together are all keys, with about the same number of rows of *whole* each."""
-    keys = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True))
-    sample = all_keys(frame.store, keys) or _by_hash(frame, whole, n) or spaced(frame.store, keys, n)
+    sample = _sample(frame, whole, n)
     return cut_at(sample, n, _mean_bytes(frame, whole, sample.spread()) if sample.rows else 0)
+
+
+def unsalted_parts(frame: Frame, ranges: Sequence[KeyRange], after: str | None, n: int) -> list[KeyRange]:
+    """Return *n* ranges of unsalted keys with about as many of the pages in *ranges* each, in the order of URLs.
+
+    They are cut by the pages after the URL *after*.
+    """
+    found = map(frame.key.unsalted, _sample(frame, Whole.of_rows(frame, ranges), n).keys)
+    last = b"" if after is None else frame.key.unsalted(frame.key.encode(after))
+    keys = sorted(key for key in found if key > last)
+    return [part.keys for part in cut_at(KeySample(keys, None), n, 0) if not part.keys.is_empty()]
+
+
+def _sample(frame: Frame, whole: Whole, n: int) -> KeySample:
+    keys = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True))
+    return all_keys(frame.store, keys) or _by_hash(frame, whole, n) or spaced(frame.store, keys, n)
 
 
 def _by_hash(frame: Frame, whole: Whole, n: int) -> KeySample | None:

@@ -13,6 +13,8 @@ from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.stored.page_state import brought
+from webtable.rowkey import KeyRange
+from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import TimeRange
 from webtable.store.rows import Wanted
 
@@ -26,18 +28,21 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None) -> Iterator[Page]:
+def kept(
+    frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None, urls: KeyRange = ALL_KEYS
+) -> Iterator[Page]:
     """Yield the stored captures of the pages of *scope*: the pages by URL, the captures of each oldest first.
 
-    They begin after the URL *after*. Each has its body and its links, if any. A newest capture that repeats stored
-    content comes after the versions, and without a body if the version at its `content_at` has it. If that version is
-    no longer stored, the capture has its own date as `content_at`. So does a version without a body, or with the
-    content of an older version; no other version has a `content_at`.
+    They begin after the URL *after*, and are of pages whose unsalted keys are in *urls*. Each has its body and its
+    links, if any. A newest capture that repeats stored content comes after the versions, and without a body if the
+    version at its `content_at` has it. If that version is no longer stored, the capture has its own date as
+    `content_at`. So does a version without a body, or with the content of an older version; no other version has a
+    `content_at`.
 
     Bodies are read 8 MiB at a time, or one by one if a page has more. Captures that cannot be read, or do not match
     their digest, are added to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
-    ranges = narrowed(frame, scope, scope.ranges(frame))
+    ranges = [_inside(frame, keys, urls) for keys in narrowed(frame, scope, scope.ranges(frame))]
     spec = ScanSpec(frame.table, ranges, Wanted(frame.codec.select(())), keep=scope.keeps)
     rows = PageRows(frame)
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
@@ -45,6 +50,12 @@ def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None
     names = frame.codec.columns
     columns = [names.capture, names.body, names.urls]
     return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
+
+
+def _inside(frame: Frame, keys: KeyRange, urls: KeyRange) -> KeyRange:
+    """Return the part of *keys*, which have a single salt, whose unsalted keys are in *urls*."""
+    salt = keys.start.removesuffix(frame.key.unsalted(keys.start))
+    return keys.inside(KeyRange(salt + urls.start, urls.stop and salt + urls.stop))
 
 
 def _captures_of(frame: Frame, pages: Sequence[Page], columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
