@@ -217,12 +217,13 @@ def test_resume_is_for_what_has_a_manifest(run):
 def exporting():
     """`webtable export out` in a process of its own, which waits at its second file."""
     code = (
-        "import sys, time; from webtable.formats.exports import export; from webtable.cli.app import main\n"
-        "fill = export._Export._write_file\n"
-        "def slow(self, *args):\n"
-        "    if self._exported.manifest.files: open('waiting', 'w').close(); time.sleep(60)\n"
-        "    return fill(self, *args)\n"
-        "export._Export._write_file = slow\n"
+        "import sys, time; from webtable.formats.exports.numbered_files import NumberedFiles as files\n"
+        "from webtable.cli.app import main\n"
+        "fill = files._write_file\n"
+        "def slow(self, number, *args):\n"
+        "    if number > 1: open('waiting', 'w').close(); time.sleep(60)\n"
+        "    return fill(self, number, *args)\n"
+        "files._write_file = slow\n"
         "sys.argv = ['webtable', 'export', 'out', 'all', '--format', 'jsonl', '--max-file', '300kB']; main()\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=os.environ) as process:
