@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "faults"))  # an HBase that is killed
 collect_ignore = ["dying.py"]  # it needs PySpark, and has no doctests
 SETTINGS = {
     "spark.ui.enabled": "false",

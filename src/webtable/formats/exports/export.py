@@ -220,6 +220,7 @@ class _Export:
                 if self._on_progress is not None:
                     self._on_progress(self._exported.manifest.pages)
         self._end(damaged)
+        _drop_unlisted(self._folder, self._exported.manifest)  # of workers that were killed
 
     def _add(self, files: Sequence[NumberedFile], damaged: int) -> None:
         """Enter *files* into the manifest."""
