@@ -353,7 +353,7 @@ def test_one_gateway_that_serves_no_connection_is_told_from_a_slow_answer(server
     mute = "accepted the connection and answered nothing"
     with FaultProxy(servers[0].port) as proxy, HBaseStore(HOST, proxy.port) as store:
         proxy.next(Fault("mute"))
-        with pytest.raises(StoreUnavailable, match=rf"no answer within 0\.\d s: it {mute}"), until(Deadline(0.3)):
+        with pytest.raises(StoreUnavailable, match=rf"no answer within 0\.\d s: it {mute}"), until(Deadline(0.9)):
             store.tables()
         store.read("pages", ROWS[:3])
         rows.held.clear()

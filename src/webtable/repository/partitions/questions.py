@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
@@ -53,13 +54,12 @@ def repeatable(
 
         @wraps(question)
         def ask(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+            answer = question(self, *args, **kwargs)
             # A time ago is another moment in another process.
             given: dict[str, Any] = kwargs
-            given.update({name: given_moment(name, given[name]) for name in moments if given.get(name)})
-            if until_now and given.get("until") is None:
-                given["until"] = clock.now()
-            answer = question(self, *args, **kwargs)
-            asked = _Asked(ask, self, args, kwargs, takes_columns, order, by_source)
+            options = given | {name: given_moment(name, given[name]) for name in moments if given.get(name)}
+            now = clock.now() if until_now and given.get("until") is None else None
+            asked = _Asked(ask, self, args, options, takes_columns, order, by_source, now)
             return replace(answer, _again=asked)
 
         return cast("Method[S, P, R]", ask)
@@ -78,6 +78,8 @@ class _Asked:
     takes_columns: bool
     order: str | None
     by_source: bool
+    until: datetime | None
+    """When it was asked for, if that is the end of the period that it is about."""
 
     def again(self, **options: Any) -> Results[Any]:
         """Return the answer to the same question, with other *options*."""
@@ -86,7 +88,8 @@ class _Asked:
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
         frame = self.table._frame
-        options = {**self.options} if self.order is None else {**self.options, "order": self.order}
+        fixed = {"order": self.order, "until": self.until}
+        options = {**self.options, **{name: value for name, value in fixed.items() if value is not None}}
         answer = self.ask(self.table, *self.arguments, **options)
         place = FramePlace.of(frame)
         whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
