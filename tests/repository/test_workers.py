@@ -147,7 +147,9 @@ def test_an_index_is_rebuilt_also_where_a_worker_is_killed(drifting, index):
     assert drifting.metrics.damaged == damaged + 2
     drifting.links.refresh(also_unfinished=True)
     # Nobody can read the links of the two damaged pages: entries of their targets may be among those that it lacked.
-    assert drifting.indexes.verify(index, settle=0).missing <= (2 if index == "link" else 0)
+    left = [one for one in drifting.indexes.verify(index, settle=0).examples if one.startswith("missing")]
+    assert [one for one in left if "/p/518 " not in one and "/p/562 " not in one] == []
+    assert not left or index == "link"
 
 
 def test_an_index_that_was_interrupted_is_completed_by_workers(drifting, monkeypatch):
@@ -177,7 +179,7 @@ def test_a_copy_is_whole_also_where_a_worker_is_killed_or_it_goes_on(drifting, n
 
         assert done.resumed == (ending == "interrupted")
         # What the killed worker had copied is not copied again.
-        assert done.resumed or (done.pages + done.unchanged, done.damaged) == (PAGES - 4, 2) or ending == "killed"
+        assert done.resumed or (done.pages + done.unchanged, done.damaged) == (PAGES - 4, 2)
         again = drifting.maintenance.copy(target)
         assert (again.pages, again.unchanged, again.damaged) == (0, PAGES - 4, 2)
         target.links.refresh(also_unfinished=True)
