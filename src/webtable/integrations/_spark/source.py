@@ -40,7 +40,7 @@ class WebTableSource(DataSource):
             return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads the columns of *schema*, and takes conditions over if it is told to."""
+        """Return what reads the columns of *schema*, and takes conditions over if the option says so."""
         question = SparkQuestion.of(self.options)
         if truth_of("pushdown", self.options.get("pushdown", "false")):
             # Spark refuses a reader that could take them unless its setting says so, which no process here can see.

@@ -45,7 +45,7 @@ class FetchedReader(DataSourceStreamReader):
         """Return the moment up to which captures are stored by now, or *start* if none came after it."""
         now = datetime.now(UTC) - self._margin
         end = {"until": now.replace(microsecond=now.microsecond // 1_000 * 1_000).isoformat()}
-        # Before Spark 4.2 it is not told.
+        # Spark before 4.2 does not say where it starts.
         return end if start is None or self._has_pages(start, end) else start
 
     def _has_pages(self, start: Offset, end: Offset) -> bool:

@@ -48,12 +48,12 @@ class StoredRows(WriterCommitMessage):
 
 def check_stored(messages: Sequence[StoredRows | None]) -> None:
     """Raise `WriteFailed`, which names rows and reasons, if any row was refused; all others are stored then."""
-    told = [one for one in messages if one is not None]
-    refused = sum(one.refused for one in told)
+    reports = [one for one in messages if one is not None]
+    refused = sum(one.refused for one in reports)
     if refused:
-        named = [line for one in told for line in one.named][:MOST_NAMED]
+        named = [line for one in reports for line in one.named][:MOST_NAMED]
         more = f"\nand {refused - len(named):,} more" if refused > len(named) else ""
-        rows = sum(one.rows for one in told)
+        rows = sum(one.rows for one in reports)
         raise WriteFailed(f"{refused:,} of {rows:,} rows were not stored; the others are:\n" + "\n".join(named) + more)
 
 
@@ -85,7 +85,7 @@ class RowStore:
 
     def stored(self, batches: Iterator[pa.RecordBatch]) -> StoredRows:
         """Store the rows of *batches*, and return what became of them; raises `StoreError` if the store fails."""
-        told = StoredRows()
+        report = StoredRows()
         failed: list[tuple[str, WebTableError]] = []
 
         def note(outcome: PageOutcome) -> None:
@@ -95,17 +95,17 @@ class RowStore:
         with webtable.open(self.store) as table:
             with table.writer(on_outcome=note) as writer:
                 for batch in map(self._dated, batches):
-                    told.rows += batch.num_rows
+                    report.rows += batch.num_rows
                     for at in range(batch.num_rows):
                         row = batch.slice(at, 1)
                         # One by one, so that a row that is refused is known, and those after it are stored.
                         try:
                             writer.put_many(row)
                         except WebTableError as exc:
-                            told.refuse(row["url"][0], exc)
+                            report.refuse(row["url"][0], exc)
             for url, error in failed:
-                told.refuse(url, error)
-        return told
+                report.refuse(url, error)
+        return report
 
     def _dated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return *batch* with a date in each row."""

@@ -49,13 +49,14 @@ def map(
     the iterator is closed, the workers end at once, and they also end with this process. Raises what
     `answer.partitions` does, and `WebTableError` if workers die again and again.
     """
+    check_importable(function)
     count = (os.cpu_count() or 1) if workers is None else checked_workers(workers)
     parts = answer.partitions(PARTS_A_WORKER * count if partitions is None else partitions)
     return _values(parts, function, count, on_progress, ordered=ordered)
 
 
 def checked_workers(workers: int) -> int:
-    """Return the number of *workers*; raises `InvalidArgument` if it is none."""
+    """Return the number of *workers*; raises `InvalidArgument` unless it is a whole number, 1 or more."""
     if type(workers) is not int or workers < 1:
         raise InvalidArgument(f"workers={workers!r} must be a whole number, 1 or more")
     return workers
@@ -96,7 +97,6 @@ def in_processes(
 
     Items whose worker died are given out again. Raises what *function* raises, and `WebTableError`.
     """
-    check_importable(function)
     left, deaths = deque(range(len(items))), 0
     while left:
         done = _in_a_pool(function, items, left, workers, ordered=ordered)
@@ -157,7 +157,7 @@ def check_importable(function: Callable[..., Any]) -> None:
     """Raise `InvalidArgument` for a *function* that another process could not import."""
     plain = function
     while isinstance(plain, partial):
-        plain = plain.args[0] if plain.func is _of_part else plain.func
+        plain = plain.func
     main = plain.__module__ == "__main__" and not hasattr(__import__("__main__"), "__file__")
     if main or "<" in plain.__qualname__:
         raise InvalidArgument(
