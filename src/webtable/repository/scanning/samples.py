@@ -15,7 +15,7 @@ from webtable.rowkey.ranges import clipped
 if TYPE_CHECKING:
     from webtable.store import Row, Store
 
-MOST_KEYS = 50_000
+MOST_KEYS = 10_000
 """How many row keys are read at most: a scan of fewer rows is cut exactly."""
 KEYS_A_PART = 64
 """How many sampled keys of a part suffice: its rows then differ from the average by some 12 %."""
