@@ -13,6 +13,7 @@ from webtable._limits import ReadLimits
 from webtable._page.body import is_html, looks_like_html
 from webtable._page.extract import Extract, extract, plain_text
 from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
+from webtable._page.page import Page
 from webtable._page.parts import SAID, Link
 from webtable.errors import InvalidArgument
 
@@ -378,6 +379,25 @@ HARD_TO_PARSE = {
     + b"<p>x" * 4_000,
     "many small elements": b"<p>" * 3_000_000,
 }
+
+
+def test_the_main_text_lacks_what_surrounds_it_on_each_page():
+    around = "<nav><ul><li><a href=/>Home<li><a href=/shop>Shop</ul></nav>", "<footer>All rights reserved</footer>"
+    text = "Salted keys spread the pages of a crawl over all regions of a table. " * 5
+    html = f"<body>{around[0]}<main><h1>Salted keys</h1><p>{text}</main>{around[1]}"
+
+    page = Page(url=URL, body=html.encode(), content_type="text/html")
+
+    assert page.main_text == f"Salted keys\n{text.strip()}"
+    assert "Home" in page.text
+    assert "rights reserved" in page.text
+
+
+def test_the_main_text_of_a_page_without_main_content_is_all_of_it():
+    html = b"<body><nav><a href=/>Home</a></nav>"
+
+    assert plain_text(html, "utf-8", "text/html", main=True) == plain_text(html, "utf-8", "text/html") == "Home"
+    assert Page(url=URL, body=b"%PDF-1.7", content_type="application/pdf").main_text is None
 
 
 @pytest.mark.parametrize("name", some(list(HARD_TO_PARSE), 3))

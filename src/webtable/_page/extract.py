@@ -92,13 +92,20 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
 
 
 def plain_text(
-    body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
+    body: bytes,
+    charset: str | None = None,
+    content_type: str | None = None,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    *,
+    main: bool = False,
 ) -> str | None:
     r"""Return the readable text of *body*; None if it is neither HTML nor text, or is over one of *limits*.
 
     *charset* is the one that the response named, *content_type* its media type. HTML, also without a type, gives a line
     for each block, with white space collapsed and with the alternative text of images, but without scripts, styles and
-    form fields; hidden elements are included. Other text (also JSON and XML) is returned as it is.
+    form fields; hidden elements are included. With *main* there is only its main content, without what surrounds it on
+    the pages of a site (navigation, footers), as resiliparse finds it; all of it where nothing is found. Other text
+    (also JSON and XML) is returned as it is.
 
     >>> plain_text(b"<style>p {}</style><p>A <b>b</b>old\n word<ul><li>one<li>two", "utf-8", "text/html")
     'A bold word\none\ntwo'
@@ -111,9 +118,9 @@ def plain_text(
         return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
-    page = _Page(body, charset)
+    page = _Page(body, charset, main=main)
     if light := _light(page):
-        return _readable(light[0])
+        return _readable(light[0], main=main)
     try:
         return _apart(page, limits).decode()
     except TooMuch:
@@ -128,6 +135,7 @@ class _Page(msgspec.Struct, array_like=True):
     url: str | None = None
     links: int = 0
     link_text: int = 0
+    main: bool = False
 
 
 _process = ParserProcess("webtable._page.extract:answered")
@@ -153,7 +161,9 @@ def answered(work: bytes) -> bytes:
     encoding = encoding_of(page.body, page.charset)
     html = as_utf8(page.body, encoding)
     try:
-        return _readable(html).encode() if page.url is None else msgspec.msgpack.encode(_found(page, html, encoding))
+        if page.url is None:
+            return _readable(html, main=page.main).encode()
+        return msgspec.msgpack.encode(_found(page, html, encoding))
     except (HTMLParserException, SelectolaxError) as exc:
         raise MemoryError from exc
 
@@ -188,6 +198,8 @@ def _found(page: _Page, html: bytes, encoding: str) -> Extract:
     return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
 
 
-def _readable(html: bytes) -> str:
-    lines = _INVISIBLE.sub("", extract_plain_text(html.decode(), list_bullets=False)).splitlines()
-    return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
+def _readable(html: bytes, *, main: bool = False) -> str:
+    found = extract_plain_text(html.decode(), main_content=main, list_bullets=False)
+    lines = _INVISIBLE.sub("", found).splitlines()
+    text = "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
+    return text if text or not main else _readable(html)

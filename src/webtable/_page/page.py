@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +24,7 @@ from webtable._page.headers import (
     url_of,
 )
 from webtable._page.names import NamedFields, WrongName
-from webtable._page.parts import SAID, Bookkeeping, Link, LinkCounts, Size, Status
+from webtable._page.parts import Bookkeeping, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 from webtable.rowkey.urls import split_url
 
@@ -202,11 +202,20 @@ class Page(
         HTML gives a line for each block, without scripts, styles and form fields; it is parsed each time, and is None
         where it is over 16 MiB or takes too long. Other text, also JSON and XML, is `body` decoded.
         """
-        if self.body is None:
-            return None
+        return self._plain_text(main=False)
+
+    @property
+    def main_text(self) -> str | None:
+        """The text without what surrounds it on the pages of a site, as navigation and footers; None where `text` is.
+
+        It is what full text and near duplicates go by. All of the text where no main content is found.
+        """
+        return self._plain_text(main=True)
+
+    def _plain_text(self, *, main: bool) -> str | None:
         from webtable._page.extract import plain_text  # it imports parsers, which whoever reads no text does without
 
-        return plain_text(self.body, charset_of(self), media_of(self))
+        return None if self.body is None else plain_text(self.body, charset_of(self), media_of(self), main=main)
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if not isinstance(vars(Page).get(name), WrongName)]
@@ -236,17 +245,9 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page)
 
 
 def _extent(value: object) -> object:
-    match value:
-        case bytes():
-            return f"{len(value):,} bytes: {shown_text(value)}"
-        case tuple():
-            return f"{len(value):,} links"
-    return value
-
-
-def said(page: object) -> dict[str, Any]:
-    """Return what *page*, or what is stored of it, says of itself."""
-    return {name: getattr(page, name) for name in SAID}
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes: {shown_text(value)}"
+    return f"{len(value):,} links" if isinstance(value, tuple) else value
 
 
 def charset_of(page: Page) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,11 @@ class Facts(NamedTuple):
 
 SAID = Facts._fields
 """The fields of what a page says of itself, in its HTML or its headers."""
+
+
+def said(page: object) -> dict[str, Any]:
+    """Return what *page*, or what is stored of it, says of itself."""
+    return {name: getattr(page, name) for name in SAID}
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page.page import said
+from webtable._page.parts import said
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
 from webtable.repository.derived.inlinks import with_self_links
 
