@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from webtable.schema import ShellCommand
     from webtable.store.health import Check, Rescued, Space
     from webtable.store.metrics import ServerMetrics
+    from webtable.store.search import SearchIndex
     from webtable.store.url import StoreURL
 
 
@@ -92,6 +93,10 @@ class OptionalCalls:
         if *path* exists, `StoreRefused` if nothing can be read, and `CapabilityError` if the store is not a file.
         """
         raise CapabilityError(f"{url.text}: this store is not a file; webtable doctor says what is wrong with it")
+
+    def search_index(self, table: str) -> SearchIndex | None:  # noqa: ARG002
+        """Return the full text of *table*, which writers write in their transactions; None if there can be none."""
+        return None
 
     def run(self, command: ShellCommand) -> None:
         """Do what *command* of the HBase shell does, and return when it is done.

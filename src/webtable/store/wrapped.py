@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webtable.store.health import Check, Space
     from webtable.store.metrics import ServerMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
+    from webtable.store.search import SearchIndex
 
 T = TypeVar("T")
 
@@ -148,6 +149,10 @@ class WrappedStore(Store):
         """Copy the store into a file, and return its bytes."""
         call = Call("backup", "", {"path": path, "on_progress": on_progress})
         return self.around(call, lambda: self.wrapped.backup(path, on_progress))
+
+    def search_index(self, table: str) -> SearchIndex | None:
+        """Return that of the store."""
+        return self.wrapped.search_index(table)
 
     def run(self, command: ShellCommand) -> None:
         """Do what a command of the HBase shell does."""

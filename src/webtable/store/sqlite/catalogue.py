@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.sqlite.failures import DamagedCells
+from webtable.store.sqlite.search_tables import is_of_search, remove_search
 
 if TYPE_CHECKING:
     import sqlite3
@@ -143,6 +144,7 @@ def put_family(connection: sqlite3.Connection, table: StoredTable, schema: Famil
 
 def remove_table(connection: sqlite3.Connection, table: StoredTable) -> None:
     """Remove the table and its cells."""
+    remove_search(connection, table.id)
     for family in table.families.values():
         connection.execute(f"DROP TABLE cells_{family.id}")
         connection.execute(f"DROP TABLE deletes_{family.id}")
@@ -185,6 +187,8 @@ def _is_ours(kind: object, entry: object, sql: object) -> bool:
         return False
     if entry.startswith("sqlite_"):  # sqlite_sequence, sqlite_stat1: SQLite reserves these names
         return sql.startswith("CREATE TABLE ")
+    if is_of_search(entry, sql):
+        return True
     words = re.findall(r"\w+", sql)
     return _TABLE.fullmatch(sql) is not None and all(_is_known(word) for word in words)
 

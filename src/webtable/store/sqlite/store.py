@@ -19,15 +19,8 @@ from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
 from webtable.store.sqlite.connections import bytes_of
 from webtable.store.sqlite.file import StoreFile
-from webtable.store.sqlite.reader import (
-    FIRST_PIECE,
-    LARGEST_PIECE,
-    Reader,
-    cells_of,
-    first_rows,
-    next_piece,
-    reader,
-)
+from webtable.store.sqlite.full_text import FullText
+from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
 from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.writes import Mutations
 
@@ -240,6 +233,10 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - bytes_of(connection))
+
+    def search_index(self, table: str) -> FullText:
+        """Return the full text of *table*, in the same file."""
+        return FullText(self._file, table)
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
         """Copy the file with SQLite's backup, without blocking writers, and verify the copy."""

@@ -1,0 +1,118 @@
+"""The port of full text: pages as documents of terms, and the documents that match a query, the best first.
+
+Scores are those of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) with k1 = 1.2 and
+b = 0.75, with the terms of each field weighed by `FIELDS`. An index may be late, and may name pages that are gone:
+callers compare what it finds with the stored pages.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable.rowkey.ranges import ALL_KEYS, KeyRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+FIELDS: Final = {"title": 8.0, "headings": 4.0, "text": 1.0, "links": 2.0}
+"""The fields of a document with their weights; `links` has what leads to it: anchors, and the words of its URL."""
+
+
+class Document(NamedTuple):
+    """A page as it is indexed. `row` is its row key without the salt, `captured` its date in epoch milliseconds.
+
+    `terms` has those of each field, separated by spaces; None if they are those of the document that the row has
+    already, if that has the same `digest`.
+    """
+
+    row: bytes
+    captured: int
+    digest: str
+    status: int
+    content_type: str
+    language: str
+    terms: tuple[str, ...] | None = None
+
+
+class TermPhrase(NamedTuple):
+    """Terms that follow each other in one of `fields`; with `is_prefix` the last of them is how a term begins."""
+
+    terms: tuple[str, ...]
+    is_prefix: bool = False
+    fields: tuple[str, ...] = tuple(FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class TermQuery:
+    """The documents that have all phrases of `wanted` and none of `without`, and what else they must have.
+
+    `rows` is a range of row keys without salts. `captured` are the first moment and the one after the last, in epoch
+    milliseconds. A language stands for its regions too (`de` for `de-at`).
+    """
+
+    wanted: tuple[TermPhrase, ...]
+    without: tuple[TermPhrase, ...] = ()
+    rows: KeyRange = ALL_KEYS
+    captured: tuple[int, int] = (0, 2**63 - 1)
+    status: int | None = None
+    content_type: str | None = None
+    language: str | None = None
+
+
+class Match(NamedTuple):
+    """A document that matches: its row, and its score, of which a higher one is better."""
+
+    row: bytes
+    score: float
+
+
+class SearchIndex(abc.ABC):
+    """The full text of one table. Thread-safe."""
+
+    as_of: datetime | None = None
+    """Up to when captures are in it; None if it is written together with the pages."""
+
+    @abc.abstractmethod
+    def settings(self) -> str | None:
+        """Return what `create` was given; None if the table has no full text."""
+
+    @abc.abstractmethod
+    def filled(self) -> bytes | None:
+        """Return the row up to which stored pages were added, empty at the beginning; None if all of them were."""
+
+    @abc.abstractmethod
+    def create(self, settings: str) -> None:
+        """Create the index, without documents, in place of one that may be there."""
+
+    @abc.abstractmethod
+    def drop(self) -> None:
+        """Remove the index; does nothing if there is none."""
+
+    @abc.abstractmethod
+    def write(
+        self, documents: Iterable[Document], gone: Iterable[bytes] = (), *, filled: bytes | None = b""
+    ) -> list[bytes]:
+        """Put *documents* in place of those of their rows, and remove those of the rows *gone*.
+
+        Returns the rows whose terms are needed, as other ones are stored. *filled* becomes what `filled` returns,
+        unless it is empty.
+        """
+
+    @abc.abstractmethod
+    def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
+        """Return the rows of at most *limit* documents after the row *after*, in order, each with its date."""
+
+    @abc.abstractmethod
+    def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
+        """Return at most *limit* matches of *query* after the one *after*: by falling score, then by row."""
+
+    @abc.abstractmethod
+    def compact(self) -> None:
+        """Remove from the files the terms of what was removed from the index."""
+
+    @abc.abstractmethod
+    def bytes(self) -> int:
+        """Return how many bytes it takes."""

@@ -1,0 +1,217 @@
+"""The full text of a table in the file: its documents, and their terms in a table of SQLite's FTS5.
+
+FTS5 keeps no texts: to remove a document it must be given its terms again, so they are kept beside it, compressed. From
+SQLite 3.43 on it needs none (https://sqlite.org/fts5.html#contentless_delete_tables). The terms are made by the caller,
+and have only letters, marks and digits: the tokenizer parts them at spaces.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import zstandard
+
+from webtable.errors import StoreError, TableNotFound
+from webtable.store.search import FIELDS, Match, SearchIndex
+from webtable.store.sqlite.catalogue import find_table
+from webtable.store.sqlite.search_tables import (
+    COLUMNS,
+    CONTENTLESS_DELETE,
+    DOCUMENTS,
+    NEEDS_NO_TERMS,
+    SEARCH,
+    SEARCHES,
+    exists,
+    remove_search,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from webtable.store.search import Document, TermPhrase, TermQuery
+    from webtable.store.sqlite.file import StoreFile
+
+_SCORE: Final = f"-bm25(search_{{0}}, {', '.join(map(str, FIELDS.values()))})"
+
+
+class FullText(SearchIndex):
+    """The full text of the table *name* in *file*."""
+
+    def __init__(self, file: StoreFile, name: str) -> None:
+        self._file = file
+        self._name = name
+
+    def settings(self) -> str | None:
+        """Return the settings, which a transaction of this thread may just have written."""
+        found = self._stored("settings")
+        return found if isinstance(found, str) else None
+
+    def filled(self) -> bytes | None:
+        """Return the row up to which the index is filled."""
+        found = self._stored("filled")
+        return found if isinstance(found, bytes) else None
+
+    def _stored(self, column: str) -> object:
+        with self._file.reader() as connection:
+            if not exists(connection, "searches"):
+                return None
+            found = connection.execute(
+                f"SELECT {column} FROM searches JOIN tables ON id = table_id WHERE name = ?", (self._name,)
+            ).fetchone()
+        return found and found[0]
+
+    def create(self, settings: str) -> None:
+        """Create the tables."""
+        with self._file.writer("creating full text", self._name) as connection:
+            number = self._number(connection)
+            if not exists(connection, "searches"):
+                connection.execute(SEARCHES)
+            remove_search(connection, number)
+            connection.execute(DOCUMENTS.format(number))
+            connection.execute(SEARCH.format(number, CONTENTLESS_DELETE if NEEDS_NO_TERMS else ""))
+            connection.execute("INSERT INTO searches VALUES (?, ?, x'')", (number, settings))
+
+    def drop(self) -> None:
+        """Remove the tables."""
+        with self._file.writer("dropping full text", self._name) as connection:
+            remove_search(connection, self._number(connection))
+
+    def write(
+        self, documents: Iterable[Document], gone: Iterable[bytes] = (), *, filled: bytes | None = b""
+    ) -> list[bytes]:
+        """Write in one transaction, or in that of this thread."""
+        with self._file.writer("writing full text", self._name) as connection:
+            writer = _Writer(connection, self._number(connection))
+            for row in gone:
+                writer.remove(row)
+            lacking = [document.row for document in documents if not writer.put(document)]
+            if filled != b"":
+                connection.execute("UPDATE searches SET filled = ? WHERE table_id = ?", (filled, writer.number))
+        return lacking
+
+    def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
+        """Return the documents as of one moment."""
+        with self._file.reader() as connection:
+            find = f"SELECT row, captured FROM documents_{self._number(connection)} WHERE row > ? ORDER BY row LIMIT ?"
+            return connection.execute(find, (after, limit)).fetchall()
+
+    def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
+        """Return the matches as of one moment."""
+        first, end = query.captured
+        conditions = ["search_{0} MATCH :match", "captured >= :first", "captured < :end"]
+        given: dict[str, object] = {"match": _expression(query), "first": first, "end": end, "limit": limit}
+        for column, value in (("status", query.status), ("type", query.content_type)):
+            if value is not None:
+                conditions.append(f"{column} = :{column}")
+                given[column] = value
+        if query.language is not None:
+            conditions.append(
+                "(language = :language OR (language >= :language || '-' AND language < :language || '.'))"
+            )
+            given["language"] = query.language
+        if query.rows.start:
+            conditions.append("row >= :start")
+            given["start"] = query.rows.start
+        if query.rows.stop:
+            conditions.append("row < :stop")
+            given["stop"] = query.rows.stop
+        later = ""
+        if after is not None:
+            later = "WHERE score < :score OR (score = :score AND row > :row)"
+            given |= {"score": after.score, "row": after.row}
+        # Materialized, as BM25 cannot be computed outside of the query of FTS5.
+        find = (
+            f"WITH found AS MATERIALIZED (SELECT row, {_SCORE} AS score FROM search_{{0}}"
+            " JOIN documents_{0} ON documents_{0}.id = search_{0}.rowid"
+            f" WHERE {' AND '.join(conditions)})"
+            f" SELECT row, score FROM found {later} ORDER BY score DESC, row LIMIT :limit"
+        )
+        with self._file.reader() as connection:
+            return [Match(*found) for found in connection.execute(find.format(self._number(connection)), given)]
+
+    def compact(self) -> None:
+        """Merge the segments of FTS5, so that no removed term is left in any."""
+        with self._file.writer("compacting full text", self._name) as connection:
+            number = self._number(connection)
+            connection.execute(f"INSERT INTO search_{number}(search_{number}) VALUES ('optimize')")
+
+    def bytes(self) -> int:
+        """Return the bytes of the blocks of FTS5 and of the terms beside it."""
+        with self._file.reader() as connection:
+            number = self._number(connection)
+            blocks, terms = f"search_{number}_data", f"documents_{number}"
+            find = f"SELECT (SELECT total(length(block)) FROM {blocks}) + (SELECT total(length(terms)) FROM {terms})"
+            return int(connection.execute(find).fetchone()[0])
+
+    def _number(self, connection: sqlite3.Connection) -> int:
+        table = find_table(connection, self._name)
+        if table is None:
+            raise TableNotFound(f"{self._file.name}: no table {self._name!r}")
+        return table.id
+
+
+class _Writer:
+    """Writes the documents of the table *number* in the transaction of a connection."""
+
+    def __init__(self, connection: sqlite3.Connection, number: int) -> None:
+        self._connection = connection
+        self.number = number
+        sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (f"search_{number}",)).fetchone()
+        if sql is None:
+            raise StoreError(f"table {number} has no full text any more")
+        self._keeps_terms = CONTENTLESS_DELETE not in sql[0]
+        self._packer, self._unpacker = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
+
+    def put(self, document: Document) -> bool:
+        """Write *document*; returns whether its terms were given, or are those that are stored."""
+        row, terms = document.row, document.terms
+        if terms is None:
+            found = self._connection.execute(
+                f"UPDATE documents_{self.number} SET captured = ?, status = ?, type = ?, language = ?"
+                " WHERE row = ? AND digest = ?",
+                (document.captured, document.status, document.content_type, document.language, row, document.digest),
+            )
+            return found.rowcount == 1
+        self.remove(row)
+        packed = self._packer.compress("\n".join(terms).encode()) if self._keeps_terms else b""
+        cursor = self._connection.execute(
+            f"INSERT INTO documents_{self.number} (row, captured, digest, status, type, language, terms)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*document[:6], packed),
+        )
+        self._connection.execute(
+            f"INSERT INTO search_{self.number} (rowid, {COLUMNS}) VALUES (?, {', '.join('?' * len(FIELDS))})",
+            (cursor.lastrowid, *terms),
+        )
+        return True
+
+    def remove(self, row: bytes) -> None:
+        """Remove the document of *row*, if there is one."""
+        number = self.number
+        found = self._connection.execute(f"SELECT id, terms FROM documents_{number} WHERE row = ?", (row,)).fetchone()
+        if found is None:
+            return
+        if self._keeps_terms:
+            terms = self._unpacker.decompress(found[1]).decode().split("\n")
+            self._connection.execute(
+                f"INSERT INTO search_{number} (search_{number}, rowid, {COLUMNS})"
+                f" VALUES ('delete', ?, {', '.join('?' * len(FIELDS))})",
+                (found[0], *terms),
+            )
+        else:
+            self._connection.execute(f"DELETE FROM search_{number} WHERE rowid = ?", found[:1])
+        self._connection.execute(f"DELETE FROM documents_{number} WHERE id = ?", found[:1])
+
+
+def _expression(query: TermQuery) -> str:
+    """Return *query* in the language of FTS5; terms have no quotes."""
+    found = " AND ".join(f"({_phrase(one)})" for one in query.wanted)
+    for one in query.without:
+        found = f"({found}) NOT ({_phrase(one)})"
+    return found
+
+
+def _phrase(phrase: TermPhrase) -> str:
+    columns = "" if len(phrase.fields) == len(FIELDS) else f"{{{' '.join(phrase.fields)}}} : "
+    return f'{columns}"{" ".join(phrase.terms)}"{" *" if phrase.is_prefix else ""}'
