@@ -1,4 +1,4 @@
-"""The method groups of a web table, for asyncio: links, indexes and maintenance."""
+"""The method groups of a web table, for asyncio: links, indexes, full text and maintenance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.results import asked
-from webtable.repository.table import indexes, links, maintenance
+from webtable.repository.table import full_text, indexes, links, maintenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -43,6 +43,15 @@ class TableIndexes(Wrapped[indexes.TableIndexes]):
     rebuild: Final = awaited(indexes.TableIndexes.rebuild)
     verify: Final = awaited(indexes.TableIndexes.verify)
     repair: Final = awaited(indexes.TableIndexes.repair)
+
+
+class TableSearchIndex(Wrapped[full_text.TableSearchIndex]):
+    """The full text, as `webtable.WebTable.search_index`."""
+
+    create: Final = awaited(full_text.TableSearchIndex.create)
+    refresh: Final = awaited(full_text.TableSearchIndex.refresh)
+    state: Final = awaited(full_text.TableSearchIndex.state)
+    drop: Final = awaited(full_text.TableSearchIndex.drop)
 
 
 def _beside(

@@ -6,7 +6,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from webtable.aio.calls import THREADS, Calls, Missed, Opening, Wrapped, awaited, checked_threads, close_unasked
-from webtable.aio.groups import TableIndexes, TableLinks, TableMaintenance
+from webtable.aio.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
 from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
@@ -53,6 +53,7 @@ class WebTable(Wrapped[SyncWebTable]):
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
         self.links: Final = TableLinks(table.links, self._calls)
         self.indexes: Final = TableIndexes(table.indexes, self._calls)
+        self.search_index: Final = TableSearchIndex(table.search_index, self._calls)
         self.maintenance: Final = TableMaintenance(table.maintenance, self._calls)
         self._closing = Calls(1, "webtable-aio-close")
         self._missed = Missed()

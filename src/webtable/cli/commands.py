@@ -158,6 +158,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Indexes": {
         "index": Listed("tables.indexes:group", "Add, drop, rebuild, verify and repair indexes"),
+        "search-index": Listed("tables.full_text:group", "Create, refresh and drop full text, by which search ranks"),
         "links": Listed("tables.maintenance:links", "Count the links that lead to pages"),
     },
     "Operate": {

@@ -63,7 +63,10 @@ class IndexLine:
 
 def index_lines(table: WebTable) -> list[IndexLine]:
     """Return the indexes of *table*, by name."""
-    return [IndexLine(name, state.phase, state.of) for name, state in table.indexes.states().items()]
+    lines = [IndexLine(name, state.phase, state.of) for name, state in table.indexes.states().items()]
+    if (text := table.search_index.state()) is not None:
+        lines.append(IndexLine("full text", "ready" if text.is_complete else "building", f"{text.settings.text} text"))
+    return lines
 
 
 @group.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))

@@ -148,6 +148,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         ("families", tables.families),
         ("regions", rows.regions),
         ("indexes", tables.indexes),
+        ("full text", tables.full_text),
         ("freshness", tables.freshness),
         ("rows", rows.sample),
     ):

@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock, moment_of
+from webtable._shown.sizes import size_text
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.frame import Frame
+from webtable.repository.full_text.upkeep import state
 from webtable.repository.table.web_table import WebTable
 from webtable.schema import check_suffix_list
 from webtable.store import Store
@@ -81,6 +83,15 @@ def families(checked: CheckedTable) -> Iterator[Check]:
 
 LONG_WAIT: Final = timedelta(days=1)
 """The age from which counts are reported as old."""
+
+
+def full_text(checked: CheckedTable) -> Iterator[Check]:
+    """Yield whether the full text is complete, if the table has any."""
+    found = state(checked.frame)
+    if found is not None and not found.is_complete:
+        yield warned("full text", "it is not complete", "webtable search-index refresh, which goes on")
+    elif found is not None:
+        yield well("full text", f"complete, {size_text(found.bytes)}")
 
 
 def indexes(checked: CheckedTable) -> Iterator[Check]:

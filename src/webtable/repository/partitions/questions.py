@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from webtable._clock import clock
+from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.frame import Frame, TablePart
@@ -39,12 +40,13 @@ Method = Callable[Concatenate[S, P], R]
 
 
 def repeatable(
-    *, order: str | None = "storage", until_now: bool = False, by_source: bool = False
+    *, order: str | None = "storage", until_now: bool = False, by_source: bool = False, undivided: str = ""
 ) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
     """Return a decorator for a method that asks a question, so that its answer can be asked for again.
 
     Its parts are asked for in this *order* (None: the first order that it has). With *until_now* the argument `until`
-    is now by default. With *by_source* it is divided by the pages where links come from, whatever it reads.
+    is now by default. With *by_source* it is divided by the pages where links come from, whatever it reads. Answers in
+    the order *undivided* have no parts.
     """
 
     def decorated(question: Method[S, P, R]) -> Method[S, P, R]:
@@ -59,7 +61,8 @@ def repeatable(
             given: dict[str, Any] = kwargs
             options = given | {name: given_moment(name, given[name]) for name in moments if given.get(name)}
             now = clock.now() if until_now and given.get("until") is None else None
-            asked = _Asked(ask, self, args, options, takes_columns, order, by_source, now)
+            is_whole = bool(undivided) and answer.order == undivided
+            asked = _Asked(ask, self, args, options, takes_columns, order, by_source, now, is_whole)
             return replace(answer, _again=asked)
 
         return cast("Method[S, P, R]", ask)
@@ -80,6 +83,8 @@ class _Asked:
     by_source: bool
     until: datetime | None
     """When it was asked for, if that is the end of the period that it is about."""
+    is_whole: bool
+    """Whether it has no parts."""
 
     def again(self, **options: Any) -> Results[Any]:
         """Return the answer to the same question, with other *options*."""
@@ -87,6 +92,8 @@ class _Asked:
 
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
+        if self.is_whole:
+            raise InvalidArgument(f"order={self.options['order']!r}: an answer in this order cannot be divided")
         frame = self.table._frame
         fixed = {"order": self.order, "until": self.until}
         options = {**self.options, **{name: value for name, value in fixed.items() if value is not None}}

@@ -7,19 +7,21 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from webtable.errors import DamagedRow
 from webtable.repository.answers.page_columns import records_with
+from webtable.repository.arguments import FORMS
 from webtable.repository.frame import Frame
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
+from webtable.repository.questions.ranked import ranked
 from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
-from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matched
+from webtable.repository.text.matching import HITS, Hit, Matcher, Phrase, SearchIn, matched
 from webtable.repository.text.words import Words
 from webtable.store import Containing
 from webtable.store.rows import Wanted
@@ -40,17 +42,21 @@ _WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "all": "title o
 LISTING = Listing(
     "search",
     HITS,
-    orders=BY_URL,
+    orders=(*BY_URL, "relevance"),
     options=(
         ListingOption(
             "text",
             "Words that must all occur, upper or lower case, as one argument; a phrase in double quotes is one word, "
-            "and prefix* is every word that begins with it.",
+            "and prefix* is every word that begins with it. By relevance also -without, title:word and lang:de.",
             is_argument=True,
             is_needed=True,
         ),
         ListingOption("in_", "Where to look for them.", default="all", flag="in", choices=get_args(SearchIn)),
         ListingOption("substring", "Find them inside of other words too.", "flag"),
+        ListingOption("status", "Only pages whose last capture has this status.", "number"),
+        ListingOption("content_type", "Only pages of this media type, as in text/html.", flag="type"),
+        ListingOption("since", f"Only pages fetched from this moment on: {FORMS}.", "time", metavar="TIME"),
+        ListingOption("until", "Only pages fetched before this moment.", "time", metavar="TIME"),
         SITE,
     ),
     examples=(
@@ -58,30 +64,26 @@ LISTING = Listing(
         "webtable search 'salt \"row key\"' https://docs.example.com/guide/",
         "webtable search 'salt*' example.com",
         "webtable search hbase --in title all --format csv",
+        "webtable search 'title:salt \"row key\" -phoenix' all --order relevance --limit 10",
     ),
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
 
-    The bodies of the domain are read for it, one after another; titles alone are filtered in the store.
+    The bodies of the domain are read for it, one after another; titles alone are filtered in the store. By relevance
+    the best pages come first: full text names them, which `webtable search-index create` adds to a table.
     """,
 )
-
-
-class Phrase(NamedTuple):
-    """The words to look for, and where; with `substring`, also inside of words."""
-
-    text: str
-    in_: SearchIn = "all"
-    substring: bool = False
 
 
 def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
     """Return what `WebTable.search` does."""
     LISTING.check(part)
+    if part.order == "relevance":
+        return ranked(frame, phrase, scope, columns, part)
     matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
     rows = ScopeRows(frame, scope)
     words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")
-    question = f"{rows.said} with {words} in their {_WHERE[phrase.in_]}"
+    question = f"{rows.said} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
     named = column_names(columns)
     known, names = records_with(named, HITS), fields_of(named)
     in_titles = phrase.in_ == "title"
@@ -96,7 +98,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
         found = _Search(frame, spec(), part.order, after, at_most, damage, matcher, names)
-        return found.in_titles() if in_titles else found.in_bodies()
+        return (hit for hit in (found.in_titles() if in_titles else found.in_bodies()) if phrase.allows(hit.page))
 
     def notes(read: ScanSpec) -> list[str]:
         return _notes(read.wanted.containing, names, in_titles=in_titles)

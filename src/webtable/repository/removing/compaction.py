@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable.repository.full_text import upkeep
 from webtable.repository.stored.cells import written
 from webtable.rowkey import KeyRange
 from webtable.schema import meta_table, queue_table
@@ -41,6 +42,7 @@ def compact(frame: Frame, *, dry_run: bool = False) -> int:
     if dry_run and (space := frame.store.space()) is not None:
         return space.free
     indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
+    upkeep.compact(frame)
     tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
     freed = frame.store.compact(tables)
     # Only now: captures that a delete still hides must be refused.

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from webtable.repository import link_questions, questions
 from webtable.repository.answers.results import Slice
-from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE
+from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
+from webtable.repository.text.matching import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -102,7 +103,7 @@ class SiteQuestions:
         scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
         return link_questions.link_graph.edges(self._frame, scope, part)
 
-    @repeatable()
+    @repeatable(undivided="relevance")
     def search(
         self,
         text: str,
@@ -110,6 +111,10 @@ class SiteQuestions:
         *,
         in_: SearchIn = "all",
         substring: bool = False,
+        status: int | None = None,
+        content_type: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -120,12 +125,19 @@ class SiteQuestions:
         A phrase in double quotes counts as one word. Case does not matter. Words are separated by Unicode's rules (UAX
         #29): `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither
         HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body is, and where the table
-        has a plain `title` column the store skips most pages that do not match. The other arguments are those of
-        `pages`; the page of a hit has its body only if *columns* names `body` or `text`.
+        has a plain `title` column the store skips most pages that do not match. *status*, *content_type*, *since* and
+        *until* are those of the last capture. The other arguments are those of `pages`; the page of a hit has its body
+        only if *columns* names `body` or `text`.
 
-        Raises `InvalidArgument` also for a quote before a word that is not closed.
+        With `order="relevance"` the best matches come first, as full text ranks them (`search_index`). *text* may then
+        also have `-without`, `title:word` and `lang:de`, words are found by their main text, and each page is compared
+        with *text* before it is returned, so none is wrong.
+
+        Raises `InvalidArgument` also for a quote before a word that is not closed, and `IndexNeeded` for this order if
+        the table has no full text, or none that is complete.
         """
-        phrase = questions.search.Phrase(text, in_, substring)
+        times = moments(since=since, until=until)
+        phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
         part = Slice(order, limit, after)
         return questions.search.search(self._frame, phrase, Scope.of(site, limit=limit), columns, part)
 

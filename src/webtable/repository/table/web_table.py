@@ -10,6 +10,7 @@ from webtable.repository import questions
 from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
 from webtable.repository.frame import Frame
 from webtable.repository.scanning.scope import Scope
+from webtable.repository.table.full_text import TableSearchIndex
 from webtable.repository.table.index_questions import IndexQuestions
 from webtable.repository.table.indexes import TableIndexes
 from webtable.repository.table.links import TableLinks
@@ -42,7 +43,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
     May be used by many threads at once. `name` is the store's URL and the table's name, `layout` how its keys are made,
     `metrics` what it has done; `damaged` of these counts rows that cannot be read. Answers leave such rows out, unless
-    the table is *strict*. `links`, `indexes` and `maintenance` have the methods for these.
+    the table is *strict*. `links`, `indexes`, `search_index` and `maintenance` have the methods for these.
 
     Arguments that many questions take:
 
@@ -74,6 +75,8 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         """The links between pages."""
         self.indexes: Final = TableIndexes(self._frame)
         """The indexes."""
+        self.search_index: Final = TableSearchIndex(self._frame)
+        """The full text."""
         self.maintenance: Final = TableMaintenance(self._frame)
         """Altering, verifying, copying, backing up and compacting the table."""
         self._writers = Writers(self._frame)

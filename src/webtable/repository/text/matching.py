@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable._page.page import Page
 from webtable._shown import Shown, ShowsItself
@@ -47,6 +48,8 @@ class Hit(ShowsItself):
     """Pieces of its body around the words; empty if they are only in the title."""
     matches: int
     """How many times the words occur in the searched parts."""
+    score: float | None = None
+    """How well it matches by BM25, higher is better; None in other orders than relevance."""
 
     def _shown(self) -> Shown:
         """Return the places of the words, marked."""
@@ -75,6 +78,33 @@ HITS = declared(
     *page_in(attrgetter("page"), [one.name for one in _OWN]),
     listed=("url", "matches", "title", "excerpts"),
 )
+
+
+class Phrase(NamedTuple):
+    """The words to look for, and where; with `substring`, also inside of words; and what else a page must have."""
+
+    text: str
+    in_: SearchIn = "all"
+    substring: bool = False
+    status: int | None = None
+    content_type: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def said(self) -> str:
+        """What else a page must have, in words, as the end of a phrase."""
+        given = (("status", self.status), ("of type", self.content_type), ("since", self.since), ("until", self.until))
+        return "".join(f", {name} {value}" for name, value in given if value is not None)
+
+    def allows(self, page: Page) -> bool:
+        """Whether *page* has the status, the type and the date."""
+        return (
+            self.status in {None, page.status}
+            and self.content_type in {None, page.content_type}
+            and (self.since is None or self.since <= page.fetched_at)
+            and (self.until is None or page.fetched_at < self.until)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.derived.updates import Updater
+from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.concurrent_writes import (
@@ -125,8 +126,9 @@ class BatchWriter:
         puts, unwritable = page_puts(self.frame, plan.writes, known.pages)
         changes = [one.change for one in puts if one.planned.write.changes_derived]
         update = self._updater.prepare(changes + plan.repeated, known.indexes)
+        texts = text_update(self.frame, changes + plan.repeated)
         own, rest = batch[: plan.count], batch[plan.count :]
-        return Prepared(own, plan, puts, unwritable, update, known.stored, rest, since, is_retry)
+        return Prepared(own, plan, puts, unwritable, update, known.stored, texts, rest, since, is_retry)
 
     def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
         """Put entries and inlinks, then the pages; return the errors of pages that are not stored, by place.
@@ -156,6 +158,10 @@ class BatchWriter:
         writes, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
         overtaken = {one.place for one in writes if one.overtaken} | unread.keys()
         errors |= prepared.update.after_pages(stored, overtaken) | unread
+        # Again, as full text may have been created since.
+        texts = text_update(self.frame, prepared.update.changes, prepared.texts)
+        if texts is not None:
+            texts.put(stored)
         return prepared.outcomes(self._settled(writes) | errors if writes else errors)
 
     def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:

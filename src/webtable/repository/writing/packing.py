@@ -13,6 +13,7 @@ from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.derived.updates import BatchUpdate
+from webtable.repository.full_text.index import TextUpdate
 from webtable.repository.stored.content import Packed
 from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.capture_checks import measured
@@ -142,6 +143,8 @@ class Prepared:
     update: BatchUpdate
     stored: Mapping[bytes, Stored]
     """The stored state of the pages on which the plan rests, by row."""
+    texts: TextUpdate | None = None
+    """The update of the full text, if the table has any."""
     rest: Sequence[tuple[bytes, Page]] = ()
     """The pages of the batch that are not prepared yet."""
     since: int | None = None

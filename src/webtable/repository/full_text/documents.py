@@ -1,0 +1,88 @@
+"""The document of a page: what is indexed of it, in fields of terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from webtable._clock import milliseconds
+from webtable.errors import InvalidArgument
+from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
+from webtable.repository.text.terms import Analyzer
+from webtable.store.search import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable._page.page import Page
+    from webtable.repository.frame import Frame
+
+MOST_ANCHORS = 64
+"""Of how many pages that link to a page the anchor texts are indexed, the first by their URLs."""
+
+
+class TextSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is indexed: the `main` text of a page or `all` of it, of at most `max_text` characters.
+
+    `stemming` is the name of a language of Snowball, by whose rules words are reduced to their stems; None leaves them.
+    """
+
+    text: Literal["main", "all"] = "main"
+    stemming: str | None = None
+    max_text: int = 65_536
+
+    def check(self) -> None:
+        """Raise `InvalidArgument` for a setting that there is not."""
+        if self.text not in {"main", "all"}:
+            raise InvalidArgument(f"text={self.text!r} must be 'main' or 'all'")
+        if type(self.max_text) is not int or self.max_text < 1:
+            raise InvalidArgument(f"max_text={self.max_text!r} must be a number of characters, 1 or more")
+        Analyzer(self.stemming)
+
+
+class TextMaker:
+    """Makes the texts and the documents of the pages of one table."""
+
+    def __init__(self, frame: Frame, settings: TextSettings) -> None:
+        self._frame = frame
+        self.settings = settings
+        self.analyzer = Analyzer(settings.stemming)
+
+    def own_texts(self, page: Page) -> dict[str, str]:
+        """Return the texts that *page* has itself, by the names of fields; it must have its body."""
+        text = page.main_text if self.settings.text == "main" else page.text
+        return {"title": page.title or "", "headings": page.h1 or "", "text": (text or "")[: self.settings.max_text]}
+
+    def links(self, pages: Sequence[tuple[bytes, Page]]) -> list[str]:
+        """Return what leads to each of *pages*, given with their rows: the words of its URL, and its anchor texts."""
+        frame = self._frame
+        family = frame.codec.columns.inlinks.encode()
+        rows = [row for row, _ in pages]
+        found = frame.store.read_cells(frame.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
+        return [
+            "\n".join([_words_of(page.url), *(link_of("", cell.value).anchor for _, cell in cells)])
+            for (_, page), cells in zip(pages, found, strict=True)
+        ]
+
+    def terms(self, texts: dict[str, str]) -> tuple[str, ...]:
+        """Return the terms of *texts*."""
+        return tuple(self.analyzer.joined(text) for text in texts.values())
+
+    def document(self, row: bytes, page: Page, terms: tuple[str, ...] | None) -> Document:
+        """Return the document of *page* with these *terms*."""
+        return Document(
+            self._frame.key.unsalted(row),
+            milliseconds(page.fetched_at),
+            page.digest or "",
+            page.status,
+            page.content_type or "",
+            page.language or "",
+            terms,
+        )
+
+
+def _words_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname or ''} {unquote(parts.path)}"

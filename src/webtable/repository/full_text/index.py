@@ -1,0 +1,115 @@
+"""The full text of a table: whether there is any, and how writers and `refresh` keep it as the pages are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webtable._page.page import Page
+from webtable.errors import IndexNeeded, StoreError
+from webtable.repository.derived.cells import PageChange
+from webtable.repository.frame import Frame
+from webtable.repository.full_text.documents import TextMaker, TextSettings
+from webtable.repository.stored.codec import bare
+from webtable.store.search import SearchIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.store.search import Document
+
+_SETTINGS = msgspec.json.Decoder(TextSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class FullTextOfTable:
+    """The index of a table, and what makes its documents."""
+
+    index: SearchIndex
+    maker: TextMaker
+
+
+def full_text_of(frame: Frame) -> FullTextOfTable | None:
+    """Return the full text of the table of *frame*; None if it has none."""
+    index = frame.store.search_index(frame.table)
+    settings = None if index is None else index.settings()
+    if index is None or settings is None:
+        return None
+    try:
+        return FullTextOfTable(index, TextMaker(frame, _SETTINGS.decode(settings)))
+    except msgspec.MsgspecError as exc:
+        raise StoreError(f"{frame.name}: the settings of full text cannot be read: {exc}") from exc
+
+
+def needed_full_text(frame: Frame) -> FullTextOfTable:
+    """Return the full text of the table of *frame*; raises `IndexNeeded` if there is none, or if it is not complete."""
+    found = full_text_of(frame)
+    if found is None:
+        raise IndexNeeded(
+            f'{frame.name}: order="relevance" needs full text, which this table does not have: '
+            "table.search_index.create(), or on the command line webtable search-index create"
+        )
+    if found.index.filled() is not None:
+        raise IndexNeeded(
+            f'{frame.name}: order="relevance" needs full text, which is not complete yet: '
+            "table.search_index.refresh(), or on the command line webtable search-index refresh"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TextUpdate:
+    """The documents of a batch of pages, whose own texts are ready."""
+
+    frame: Frame
+    full_text: FullTextOfTable
+    changes: Sequence[tuple[PageChange, dict[str, str] | None]]
+    """The changes, each with the texts of its page, or None if they are stored already."""
+
+    def put(self, stored: Sequence[bool]) -> None:
+        """Write the documents of the pages that are *stored*, by owner; raises `StoreError`."""
+        newest = {change.row: (change, texts) for change, texts in self.changes if stored[change.owner]}
+        if not newest:
+            return
+        pages = [(row, change.page) for row, (change, _) in newest.items()]
+        links = dict(zip(newest, self.full_text.maker.links(pages), strict=True))
+        maker = self.full_text.maker
+        documents = [
+            maker.document(row, change.page, None if texts is None else maker.terms({**texts, "links": links[row]}))
+            for row, (change, texts) in newest.items()
+        ]
+        lacking = set(self.full_text.index.write(documents))
+        rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
+        self.full_text.index.write(documents_of(self.frame, maker, rows))
+
+
+def text_update(frame: Frame, changes: Sequence[PageChange], ready: TextUpdate | None = None) -> TextUpdate | None:
+    """Return the update of the full text for *changes*; None if the table has none.
+
+    *ready* is the update of these changes that was made before, which is used unless the full text was created since.
+    """
+    full_text = full_text_of(frame) if changes else None
+    if full_text is None or (ready is not None and ready.full_text.maker.settings == full_text.maker.settings):
+        return None if full_text is None else ready
+    return TextUpdate(frame, full_text, [(one, _own_texts(full_text.maker, one)) for one in changes])
+
+
+def _own_texts(maker: TextMaker, change: PageChange) -> dict[str, str] | None:
+    """Return the texts of a page that has its body here, or none at all; else None."""
+    page = change.page
+    is_known = page.body is not None or not page.has_body
+    return maker.own_texts(page) if is_known and not change.is_repeated else None
+
+
+def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Iterator[Document]:
+    """Yield the documents of the stored pages of *rows*; rows without a readable page have none."""
+    texts: list[tuple[bytes, Page, dict[str, str]]] = []
+    for row, page in zip(rows, frame.pages.read_each(rows, ["body"]), strict=True):
+        if isinstance(page, Page):
+            texts.append((row, bare(page), maker.own_texts(page)))
+    links = maker.links([(row, page) for row, page, _ in texts]) if texts else []
+    for (row, page, own), link in zip(texts, links, strict=True):
+        yield maker.document(row, page, maker.terms({**own, "links": link}))

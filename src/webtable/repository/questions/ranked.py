@@ -1,0 +1,140 @@
+"""The question for words by relevance: full text names the best pages, and each is compared with its texts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webtable._clock import milliseconds
+from webtable.errors import InvalidArgument, InvalidToken
+from webtable.repository.answers.explanation import Explanation
+from webtable.repository.answers.page_columns import records_with
+from webtable.repository.frame import Frame
+from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
+from webtable.repository.scanning.damage import Damage
+from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.stored.named_columns import column_names, fields_of
+from webtable.repository.text.matching import HITS, Hit, Phrase, SearchIn
+from webtable.repository.text.query import TextQuery
+from webtable.repository.text.terms import Analyzer
+from webtable.repository.text.words import Excerpt, excerpts
+from webtable.store.search import FIELDS, Match, TermQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Results, Slice
+
+FIRST = 64
+"""How many matches are looked up at first, if nobody says how many are wanted; then four times as many each time."""
+MOST = 4_096
+_END = 2**63 - 1
+_IN: dict[SearchIn, tuple[str, ...]] = {"title": ("title",), "body": ("headings", "text"), "all": tuple(FIELDS)}
+_PLACE = struct.Struct(">d")
+
+
+def ranked(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
+    """Return what `WebTable.search` does in the order of relevance."""
+    if phrase.substring:
+        raise InvalidArgument('substring=True: full text has whole words; order="url" looks inside of them')
+    if phrase.in_ not in _IN:
+        raise InvalidArgument(f"in_={phrase.in_!r} must be one of {', '.join(map(repr, _IN))}")
+    # So that a wrong text is an error at once; the index knows how words are to be reduced.
+    words = TextQuery.of(phrase.text, Analyzer(), _IN[phrase.in_])
+    named = column_names(columns)
+    question = f"{scope} for {phrase.text} by relevance{phrase.said}"
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
+        full_text = needed_full_text(frame)
+        query = TextQuery.of(phrase.text, full_text.maker.analyzer, _IN[phrase.in_])
+        search = _RankedSearch(frame, full_text, scope, phrase, query, fields_of(named), damage)
+        return search.hits(None if after is None else _match_at(after), at_most)
+
+    def explain() -> Explanation:
+        calls = (f"full text: the matches of {len(words.wanted) + len(words.without)} words by score",)
+        notes = ("read: the bodies of the matches, whose texts are compared with the query again",)
+        return Explanation(question, part.order, ("body",), (scope.unsalted(),), calls, notes=notes)
+
+    return part.of(question, run, _place, explain, frame.damage, records_with(named, HITS))
+
+
+def _place(hit: Hit) -> bytes:
+    return _PLACE.pack(hit.score or 0.0) + PLAIN_KEY.encode(hit.page.url)
+
+
+def _match_at(place: bytes) -> Match:
+    if len(place) <= _PLACE.size:
+        raise InvalidToken("the token does not name a page of an answer by relevance")
+    return Match(place[_PLACE.size :], _PLACE.unpack_from(place)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedSearch:
+    """A search in progress."""
+
+    frame: Frame
+    full_text: FullTextOfTable
+    scope: Scope
+    phrase: Phrase
+    query: TextQuery
+    names: Sequence[str]
+    damage: Damage
+
+    def hits(self, after: Match | None, at_most: int | None) -> Iterator[Hit]:
+        """Yield the hits after the match *after*."""
+        size = FIRST if at_most is None else min(max(at_most, 1), MOST)
+        belongs, asked = self.scope.contains(), self._asked()
+        while True:
+            matches = self.full_text.index.matches(asked, after, size)
+            some = [one for one in matches if belongs is None or belongs(one.row)]
+            yield from self._confirmed(some)
+            if len(matches) < size:
+                return
+            after = matches[-1]
+            size = min(4 * size, MOST)
+
+    def _asked(self) -> TermQuery:
+        phrase, query = self.phrase, self.query
+        since = 0 if phrase.since is None else milliseconds(phrase.since)
+        until = _END if phrase.until is None else milliseconds(phrase.until)
+        return TermQuery(
+            query.wanted,
+            query.without,
+            self.scope.unsalted(),
+            (since, until),
+            phrase.status,
+            phrase.content_type,
+            query.language,
+        )
+
+    def _confirmed(self, matches: Sequence[Match]) -> Iterator[Hit]:
+        """Yield the hits of those *matches* whose stored page still has the words."""
+        frame = self.frame
+        rows = [frame.key.salted(one.row) for one in matches]
+        found = frame.counted.read_each(rows, list(dict.fromkeys((*self.names, "body"))))
+        for match, row, one in zip(matches, rows, found, strict=True):
+            for page in self.damage.sift([one]):
+                if page is not None and self._is_asked_for(page) and (hit := self._hit(match, row, page)) is not None:
+                    yield hit
+
+    def _is_asked_for(self, page: Page) -> bool:
+        language = self.query.language
+        return self.phrase.allows(page) and (language is None or f"{page.language}-".startswith(f"{language}-"))
+
+    def _hit(self, match: Match, row: bytes, page: Page) -> Hit | None:
+        maker = self.full_text.maker
+        (links,) = maker.links([(row, page)])
+        texts = maker.own_texts(page)
+        spans = self.query.spans({**texts, "links": links}, maker.analyzer)
+        if spans is None:
+            return None
+        text = " ".join(texts["text"].split("\n"))
+        title = Excerpt(page.title, tuple(spans["title"])) if page.title is not None else None
+        kept = page if "body" in self.names else msgspec.structs.replace(page, body=None)
+        count = sum(map(len, spans.values()))
+        return Hit(kept, title, excerpts(text, spans["text"]), count, match.score)

@@ -1,0 +1,55 @@
+"""The full text of a table: `table.search_index`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from webtable.repository.full_text import upkeep
+from webtable.repository.full_text.documents import TextSettings
+
+if TYPE_CHECKING:
+    from webtable.repository.arguments import Progress
+    from webtable.repository.frame import Frame
+    from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
+
+
+class TableSearchIndex:
+    """The full text of a `WebTable`, by which `search` ranks pages. A table has none until it is created."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def create(
+        self,
+        *,
+        text: Literal["main", "all"] = "main",
+        stemming: str | None = None,
+        max_text: int = 65_536,
+        on_progress: Progress | None = None,
+    ) -> TextRefresh:
+        """Create the full text, from all stored pages, in place of one that the table may have.
+
+        What is indexed of a page is its `main` text or `all` of it, up to *max_text* characters, its title, its first
+        heading, the anchor texts of links to it, and the words of its URL. With *stemming*, a language of Snowball
+        (`"english"`, with the extra `search`), words are found by their stems. The table may be in use. A call that was
+        interrupted is continued by `refresh`. *on_progress* is called with the number of pages so far.
+
+        Raises `InvalidArgument`, and `CapabilityError` if the store cannot have full text.
+        """
+        return upkeep.create(self._frame, TextSettings(text, stemming, max_text), on_progress)
+
+    def refresh(self, *, on_progress: Progress | None = None) -> TextRefresh:
+        """Bring the full text to the state of the stored pages, or go on with a `create` that was interrupted.
+
+        Writers keep it so, but for anchor texts of new links, deleted pages, and pages that a copy has brought. Raises
+        `IndexNeeded` if the table has none.
+        """
+        return upkeep.refresh(self._frame, on_progress)
+
+    def state(self) -> TextIndexState | None:
+        """Return what is indexed, whether it is complete, and its size; None if the table has no full text."""
+        return upkeep.state(self._frame)
+
+    def drop(self) -> bool:
+        """Remove the full text; returns whether there was any."""
+        return upkeep.drop(self._frame)
