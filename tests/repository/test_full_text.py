@@ -18,6 +18,7 @@ import webtable
 from nightly import examples
 from webtable import Page
 from webtable.errors import CapabilityError, IndexNeeded, InvalidArgument, InvalidToken, NotAStore
+from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.store.sqlite import SQLiteStore
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -226,6 +227,28 @@ def test_a_deleted_page_is_never_shown_and_its_words_leave_the_file_when_it_is_c
     crawl.table.maintenance.compact()
     assert b"xylophone" not in path.read_bytes()
     assert found(crawl, "marimba") == ["/b"]
+
+
+def test_a_deleted_page_leaves_full_text_with_the_delete(crawl):
+    crawl.store(*(crawl.page(path, **html("salt")) for path in ("/a", "/b/c", "/d")))
+    crawl.table.delete(crawl.url("/a"))
+    crawl.table.delete_pages("https://example.com/b/")
+
+    assert crawl.table.search_index.refresh().removed == 0
+    assert found(crawl, "salt") == ["/d"]
+
+
+def test_pages_and_deletes_that_a_copy_brings_are_in_the_full_text_of_its_target(site, tmp_path):
+    with webtable.open(tmp_path / "target.db", create=True) as table:
+        target = Site(table, site.domain, NOW)
+        table.search_index.create()
+        target.store(target.page("/old", age=9000, **html("salt")))
+        site.store(site.page("/a", **html("salt")), site.page("/old", age=9000, **html("salt")))
+        site.table.delete(site.url("/old"))
+        site.table.maintenance.copy(table)
+
+        assert found(target, "salt") == ["/a"]
+        assert table.search_index.refresh() == TextRefresh(pages=1)
 
 
 def test_replaced_words_leave_the_file_when_it_is_compacted_and_no_version_has_them(path):

@@ -58,7 +58,7 @@ def create(
 def refresh(ctx: typer.Context) -> None:
     """Bring full text to the state of the pages, or go on with a create that was interrupted.
 
-    Whoever writes pages keeps it so, but for texts of links, deleted pages, and pages that a copy has brought.
+    Whoever writes or deletes pages keeps it so; expired pages go here.
     """
     with session(ctx).open() as table, progress_bar("search-index refresh", "page") as counted:
         done = table.search_index.refresh(on_progress=counted)
@@ -72,10 +72,11 @@ def _said(done: TextRefresh) -> str:
 @group.command(epilog=examples("webtable search-index state"))
 def state(ctx: typer.Context) -> None:
     """Show what is indexed, how much space that takes, and whether it is complete."""
-    with session(ctx).open() as table:
+    this = session(ctx)
+    with this.open() as table:
         found = table.search_index.state()
     if found is None:
-        note("the table has no full text: webtable search-index create")
+        note(f"the table has no full text: {this.command('search-index create')}")
         raise typer.Exit(NOT_DONE)
     settings = found.settings
     stems = f", stems of {settings.stemming}" if settings.stemming else ""
@@ -83,7 +84,7 @@ def state(ctx: typer.Context) -> None:
         f"{settings.text} text, up to {settings.max_text:,} characters of a page{stems}: {size_text(found.bytes)}"
     )
     if not found.is_complete:
-        note("it is not complete: webtable search-index refresh goes on")
+        note(f"it is not complete; to go on: {this.command('search-index refresh')}")
         raise typer.Exit(NOT_DONE)
 
 

@@ -113,3 +113,10 @@ def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Itera
     links = maker.links([(row, page) for row, page, _ in texts]) if texts else []
     for (row, page, own), link in zip(texts, links, strict=True):
         yield maker.document(row, page, maker.terms({**own, "links": link}))
+
+
+def remove_documents(frame: Frame, rows: Sequence[bytes]) -> None:
+    """Remove the documents of the pages of *rows*, which are deleted, if the table has full text."""
+    full_text = full_text_of(frame)
+    if full_text is not None:
+        full_text.index.write([], [frame.key.unsalted(row) for row in rows])

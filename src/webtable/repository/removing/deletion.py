@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.repository.derived.removal import PageRemoval
 from webtable.repository.derived.updates import Updater
+from webtable.repository.full_text.index import remove_documents
 from webtable.repository.stored.cells import later_removed, written
 from webtable.repository.stored.page_state import Deleted
 from webtable.store import Delete, Put, Row
@@ -107,6 +108,7 @@ class Deletion:
         self._write([Delete(found.key, until, self._content) for found in removed])
         removal.remove(until)
         self._write([Delete(found.key, until, self._links) for found in removed])
+        remove_documents(self._frame, [found.key for found in removed])
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
@@ -129,6 +131,7 @@ class Deletion:
             self._write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:
                 removal.remove(until)
+                remove_documents(self._frame, [row])
             self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from webtable.repository.full_text import upkeep
-from webtable.repository.full_text.documents import TextSettings
+from webtable.repository import full_text
 
 if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
@@ -36,20 +35,20 @@ class TableSearchIndex:
 
         Raises `InvalidArgument`, and `CapabilityError` if the store cannot have full text.
         """
-        return upkeep.create(self._frame, TextSettings(text, stemming, max_text), on_progress)
+        settings = full_text.documents.TextSettings(text, stemming, max_text)
+        return full_text.upkeep.create(self._frame, settings, on_progress)
 
     def refresh(self, *, on_progress: Progress | None = None) -> TextRefresh:
         """Bring the full text to the state of the stored pages, or go on with a `create` that was interrupted.
 
-        Writers keep it so, but for anchor texts of new links, deleted pages, and pages that a copy has brought. Raises
-        `IndexNeeded` if the table has none.
+        Whoever writes or deletes pages keeps it so; expired pages go here. Raises `IndexNeeded` if the table has none.
         """
-        return upkeep.refresh(self._frame, on_progress)
+        return full_text.upkeep.refresh(self._frame, on_progress)
 
     def state(self) -> TextIndexState | None:
         """Return what is indexed, whether it is complete, and its size; None if the table has no full text."""
-        return upkeep.state(self._frame)
+        return full_text.upkeep.state(self._frame)
 
     def drop(self) -> bool:
         """Remove the full text; returns whether there was any."""
-        return upkeep.drop(self._frame)
+        return full_text.upkeep.drop(self._frame)

@@ -9,7 +9,6 @@ from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.text.matching import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -136,6 +135,8 @@ class SiteQuestions:
         Raises `InvalidArgument` also for a quote before a word that is not closed, and `IndexNeeded` for this order if
         the table has no full text, or none that is complete.
         """
+        from webtable.repository.text.matching import Phrase  # it imports what only a search needs
+
         times = moments(since=since, until=until)
         phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
         part = Slice(order, limit, after)
