@@ -124,7 +124,15 @@ KINDS: dict[str, list[Page]] = {
     "a digest alone, first": [_page(10, digest=UNKNOWN, size=99), _last()],
     "pdf": _between(_page(10, b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\x00\xff", headers={"Content-Type": "application/pdf"})),
     "pdf with links and a title": _between(
-        _page(10, b"%PDF-1.7", content_type="application/pdf", title="A paper", language="fr", outlinks=LINKS)
+        _page(
+            10,
+            b"%PDF-1.7",
+            content_type="application/pdf",
+            title="A paper",
+            language="fr",
+            language_detected=True,
+            outlinks=LINKS,
+        )
     ),
     "image": _between(_page(10, b"\x89PNG\r\n\x1a\n" + bytes(range(256)), headers={"Content-Type": "image/png"})),
     "json": _between(_page(10, b'{"a": "\xc3\xa9"}', headers={"Content-Type": "application/json"})),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from languages import TEXTS
 from webtable import Page
 from webtable._page.completion import filled
 
@@ -97,6 +98,34 @@ def test_headers_say_what_the_html_does_not_and_robots_are_told_by_both(site):
 
     assert (pdf.canonical, pdf.robots, pdf.language) == (site.url("/b"), "noindex", "de-de")
     assert (page.canonical, page.robots, page.language) == (site.url("/a"), "noarchive, noindex", "de")
+
+
+def languages(page):
+    return page.language, page.language_detected
+
+
+def test_a_writer_finds_the_language_of_pages_that_do_not_say_it_and_marks_it(site):
+    url, fields = site.url("/a"), {"title": None, "outlinks": None, "content_type": "text/html", "charset": "utf-8"}
+    with site.table.writer(detect_language=True) as writer:
+        writer.put(site.page("/a", body=f"<p>{TEXTS['de']}".encode(), age=60, **fields))
+        writer.put(site.page("/b", body=f"<html lang=en><p>{TEXTS['de']}".encode(), **fields))
+    site.table.put(site.page("/c", body=f"<p>{TEXTS['de']}".encode(), **fields))
+
+    assert {page.url: languages(page) for page in site.table.pages(site.domain)} == {
+        url: ("de", True),
+        site.url("/b"): ("en", False),
+        site.url("/c"): (None, False),
+    }
+    assert languages(site.table.history(url)[0]) == ("de", True)
+
+    site.table.put_not_modified(url, site.now - timedelta(seconds=50))
+    site.table.put(site.page("/d", body=None, same_as=url, age=40, **fields))
+
+    assert languages(site.table.get(url)) == languages(site.table.get(site.url("/d"))) == ("de", True)
+
+    site.table.put_not_modified(url, site.now - timedelta(seconds=30), {"Content-Language": "lb"})
+
+    assert languages(site.table.get(url)) == ("lb", False)
 
 
 def test_headers_come_back_as_they_were_given(site):

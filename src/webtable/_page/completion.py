@@ -6,7 +6,8 @@ import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import is_html, is_text
-from webtable._page.extract import Extract, extract
+from webtable._page.extract import Extract, extract, plain_text
+from webtable._page.language import detected
 from webtable._page.page import Page, with_facts
 from webtable._page.parts import SAID, Facts
 
@@ -16,13 +17,36 @@ def is_html_page(page: Page) -> bool:
     return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
 
 
-def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
+def filled(
+    page: Page, limits: ReadLimits = DEFAULT_LIMITS, *, detect_language: bool = False
+) -> tuple[Page, Extract | None]:
     """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
     These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
-    is HTML unless it is binary, and gets that type. The second value is what was found in the HTML, None if it was not
-    parsed.
+    is HTML unless it is binary, and gets that type. With *detect_language* a page that does not say its language gets
+    the one of its text, if that is clear. The second value is what was found in the HTML, None if it was not parsed.
     """
+    page, found = _completed(page, limits)
+    if detect_language and page.language is None and (found is None or found.is_parsed):
+        page = _in_its_language(page, found, limits)
+    return page, found
+
+
+def _in_its_language(page: Page, found: Extract | None, limits: ReadLimits) -> Page:
+    """Return HTML or plain text *page* with its language, if it can be told; *found* is what was found in its HTML."""
+    body, media, charset = page.body, page.content_type, page.charset
+    if body is None or not (is_html(media) or media == "text/plain"):
+        return page
+    if found is None and is_html(media):
+        # Whoever gave its title and links may not have looked for this.
+        found = extract(body, page.url, charset, limits)
+        if found.facts.language or not found.is_parsed:
+            return msgspec.structs.replace(page, language=found.facts.language)
+    language = detected(plain_text(body, charset, media, limits, main=True) or "")
+    return page if language is None else msgspec.structs.replace(page, language=language, language_detected=True)
+
+
+def _completed(page: Page, limits: ReadLimits) -> tuple[Page, Extract | None]:
     given = page
     page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.

@@ -92,6 +92,8 @@ class Page(
     """Its first heading of the first level, at most 1,000 characters."""
     language: str | None = None
     """The language that it says it is in, in lower case, as in `pt-br`: of `<html>`, or the header Content-Language."""
+    language_detected: bool = False
+    """Whether it does not say so, and `language` was found in its text (`detect_language` of a writer)."""
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in the order of the document, one for each URL."""
     same_as: str | None = None
@@ -251,10 +253,7 @@ def _extent(value: object) -> object:
 
 
 def charset_of(page: Page) -> str | None:
-    """Return the `charset` of *page*, or else the one that its header names.
-
-    Versions from the history have no `charset` of their own.
-    """
+    """Return the `charset` of *page*, or else the one that its header names."""
     return page.charset or media_type(page.headers.get("content-type"))[1]
 
 

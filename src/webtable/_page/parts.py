@@ -37,8 +37,8 @@ SAID = Facts._fields
 
 
 def said(page: object) -> dict[str, Any]:
-    """Return what *page*, or what is stored of it, says of itself."""
-    return {name: getattr(page, name) for name in SAID}
+    """Return what *page*, or what is stored of it, says of itself, and whether its language was detected."""
+    return {name: getattr(page, name) for name in (*SAID, "language_detected")}
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,

@@ -73,6 +73,7 @@ PAGES = declared(
     _stored("robots"),
     _stored("h1"),
     _stored("language"),
+    _stored("language_detected", "bool", default=False),
     _part("host", "url_host_name", lambda url: url.host),
     _part("host_reversed", "url_host_name_reversed", lambda url: reversed_host(url.host)),
     _part("registered_domain", "url_host_registered_domain", lambda url: registered_domain(url.host)),

@@ -285,7 +285,8 @@ def _response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
     if content_date(page) is not None:
         return {}
     fields = {name: getattr(page, name) or getattr(before, name) for name in RESPONSE_FIELDS}
-    return {**fields, "headers": Headers(before.headers) | page.headers}
+    is_detected = (page if page.language else before).language_detected
+    return {**fields, "language_detected": is_detected, "headers": Headers(before.headers) | page.headers}
 
 
 def _changed(page: Page, count: int) -> Page:

@@ -35,6 +35,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     robots: str | None = None
     h1: str | None = None
     language: str | None = None
+    language_detected: bool = False
     body_crc32: str | None = None
     """The CRC-32, in hex, of the body with the same date, if bodies are stored uncompressed."""
     links_crc32: str | None = None

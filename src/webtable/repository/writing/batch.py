@@ -22,6 +22,7 @@ from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.page_state import Stored
+from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.concurrent_writes import (
     ConcurrentWrite,
     OwnTransactions,
@@ -59,18 +60,23 @@ class BatchWriter:
     Many threads may use it at once, for batches that have no rows in common.
     """
 
-    def __init__(self, frame: Frame, max_body: int | None) -> None:
+    def __init__(self, frame: Frame, max_body: int | None, *, detect_language: bool = False) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self.frame = frame
         self._updater = Updater(frame)
         self._packer = Packer(frame, max_body)
+        self._detect_language = detect_language
         self._transactions = OwnTransactions()
 
     def close(self) -> None:
         """Stop the threads."""
         self._packer.close()
         self._updater.close()
+
+    def taken(self, page: object) -> tuple[bytes, Page, Sequence[bytes]]:
+        """Return *page* as it will be stored, with its row, as `capture_checks.taken` does."""
+        return taken(page, self.frame.key, self.frame.layouts, detect_language=self._detect_language)
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_retry: bool = False) -> Prepared:
         """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.

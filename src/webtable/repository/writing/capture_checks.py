@@ -61,7 +61,9 @@ def _types_of(annotation: Any) -> tuple[type, ...]:
 _TYPES = {one.name: _types_of(one.type) for one in msgspec.structs.fields(Page) if one.name not in _OURS}
 
 
-def taken(page: object, key: WebKey, layouts: Layouts) -> tuple[bytes, Page, Sequence[bytes]]:
+def taken(
+    page: object, key: WebKey, layouts: Layouts, *, detect_language: bool = False
+) -> tuple[bytes, Page, Sequence[bytes]]:
     """Return the row of *page*, the page as it will be stored, and the rows whose stored state it depends on.
 
     Raises what `Writer.put` does for a page that the table cannot keep, and for a value that is not a page.
@@ -69,7 +71,7 @@ def taken(page: object, key: WebKey, layouts: Layouts) -> tuple[bytes, Page, Seq
     if not isinstance(page, Page):
         raise InvalidArgument(f"page={page!r} must be a webtable.Page")
     row, page = keyed(key, page)
-    page, _ = filled(checked(page, layouts))
+    page, _ = filled(checked(page, layouts), detect_language=detect_language)
     repeated = row_of(key, page)
     return row, page, (row,) if repeated is None else (row, repeated)
 

@@ -13,7 +13,6 @@ from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing import open_writers
-from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.dispatch import Buffer, Dispatch
 from webtable.repository.writing.outcomes import Callbacks, Dropped, Receipt, Receipts
 from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
@@ -68,6 +67,7 @@ class Writer:
     ) -> None:
         check_positive(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._frame = batch_writer.frame
+        self._taken = batch_writer.taken
         self.name: str = self._frame.name
         self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
@@ -107,7 +107,7 @@ class Writer:
         """
         self._check_process()
         try:
-            key, page, rows = taken(page, self._frame.key, self._frame.layouts)
+            key, page, rows = self._taken(page)
         except ExpiredCapture:
             with self._counting:
                 self.dropped.expired += 1
