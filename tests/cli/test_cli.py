@@ -22,6 +22,7 @@ from typer.main import get_command
 
 import hostile
 import webtable
+from languages import TEXTS
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
 from webtable.cli.terminal.tables import CHUNK
@@ -351,6 +352,26 @@ def test_a_body_over_max_body_is_cut(run: Run, warc: Path) -> None:
 
     assert len(run("get", "https://example.com/9", "--body").raw) == 20
     assert json.loads(run("get", "https://example.com/9", "--format", "jsonl").out)["truncated"] is True
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2"]], ids=["one process", "workers"])
+def test_detect_language_finds_the_language_of_pages_that_do_not_say_it(
+    run: Run, tmp_path: Path, options: list[str]
+) -> None:
+    texts = {"a": TEXTS["de"], "b": TEXTS["en"], "c": "Too short"}
+    files = [
+        write_warc(tmp_path / f"{name}.warc", [(f"https://example.com/{name}", f"<p>{text}".encode())])
+        for name, text in texts.items()
+    ]
+
+    run("ingest", *files, "--detect-language", *options)
+
+    found = run("pages", "example.com", "--columns", "url,language,language_detected", "--format", "csv").out
+    assert found.splitlines()[1:] == [
+        "https://example.com/a,de,true",
+        "https://example.com/b,en,true",
+        "https://example.com/c,,false",
+    ]
 
 
 def test_a_new_store_has_the_layout_of_the_options(run: Run, warc: Path) -> None:

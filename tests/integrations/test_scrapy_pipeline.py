@@ -6,6 +6,7 @@ import pytest
 from benchmarks.crawl_site import Answer, served
 
 import webtable
+from languages import TEXTS
 from nightly import some
 from webtable import Page
 
@@ -114,6 +115,16 @@ def test_a_body_over_the_limit_is_cut(small, crawls):
     with webtable.open(crawls.url) as table:
         page = table.get(large)
     assert (len(page.body), page.size, page.truncated) == (1_000, 1_000_020, True)
+
+
+@pytest.mark.parametrize(("setting", "language"), [(True, "de"), ("0", None)])
+def test_the_language_of_a_text_is_found_if_a_setting_says_so(small, crawls, setting, language):
+    german = small.add(f"{HOME}german", Answer(body=f"<meta charset=utf-8><p>{TEXTS['de']}".encode()))
+
+    crawls.run(small, "quiet", [german], RESPONSES | {"WEBTABLE_DETECT_LANGUAGE": setting})
+
+    with webtable.open(crawls.url) as table:
+        assert table.get(german).language == language
 
 
 @pytest.mark.parametrize(

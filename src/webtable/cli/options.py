@@ -21,7 +21,7 @@ from webtable.repository.questions.listing import SITE
 from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from webtable.cli.session import CommandSession
     from webtable.repository.creation.alteration import AlterOptions
@@ -174,6 +174,12 @@ LimitOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
 ]
+LanguageOption = Annotated[
+    bool,
+    typer.Option(
+        "--detect-language", help="Find the language of a page that does not say it in its text; some 3 ms a page."
+    ),
+]
 ResumeOption = Annotated[
     bool,
     typer.Option(
@@ -214,6 +220,21 @@ def parse_limits(texts: Sequence[str], defaults: ReadLimits = DEFAULT_LIMITS) ->
             raise InvalidArgument(f"limit={text!r} must be NAME=VALUE, with one of the names {', '.join(_NAMES)}")
         values[name] = _seconds(text, value) if name == "seconds" else parse_size(f"limit {name}", value)
     return replace(defaults, **values)  # type: ignore[arg-type]
+
+
+def parse_types(text: str | None) -> Collection[str] | None:
+    """Return the media types of the option `--types`, None for all; raises `InvalidArgument`."""
+    from webtable.formats import DEFAULT_TYPES
+
+    if text is None:
+        return DEFAULT_TYPES
+    if text.strip() == "all":
+        return None
+    types = frozenset(parse_names(text.lower()))
+    wrong = sorted(one for one in types if "/" not in one)
+    if wrong or not types:
+        raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")
+    return types
 
 
 def _seconds(text: str, value: str) -> float:

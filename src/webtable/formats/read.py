@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,7 +22,7 @@ from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
 from webtable.formats.warc import MEMBER_START, read_warc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 _JSON_LINES = (".jsonl", ".ndjson")
 
@@ -32,6 +33,7 @@ def read_pages(
     types: Collection[str] | None = DEFAULT_TYPES,
     report: ReadReport | None = None,
     extract: bool = True,
+    detect_language: bool = False,
     verify_digests: bool = False,
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
@@ -41,10 +43,10 @@ def read_pages(
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
     bytes. WACZ and Parquet need a seekable file, Parquet also `hbase-webtable[arrow]`. `types` are the media types that
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
-    `verify_digests` verifies the digests of WARC blocks. `report` is kept up to date while reading.
-    `limits` bounds memory and time; a record over a limit is skipped, or returned without title and links, and counted.
-    With `start`, a `place` of the report of an earlier read, reading begins after that record; this needs a seekable
-    file with the same content.
+    `detect_language` finds the language of pages that do not say it, as a writer does, and `verify_digests` verifies
+    the digests of WARC blocks. `report` is kept up to date while reading. `limits` bounds memory and time; a record
+    over a limit is skipped, or returned without title and links, and counted. With `start`, a `place` of the report of
+    an earlier read, reading begins after that record; this needs a seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
     number of bytes. A file that cannot be read further, or is truncated, gives the pages up to there, then raises
@@ -56,7 +58,8 @@ def read_pages(
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
     report = ReadReport() if report is None else report
     report.place = start or Place()
-    return _pages(source, wanted, report, limits, with_extract=extract, verify_digests=verify_digests)
+    complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
+    return _pages(source, wanted, report, limits, complete if extract else with_facts, verify_digests=verify_digests)
 
 
 def _pages(
@@ -64,8 +67,8 @@ def _pages(
     types: Collection[str] | None,
     report: ReadReport,
     limits: ReadLimits,
+    completed: Callable[[Page], Page],
     *,
-    with_extract: bool,
     verify_digests: bool,
 ) -> Iterator[Page]:
     already = report.records - report.damaged_count
@@ -77,7 +80,7 @@ def _pages(
             for part in _parts(file, begin):
                 stream = ByteStream(_blocks(file, part, name, report), limits, begin=part.begin)
                 pages = _read(stream, file, name, report, types, limits, verify_digests=verify_digests, skip=skip)
-                yield from (_filled(page, report, limits) if with_extract else with_facts(page) for page in pages)
+                yield from map(completed, pages)
                 skip = 0
         except DamagedFile as exc:
             begin = stream.begin if stream else begin
@@ -179,9 +182,9 @@ def _is_json_lines(name: str, start: bytes) -> bool:
     return stem.endswith(_JSON_LINES) or start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
 
 
-def _filled(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
+def _filled(page: Page, report: ReadReport, limits: ReadLimits, *, detect_language: bool) -> Page:
     """Return *page* with the fields extracted from its HTML, and count a limit that it is over."""
-    page, found = filled(page, limits)
+    page, found = filled(page, limits, detect_language=detect_language)
     if found is not None and found.over is not None:
         (report.shortened if found.is_parsed else report.unparsed)[found.over] += 1
     return page

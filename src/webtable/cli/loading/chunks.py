@@ -109,7 +109,12 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
     try:
         with given.part.opened() if load is None else load.opened(given.part) as source:
             for page in read_pages(
-                source, types=job.types, report=reading.report, limits=job.limits, start=given.place
+                source,
+                types=job.types,
+                report=reading.report,
+                detect_language=job.detect_language,
+                limits=job.limits,
+                start=given.place,
             ):
                 comes_last = load is None and page.same_as is not None and page.body is None
                 (repeats if comes_last else pages).append(page)

@@ -18,6 +18,7 @@ from webtable.cli.options import (
     DigitsOption,
     IndexesOption,
     JournalOption,
+    LanguageOption,
     LimitOption,
     NamesOption,
     RefreshOption,
@@ -28,16 +29,17 @@ from webtable.cli.options import (
     beside,
     layout_options,
     parse_limits,
+    parse_types,
     seconds_of,
 )
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.cli.terminal.text import examples, parse_size
 from webtable.cli.terminal.waiting import when_there
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable._page.page import Page
     from webtable.cli.loading.journal import IngestJournal
@@ -84,6 +86,7 @@ def ingest(
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
     ] = None,
     limit: LimitOption = None,
+    detect_language: LanguageOption = False,
     resume: JournalOption = False,
     wait: WaitOption = None,
     workers: Annotated[
@@ -138,14 +141,15 @@ def ingest(
     check_files(files)
     this = session(ctx)
     _check_workers(workers, files)
-    kinds, limits = _types(types), parse_limits(limit or ())
+    kinds, limits = parse_types(types), parse_limits(limit or ())
     if dry_run and resume:
         raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run reads all files")
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
-    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options)
+    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options, detect_language)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
-    journal = journal_of(this, files, repr((types, max_body, limit)), patience) if resume else None
+    made_with = repr((types, max_body, limit, *(["detect_language"] if detect_language else [])))
+    journal = journal_of(this, files, made_with, patience) if resume else None
 
     def opened(first: Page | None) -> WebTable:
         return when_there(lambda: _open(this, first, regions, options), patience)
@@ -265,20 +269,6 @@ def _has_pages(this: CommandSession) -> bool:
             return next(iter(table.pages(limit=1, order="storage")), None) is not None
     except TableNotFound:
         return False
-
-
-def _types(text: str | None) -> Collection[str] | None:
-    from webtable.formats import DEFAULT_TYPES
-
-    if text is None:
-        return DEFAULT_TYPES
-    if text.strip() == "all":
-        return None
-    types = frozenset(parse_names(text.lower()))
-    wrong = sorted(one for one in types if "/" not in one)
-    if wrong or not types:
-        raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")
-    return types
 
 
 def _open(this: CommandSession, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:

@@ -51,6 +51,7 @@ class Job:
     wait: float = WAIT_SECONDS
     session: CommandSession | None = None
     options: LayoutOptions | None = None
+    detect_language: bool = False
 
 
 class Given(NamedTuple):

@@ -50,6 +50,7 @@ _WRITER = {
     "WEBTABLE_BUFFER_PAGES": int,
     "WEBTABLE_MAX_AGE": float,
     "WEBTABLE_MAX_BODY": int,
+    "WEBTABLE_DETECT_LANGUAGE": bool,
     "WEBTABLE_IN_FLIGHT": int,
     "WEBTABLE_DEADLINE": float,
     "WEBTABLE_SPOOL": str,
@@ -78,6 +79,7 @@ class TableSettings:
                 "the setting WEBTABLE_URI is missing: a file, as in 'crawl.db', or 'hbase://host:9090/table'"
             )
         given = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
+        given |= {name: settings.getbool(name) for name in given if _WRITER[name] is bool}
         return cls(
             str(settings["WEBTABLE_URI"]),
             {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
