@@ -393,6 +393,16 @@ def test_the_main_text_lacks_what_surrounds_it_on_each_page():
     assert "rights reserved" in page.text
 
 
+def test_the_main_text_of_nested_elements_takes_bounded_time_and_is_all_text_then():
+    nested = b"<div>" * 9_800 + b"salt"
+    limits = ReadLimits(seconds=1)
+
+    began = time.process_time()
+    assert plain_text(nested, "utf-8", "text/html", limits, main=True) in ("salt", None)
+
+    assert time.process_time() - began < 2  # the time of the second process is not counted
+
+
 def test_the_main_text_of_a_page_without_main_content_is_all_of_it():
     html = b"<body><nav><a href=/>Home</a></nav>"
 
