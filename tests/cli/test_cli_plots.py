@@ -23,7 +23,7 @@ def site() -> None:
         table.links.refresh()
 
 
-COUNTED = ("status", "types", "ages", "sizes", "captures", "regions")
+COUNTED = ("status", "types", "languages", "ages", "sizes", "captures", "regions")
 PICTURES = {
     **{name: [name, "example.com"] for name in COUNTED},
     "hosts": ["hosts", "com"],

@@ -1,4 +1,4 @@
-"""Counts and bytes of pages: in all, and by host, status, type, age and region."""
+"""Counts and bytes of pages: in all, and by host, status, type, language, age and region."""
 
 from __future__ import annotations
 
@@ -78,6 +78,14 @@ def test_sizes_are_counted_in_classes_between_round_numbers_and_captures_by_thei
     days = [(crawl.now - timedelta(days=age)).date().isoformat() for age in (89, 60, 20, 3, 0.5)]
     assert {day: group.pages for day, group in found.by["day"].items()} == dict(zip(days, [1, 2, 2, 1, 1], strict=True))
     assert list(found.by["day"]) == days
+
+
+@on_every_store
+def test_pages_are_counted_by_their_language_without_its_region(site, stats):
+    given = {"/a": "pt-br", "/b": "pt", "/c": "de_at", "/d": "{{ language }}", "/e": "english", "/f": None}
+    site.store(*(site.page(path, body=b"x" * 10, language=language) for path, language in given.items()))
+
+    assert stats(by="language").by["language"] == {"de": Group(1, 10), "pt": Group(2, 20), "unknown": Group(3, 30)}
 
 
 def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
@@ -271,7 +279,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"by": ["host", "colour"]}, InvalidArgument, "by='colour'.*host, status, type, age, region"),
+        ({"by": ["host", "colour"]}, InvalidArgument, "by='colour'.*host, status, type, language, age, region"),
         ({"by": "title"}, InvalidArgument, "by='title'"),
         ({"by": [None]}, InvalidArgument, "by=None"),
         ({"now": datetime(2026, 1, 1)}, InvalidArgument, "now="),

@@ -20,7 +20,7 @@ from webtable.repository.page_counts import Group
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put
 
-GROUPINGS = ("host", "status", "type", "age", "region", "size", "day", "month")
+GROUPINGS = ("host", "status", "type", "language", "age", "region", "size", "day", "month")
 PAGES = 120
 
 

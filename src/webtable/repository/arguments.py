@@ -13,9 +13,9 @@ from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
 """Called with the number of pages examined so far."""
-Grouping = Literal["host", "status", "type", "age", "region", "size", "day", "month"]
+Grouping = Literal["host", "status", "type", "language", "age", "region", "size", "day", "month"]
 """What pages can be grouped by."""
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:6]
 """The default groupings; the others have many groups, and are meant for plots."""
 GAP = timedelta(hours=6)
 """A longer pause ends a crawl: a night's outage does not, and daily crawls are separate."""

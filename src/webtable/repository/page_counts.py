@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 AGES: Final = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, the youngest first."""
 UNKNOWN: Final = "unknown"
-"""The group of pages without a media type."""
+"""The group of pages without a media type, or without a language."""
 OTHERS: Final = "others"
 """The group of pages beyond the largest number of groups."""
 HOT: Final = 2.0
@@ -36,8 +37,10 @@ DATES: Final = frozenset({"day", "month"})
 """The groupings by the date of the last capture."""
 MOST_DATES: Final = 31
 """How many days or months are shown: at least all days of a month."""
-_RANKED: Final = frozenset({"host", "type", "status", "region"})
+_RANKED: Final = frozenset({"host", "type", "status", "language", "region"})
 _NAMED: Final = 3
+# BCP 47 has further ones, which no page uses; people write `de_DE` for `de-DE`.
+_LANGUAGE: Final = re.compile(r"([a-z]{2,3})(?:[-_]|$)")
 _UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
 
 
@@ -55,8 +58,8 @@ class Group(NamedTuple):
 def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], most: int) -> list[str]:
     """Return the names of those *groups* that are shown where there is no room for all, in their order.
 
-    Hosts, types, statuses and regions are the *most* with the most pages, days and months the latest; ages and sizes
-    are all shown. So no series has gaps where its groups are small.
+    Hosts, types, statuses, languages and regions are the *most* with the most pages, days and months the latest; ages
+    and sizes are all shown. So no series has gaps where its groups are small.
     """
     if by in _RANKED:
         largest = set(nlargest(most, groups, key=lambda name: groups[name][0]))
@@ -67,6 +70,17 @@ def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], most: in
 def left_out(by: str, groups: int) -> str:
     """Return in words that this number of *groups* is not among the `shown_groups`."""
     return f"… and {groups:,} {'earlier' if by in DATES else 'more'}"
+
+
+def language_of(page: Page) -> str | None:
+    """Return the language of *page* without its region or script: `pt` for `pt-br`; None if it names none.
+
+    >>> from webtable import Page
+    >>> [language_of(Page(url="https://example.com/", language=one)) for one in ("pt-br", "de_at", "english", None)]
+    ['pt', 'de', None, None]
+    """
+    found = _LANGUAGE.match((page.language or "").lower())
+    return found[1] if found else None
 
 
 class GroupCounts:
@@ -157,6 +171,8 @@ def grouping(
             return GroupCounts(lambda _, page: page.status)
         case "type":
             return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
+        case "language":
+            return GroupCounts(lambda _, page: language_of(page) or UNKNOWN, most=most)
         case "age":
             return GroupCounts(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
         case "region":

@@ -66,6 +66,7 @@ def _counted(name: str, by: Grouping, said: str) -> None:
 
 _counted("status", "status", "Draw the pages by status code.")
 _counted("types", "type", "Draw the pages by media type.")
+_counted("languages", "language", "Draw the pages by language, without its region: pt-br as pt.")
 _counted("ages", "age", "Draw the pages by the age of their last capture.")
 _counted("sizes", "size", "Draw the pages by size: a histogram on a logarithmic axis.")
 _counted("captures", "day", "Draw on which days pages were captured last: a calendar of up to five years.")

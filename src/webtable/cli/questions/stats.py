@@ -45,8 +45,8 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="What to count by: host, status, type, age, region, size, day, month; age, day and month are those of "
-            "the last capture of a page, in UTC. Default: the first five.",
+            help="What to count by: host, status, type, language (without its region: pt-br as pt), age, region, size, "
+            "day, month; age, day and month are those of the last capture of a page, in UTC. Default: the first six.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def stats(
     workers: WorkersOption = 1,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
+    """Count pages and their bytes, now: by host, status, type, language, age of the last capture, and more.
 
     All rows of the site are read, without bodies.
 

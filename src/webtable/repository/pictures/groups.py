@@ -84,7 +84,7 @@ def _shown(by: str, groups: Groups) -> list[tuple[str, int, int | None]]:
     """
     chosen = shown_groups(by, groups, MOST_BARS)
     others = [] if by in DATES else [name for name in groups if name not in set(chosen)]
-    if by in ("host", "type"):
+    if by in ("host", "type", "language"):
         chosen.sort(key=lambda name: -groups[name][0])
     shown = [(name, *groups[name]) for name in chosen]
     if not others:

@@ -1,4 +1,4 @@
-"""Counts and bytes of pages by host, status, type, age, region, size, day and month: one pass, without bodies."""
+"""Counts and bytes of pages by host, status, type, language, age and more: one pass, without bodies."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ GROUPS = declared(
 class Stats(Tabular[GroupRow]):
     """All pages, the bytes of their bodies (None if those were not counted), and the groups that have pages.
 
-    `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
-    ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
-    order; sizes from the smallest on, in classes that end at 100, 200, 500, 1,000 bytes and so on, and days and months
-    from the first on. As a table it has a row for each group.
+    `by["status"]["404"]` is the group of the pages with that status. Hosts, types and languages come by name, statuses
+    by number, ages from the youngest on, and regions, which are named by their first key (the table's first one has
+    none), in key order; sizes from the smallest on, in classes that end at 100, 200, 500, 1,000 bytes and so on, and
+    days and months from the first on. As a table it has a row for each group.
     """
 
     pages: int
@@ -110,9 +110,9 @@ class Stats(Tabular[GroupRow]):
     def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the groups of the grouping *by*, by default the first that was counted, and return the axes.
 
-        Statuses, types, ages, months and hosts are bars, sizes a histogram, days a calendar; of regions the hot ones
-        are marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for
-        what was not counted, and `MissingExtra` without matplotlib.
+        Statuses, types, languages, ages, months and hosts are bars, sizes a histogram, days a calendar; of regions the
+        hot ones are marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises
+        `InvalidArgument` for what was not counted, and `MissingExtra` without matplotlib.
         """
         from webtable.repository.pictures.groups import draw_groups, draw_nothing
 

@@ -46,6 +46,7 @@ class Audit(Report):
     """How many rows were skipped because they cannot be read."""
     statuses: tuple[NamedGroup, ...]
     types: tuple[NamedGroup, ...]
+    languages: tuple[NamedGroup, ...]
     sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
     _empty: str = ""
@@ -61,6 +62,7 @@ class Audit(Report):
         charts = (
             chart("Status", "status", _largest(self.statuses)),
             chart("Types", "type", _largest(self.types)),
+            chart("Languages", "language", _largest(self.languages)),
             chart("Sizes of bodies", "size", [(one.name, one.pages, None) for one in self.sizes]),
         )
         return report_page(title, lead, [*_facts(self), *damage], tag("div", charts, class_="charts"), self.sections)
@@ -97,6 +99,7 @@ def audit(
         damaged=table.metrics.damaged - damaged,
         statuses=counts.statuses,
         types=counts.types,
+        languages=counts.languages,
         sizes=counts.sizes,
         sections=tuple(Findings(table, site, named, most, program).sections(counts)),
         _empty="" if counts.pages else nothing_of(table, site),

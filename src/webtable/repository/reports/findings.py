@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from webtable.repository.page_counts import UNKNOWN, language_of
 from webtable.repository.reports.asked import AskedTable
 from webtable.repository.reports.section import Found, Heading, Section
 from webtable.repository.scanning.site import Site
@@ -126,6 +127,26 @@ class Findings:
             [_URL, Heading("robots", "text")],
             f"{listing}robots",
         ).filled(counts.not_indexed)
+        yield self._language(counts)
+
+    def _language(self, counts: SiteCounts) -> Section:
+        main = counts.main_language
+        which = f" ({main})" if main else ", which has none"
+        section = self._section(
+            "other-language",
+            "Another language",
+            f"Pages in another language than the site{which}: it is in that of four fifths of its pages that have one.",
+            [_URL, Heading("language", "text"), Heading("told_by", "text"), _TITLE],
+            f"pages {self._quoted} --format csv --columns url,language,language_detected",
+        )
+        if main is None or all(one.name in (main, UNKNOWN) for one in counts.languages):
+            return section
+        return section.asked(lambda: self._in_others(main), self.most, self.program)
+
+    def _in_others(self, main: str) -> Iterator[tuple[object, ...]]:
+        for page in self.table.pages(self.site):
+            if 200 <= page.status < 300 and language_of(page) not in (main, None):
+                yield page.url, page.language, "the text" if page.language_detected else "the page", page.title
 
     def _section(self, name: str, title: str, about: str, headings: list[Heading], command: str) -> Section:
         return Section(name, title, about, tuple(headings), f"{self.program} {command}")

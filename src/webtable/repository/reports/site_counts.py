@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._page.completion import is_html_page
 from webtable._shown.sizes import class_bounds, class_name, size_class
-from webtable.repository.page_counts import GroupCounts, PageCounts, grouping
+from webtable.repository.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping
 from webtable.repository.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Grouping
 
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
-_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "size")
+_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "language", "size")
 _MOST_GROUPS: Final = 1_000
+_MOST_OF_THEM: Final = 0.8
 
 
 class NamedGroup(NamedTuple):
@@ -81,6 +82,18 @@ class SiteCounts(PageCounts):
     def types(self) -> tuple[NamedGroup, ...]:
         """The media types, the one with the most pages first."""
         return _by_pages(self.groups["type"])
+
+    @property
+    def languages(self) -> tuple[NamedGroup, ...]:
+        """The languages, the one with the most pages first."""
+        return _by_pages(self.groups["language"])
+
+    @property
+    def main_language(self) -> str | None:
+        """The language of the site: that of four fifths of its pages that have one; None where none is."""
+        named = [one for one in self.languages if one.name not in (UNKNOWN, OTHERS)]
+        total = sum(one.pages for one in named)
+        return named[0].name if named and named[0].pages >= _MOST_OF_THEM * total else None
 
     @property
     def sizes(self) -> tuple[SizeCount, ...]:

@@ -155,13 +155,13 @@ class SiteQuestions:
     ) -> Stats:
         """Return how many pages *site* has and how many bytes their bodies have, in all and in groups, counted now.
 
-        *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `age` (of the last
-        capture, at *now*) and `region`; there are also `size` (in classes), `day` and `month` (of the last capture, in
-        UTC). No bodies are read; without *bytes*, and by host and region alone, only row keys are. *on_progress* is
-        called with the number of pages counted so far, after every 1,000 of them and at the end. Rows that cannot be
-        read are counted separately. *resume* names the journal from which a count that was cut short continues, as in
-        `maintenance.verify`; `OSError` is raised if it cannot be written. With more than one of *workers*, as many
-        processes count parts of the table.
+        *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `language` (without
+        its region: `pt` for `pt-br`), `age` (of the last capture, at *now*) and `region`; there are also `size` (in
+        classes), `day` and `month` (of the last capture, in UTC). No bodies are read; without *bytes*, and by host and
+        region alone, only row keys are. *on_progress* is called with the number of pages counted so far, after every
+        1,000 of them and at the end. Rows that cannot be read are counted separately. *resume* names the journal from
+        which a count that was cut short continues, as in `maintenance.verify`; `OSError` is raised if it cannot be
+        written. With more than one of *workers*, as many processes count parts of the table.
         """
         asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
         return questions.stats.stats(self._frame, asked, on_progress, resume)
