@@ -411,6 +411,7 @@ def test_stats_on_a_terminal_are_tables(run: Run, site: None, on_terminal: None)
         "By host",
         "By status",
         "By type",
+        "By language",
         "By age",
         "By region",
     ]
