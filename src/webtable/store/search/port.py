@@ -72,12 +72,24 @@ class Match(NamedTuple):
 class SearchIndex(abc.ABC):
     """The full text of one table. Thread-safe."""
 
-    as_of: datetime | None = None
-    """Up to when captures are in it; None if it is written together with the pages."""
+    at_once: int = 64
+    """How many documents a write has at best."""
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Up to when captures are in it; None if it is written together with the pages."""
+        return None
 
     @abc.abstractmethod
     def settings(self) -> str | None:
         """Return what `create` was given; None if the table has no full text."""
+
+    def searched(self) -> str | None:
+        """Return the settings of the index that `matches` reads; None if not all stored pages are in it.
+
+        They are not those of `settings` while another index is built to take its place.
+        """
+        return self.settings() if self.filled() is None else None
 
     @abc.abstractmethod
     def filled(self) -> bytes | None:
@@ -101,6 +113,16 @@ class SearchIndex(abc.ABC):
         unless it is empty.
         """
 
+    def reach(self, cursor: str, as_of: datetime | None = None) -> None:  # noqa: B027, one that is never late needs none
+        """Keep *cursor*, after the writes so far, and the moment *as_of* up to which captures are in the index.
+
+        Does nothing if the index is written together with the pages.
+        """
+
+    def cursor(self) -> str:
+        """Return what `reach` was given last, empty at the beginning: where a refresh goes on."""
+        return ""
+
     @abc.abstractmethod
     def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
         """Return the rows of at most *limit* documents after the row *after*, in order, each with its date."""
@@ -116,3 +138,6 @@ class SearchIndex(abc.ABC):
     @abc.abstractmethod
     def bytes(self) -> int:
         """Return how many bytes it takes."""
+
+    def close(self) -> None:  # noqa: B027, most have nothing to close
+        """Release what the index holds, as a lock that lets nobody else write; it may be used again."""

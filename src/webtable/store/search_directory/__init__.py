@@ -1,0 +1,12 @@
+"""Full text in a directory, by tantivy: for tables whose store keeps none itself, as HBase."""
+
+from webtable._extras import missing_extra
+
+try:
+    import tantivy  # noqa: F401
+except ImportError as exc:
+    raise missing_extra("tantivy", "search", exc) from exc
+
+from webtable.store.search_directory.index import TantivyIndex
+
+__all__ = ["TantivyIndex"]

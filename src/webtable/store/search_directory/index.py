@@ -1,0 +1,200 @@
+"""The full text of a table in a directory: an index of tantivy (https://github.com/quickwit-oss/tantivy).
+
+One process writes at a time, and holds a lock from its first write until `close`; it may be killed at any moment.
+Others read meanwhile, each call as of the last commit, and go on with a complete index while one is built in its place.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from webtable.errors import NotAStore, StoreError
+from webtable.store.search import Match, SearchIndex
+from webtable.store.search_directory import writing_lock
+from webtable.store.search_directory.reading import Readers
+from webtable.store.search_directory.state import (
+    FILE,
+    FOLDER,
+    DirectoryState,
+    Generation,
+    read_state,
+    write_state,
+)
+from webtable.store.search_directory.writing import copied, created, written
+from webtable.store.search_directory.writing_lock import WritingLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from webtable.store.search import Document, TermQuery
+
+
+class TantivyIndex(SearchIndex):
+    """The full text in *directory*, which is made when the index is created.
+
+    Raises `StoreUnavailable` if another process is writing, `NotAStore` for a directory of something else, and
+    `StoreError` for a damaged one.
+    """
+
+    at_once = 1_000
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = WritingLock(directory)
+        self._readers = Readers(directory)
+        self._mutex = threading.RLock()
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Up to when captures are in it, as `reach` was told."""
+        state = read_state(self._directory)
+        return None if state is None else state.current.as_of
+
+    def settings(self) -> str | None:
+        """Return the settings of the index that is written."""
+        state = read_state(self._directory)
+        return None if state is None else state.newest.settings
+
+    def searched(self) -> str | None:
+        """Return the settings of the index that is read, unless that is not complete."""
+        state = read_state(self._directory)
+        return None if state is None or state.current.filled is not None else state.current.settings
+
+    def filled(self) -> bytes | None:
+        """Return the row up to which the index that is written is filled."""
+        state = read_state(self._directory)
+        return None if state is None else state.newest.filled
+
+    def cursor(self) -> str:
+        """Return what `reach` was given last."""
+        state = read_state(self._directory)
+        return "" if state is None else state.newest.cursor
+
+    def create(self, settings: str) -> None:
+        """Create the index in a new folder; a complete one that is there is read until the new one is filled."""
+        with self._writing() as state:
+            generation = Generation(_new_folder(), settings)
+            created(self._directory, generation.folder)
+            is_complete = state is not None and state.current.filled is None
+            self._put(
+                DirectoryState(state.current, generation) if state and is_complete else DirectoryState(generation)
+            )
+
+    def drop(self) -> None:
+        """Remove the index, and one that is built."""
+        if read_state(self._directory) is None:
+            return
+        with self._writing():
+            (self._directory / FILE).unlink(missing_ok=True)
+            self._clean(set())
+
+    def write(
+        self, documents: Iterable[Document], gone: Iterable[bytes] = (), *, filled: bytes | None = b""
+    ) -> list[bytes]:
+        """Write and commit, then keep *filled*; a killed write has committed all of it or nothing."""
+        documents, gone = list(documents), list(gone)
+        with self._writing() as state:
+            newest = _needed(self._directory, state).newest
+            lacking = written(self._directory, newest.folder, documents, gone) if documents or gone else []
+            if filled != b"":
+                self._reached(filled, newest.cursor, newest.as_of)
+        return lacking
+
+    def reach(self, cursor: str, as_of: datetime | None = None) -> None:
+        """Keep *cursor*, and the moment *as_of* if it is given."""
+        with self._writing() as state:
+            newest = _needed(self._directory, state).newest
+            self._reached(newest.filled, cursor, as_of or newest.as_of)
+
+    def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
+        """Return the documents of the index that is written, as of its last commit."""
+        state = _needed(self._directory, read_state(self._directory))
+        return self._readers.documents(state.newest.folder, after, limit)
+
+    def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
+        """Return the matches as of the last commit."""
+        while True:
+            folder = _needed(self._directory, read_state(self._directory)).current.folder
+            try:
+                return self._readers.matches(folder, query, after, limit)
+            except StoreError:
+                # It may have been replaced after its name was read.
+                state = read_state(self._directory)
+                if state is not None and state.current.folder == folder:
+                    raise
+
+    def compact(self) -> None:
+        """Write the documents into a new folder, and remove the old one; takes the space of both meanwhile."""
+        with self._writing() as state:
+            state = _needed(self._directory, state)
+            for one in (state.current, state.next):
+                if one is not None:
+                    folder = _new_folder()
+                    copied(self._directory, one.folder, folder)
+                    renewed = Generation(folder, one.settings, one.filled, one.cursor, one.as_of)
+                    is_next = one is state.next
+                    state = DirectoryState(state.current, renewed) if is_next else DirectoryState(renewed, state.next)
+            self._put(state)
+
+    def close(self) -> None:
+        """Let other processes write; the object may be used again."""
+        with self._mutex:
+            self._readers.close()
+            self._lock.release()
+
+    @contextmanager
+    def _writing(self) -> Iterator[DirectoryState | None]:
+        """Hold the lock, and give the state; what killed writers have left is removed before."""
+        with self._mutex:
+            self._check()
+            self._lock.acquire()
+            state = read_state(self._directory)
+            self._clean(set() if state is None else state.folders)
+            yield state
+
+    def _check(self) -> None:
+        """Raise `NotAStore` for a directory that has files of others, and nothing of ours."""
+        if self._directory.is_dir() and not (self._directory / writing_lock.FILE).exists():
+            for path in self._directory.iterdir():
+                if path.name != FILE and FOLDER.fullmatch(path.name) is None:
+                    raise NotAStore(f"{self._directory}: it has other files ({path.name}); name a new or empty one")
+
+    def _reached(self, filled: bytes | None, cursor: str, as_of: datetime | None) -> None:
+        state = _needed(self._directory, read_state(self._directory))
+        newest = state.newest
+        self._put(state.with_newest(Generation(newest.folder, newest.settings, filled, cursor, as_of)))
+
+    def _put(self, state: DirectoryState) -> None:
+        write_state(self._directory, state)
+        self._clean(state.folders)
+
+    def _clean(self, folders: set[str]) -> None:
+        """Remove the folders that the state does not name; whoever reads one goes on with the open files."""
+        for path in self._directory.glob("index-*"):
+            if path.name not in folders and FOLDER.fullmatch(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def bytes(self) -> int:
+        """Return the bytes of all files in the directory."""
+        total = 0
+        for path in self._directory.rglob("*"):
+            with suppress(FileNotFoundError):  # merged meanwhile
+                total += path.stat().st_size if path.is_file() else 0
+        return total
+
+
+def _new_folder() -> str:
+    # Never used again, so that a reader knows by the name that it has another index.
+    return f"index-{secrets.token_hex(8)}"
+
+
+def _needed(directory: Path, state: DirectoryState | None) -> DirectoryState:
+    if state is None:
+        raise StoreError(f"{directory}: there is no full text: webtable search-index create")
+    return state

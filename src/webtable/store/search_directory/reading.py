@@ -1,0 +1,134 @@
+"""The reading of folders of tantivy: each call as of the last commit."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING, Final
+
+import tantivy
+from tantivy import Order
+
+from webtable._forks import renew_after_fork
+from webtable.store.search import Match
+from webtable.store.search_directory.documents import row_of
+from webtable.store.search_directory.failures import translated
+from webtable.store.search_directory.queries import QueryMaker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from webtable.store.search import TermQuery
+
+_LEAST_READ: Final = 256
+"""How many of the best documents are asked for at least, since more of them cost little."""
+
+
+class Readers:
+    """The index of a folder of *directory* that was used last, kept open."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._open: tuple[str, tantivy.Index, object] | None = None
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Leave the index to the parent: its threads are not in the child."""
+        self._lock = threading.Lock()
+        if self._open is not None:
+            # Closing it would wait for threads that the child does not have.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._open[1]))
+            self._open = None
+
+    def close(self) -> None:
+        """Close the index."""
+        with self._lock:
+            self._open = None
+
+    def documents(self, folder: str, after: bytes, limit: int) -> list[tuple[bytes, int]]:
+        """Return the rows of at most *limit* documents after the row *after*, in order, each with its date."""
+        with translated(self._directory):
+            index, searcher = self._at(folder)
+            query = QueryMaker(index, searcher).after_row(after)
+            hits = searcher.search(query, limit, count=False, order_by_field="row", order=Order.Asc).hits
+            dates = searcher.fast_field_values("captured", [address for _, address in hits])
+            return [(row_of(row), int(date or 0)) for (row, _), date in zip(hits, dates, strict=True)]
+
+    def matches(self, folder: str, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
+        """Return at most *limit* matches of *query* after the one *after*."""
+        with translated(self._directory):
+            index, searcher = self._at(folder)
+            asked = QueryMaker(index, searcher).query(query)
+            size = max(2 * limit, _LEAST_READ)
+            while True:
+                hits = searcher.search(asked, size, count=False).hits
+                found = _in_order(searcher, hits, after, limit, is_all=len(hits) < size)
+                if found is not None:
+                    return found
+                size *= 4
+
+    def _at(self, folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
+        """Return the index of *folder*, and a searcher as of its last commit."""
+        path = self._directory / folder
+        found = (path / "meta.json").stat()
+        now = (found.st_ino, found.st_mtime_ns, found.st_size)
+        with self._lock:
+            if self._open is None or self._open[0] != folder:
+                self._open = (folder, opened(path), now)
+            elif self._open[2] != now:
+                self._open[1].reload()
+                self._open = (*self._open[:2], now)
+            return self._open[1], self._open[1].searcher()
+
+
+def opened(path: Path) -> tantivy.Index:
+    """Return the index in *path*, which sees later commits only after `reload`."""
+    index = tantivy.Index.open(str(path))
+    index.config_reader("manual")
+    return index
+
+
+def all_documents(index: tantivy.Index, at_once: int) -> Iterator[list[tantivy.Document]]:
+    """Yield the stored documents in the order of their rows, some *at_once*."""
+    searcher = index.searcher()
+    queries = QueryMaker(index, searcher)
+    after = b""
+    while True:
+        query = queries.after_row(after)
+        hits = searcher.search(query, at_once, count=False, order_by_field="row", order=Order.Asc).hits
+        if not hits:
+            return
+        yield [searcher.doc(address) for _, address in hits]
+        after = row_of(hits[-1][0])
+
+
+def _in_order(
+    searcher: tantivy.Searcher,
+    hits: list[tuple[float, tantivy.DocAddress]],
+    after: Match | None,
+    limit: int,
+    *,
+    is_all: bool,
+) -> list[Match] | None:
+    """Return the first *limit* of *hits* after the match *after*; None if others may belong among them.
+
+    Tantivy orders equal scores by the numbers of documents, so all of one score are needed to put them by rows.
+    """
+    if after is not None:
+        hits = [one for one in hits if one[0] <= after.score]
+    if not is_all:
+        # There may be more documents with the last score.
+        hits = [one for one in hits if one[0] != hits[-1][0]]
+    found: list[Match] = []
+    start = 0
+    while start < len(hits) and len(found) < limit:
+        score = hits[start][0]
+        stop = start
+        while stop < len(hits) and hits[stop][0] == score:
+            stop += 1
+        rows = sorted(row_of(searcher.doc(address)["row"][0]) for _, address in hits[start:stop])
+        found += [Match(row, score) for row in rows if after is None or score < after.score or row > after.row]
+        start = stop
+    return found[:limit] if is_all or len(found) >= limit else None
