@@ -61,6 +61,7 @@ def test_an_interrupted_creation_names_the_command_that_goes_on(run: Run, monkey
         patch.setattr(upkeep, "documents_of", interrupt)
         created = run("search-index", "create")
     state, doctor, info = run("search-index", "state"), run("doctor"), run("info")
+    assert 'webtable_full_text_ready{table="./webtable.db/pages"} 0.0' in run("metrics").out
     refreshed = run("search-index", "refresh")
 
     assert "to go on: webtable search-index refresh" in created.err

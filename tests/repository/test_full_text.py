@@ -16,10 +16,11 @@ from sites import Site
 
 import webtable
 from nightly import examples
-from webtable import Page
-from webtable.errors import CapabilityError, IndexNeeded, InvalidArgument, InvalidToken, NotAStore
+from webtable import Page, WebTable
+from webtable.errors import CapabilityError, IndexNeeded, InvalidArgument, InvalidToken, NotAStore, StoreUnavailable
 from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.store.sqlite import SQLiteStore
+from webtable.testing import WrappedStore
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -439,3 +440,114 @@ def test_answers_are_frames_with_scores(crawl):
 def test_an_answer_by_relevance_has_no_parts(crawl):
     with pytest.raises(InvalidArgument, match="relevance"):
         crawl.table.search("salt", order="relevance").partitions(2)
+
+
+class WithoutFullText(WrappedStore):
+    """A store that has no full text itself, as HBase."""
+
+    def search_index(self, table):
+        return None
+
+
+@pytest.fixture
+def beside(path, tmp_path, monkeypatch):
+    """A site in a table whose full text is in a directory."""
+    monkeypatch.setenv("WEBTABLE_SEARCH", str(tmp_path / "search"))
+    with webtable.open(path, create=True) as table:
+        yield Site(WebTable(WithoutFullText(table.store), table.table, table.layout), "example.com", datetime.now(UTC))
+
+
+def test_full_text_in_a_directory_has_the_pages_up_to_its_last_refresh_and_says_so(beside):
+    beside.store(beside.page("/a", age=60, **html("salt")))
+    began = datetime.now(UTC)
+    beside.table.search_index.create()
+    beside.store(beside.page("/b", age=30, **html("salt")), beside.page("/c", age=30, **html("pepper")))
+    answer = beside.table.search("salt", order="relevance")
+    before, as_of = found(beside, "salt"), answer.as_of
+
+    done = beside.table.search_index.refresh()
+
+    assert (before, found(beside, "salt")) == (["/a"], ["/a", "/b"])
+    assert began <= as_of < answer.as_of <= datetime.now(UTC)
+    assert (done.pages, done.written) == (3, 2)
+    assert beside.table.search_index.state().place.is_dir()
+
+
+def test_a_directory_never_shows_a_page_that_is_gone_or_has_other_words_by_now(beside):
+    beside.store(*(beside.page(path, age=60, **html("salt")) for path in ("/a", "/b", "/c")))
+    beside.table.search_index.create()
+    beside.table.delete(beside.url("/a"))
+    beside.store(beside.page("/b", age=30, **html("pepper")))
+
+    assert found(beside, "salt") == ["/c"]
+
+
+def test_every_page_finds_what_was_deleted_and_what_was_stored_late(beside):
+    beside.store(*(beside.page(path, age=60, **html("salt")) for path in ("/a", "/b")))
+    beside.table.search_index.create()
+    beside.table.delete(beside.url("/a"))
+    beside.store(beside.page("/late", age=9_000, **html("salt")))
+
+    by_time, every = beside.table.search_index.refresh(), beside.table.search_index.refresh(every=True)
+
+    assert (by_time.written, by_time.removed) == (0, 0)
+    assert (every.written, every.removed) == (1, 1)
+    assert found(beside, "salt") == ["/b", "/late"]
+
+
+def test_deleted_words_leave_the_directory_when_the_table_is_compacted(beside, tmp_path):
+    beside.store(beside.page("/a", age=60, **html("xylophone")), beside.page("/b", age=60, **html("marimba")))
+    beside.table.search_index.create()
+    beside.table.delete(beside.url("/a"))
+    beside.table.maintenance.compact()
+
+    assert not [one for one in (tmp_path / "search").rglob("*") if one.is_file() and b"xylophone" in one.read_bytes()]
+    assert found(beside, "marimba") == ["/b"]
+
+
+def test_an_interrupted_creation_in_a_directory_is_continued(beside):
+    beside.store(*(beside.page(f"/{n:04}", age=60, **html("salt")) for n in range(1_200)))
+
+    def interrupt(pages):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        beside.table.search_index.create(on_progress=interrupt)
+    with pytest.raises(IndexNeeded, match="search-index refresh"):
+        found(beside, "salt")
+    done = beside.table.search_index.refresh()
+
+    assert (done.pages, done.written) == (200, 200)
+    assert len(found(beside, "salt")) == 1_200
+
+
+def test_the_old_index_is_searched_until_the_new_one_is_complete(beside):
+    beside.store(*(beside.page(f"/{n:04}", age=60, **html("salts")) for n in range(1_200)))
+    beside.table.search_index.create()
+
+    def look(pages):
+        assert (found(beside, "salts", limit=1), found(beside, "salt")) == (["/0000"], [])
+
+    beside.table.search_index.create(stemming="english", on_progress=look)
+
+    assert found(beside, "salt", limit=1) == ["/0000"]
+
+
+def test_two_processes_do_not_refresh_a_directory_at_once(beside):
+    beside.table.search_index.create()
+    place = beside.table.search_index.state().place
+    code = f"""
+from pathlib import Path
+from webtable.store.search_directory import TantivyIndex
+index = TantivyIndex(Path({str(place)!r}))
+index.write([], filled=None)
+print(flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(StoreUnavailable, match=str(other.pid)):
+            beside.table.search_index.refresh()
+        other.communicate(b"\n")
+
+    assert beside.table.search_index.refresh().written == 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note
@@ -54,15 +55,38 @@ def create(
     typer.echo(f"full text created, with {plural(done.written, 'page')}")
 
 
-@group.command(epilog=examples("webtable search-index refresh"))
-def refresh(ctx: typer.Context) -> None:
+@group.command(
+    epilog=examples(
+        "webtable search-index refresh",
+        "webtable -s hbase://localhost:9090/crawl search-index refresh --follow",
+        "webtable search-index refresh --every-page",
+    )
+)
+def refresh(
+    ctx: typer.Context,
+    every: Annotated[
+        bool, typer.Option("--every-page", help="Compare all pages, not only those that were fetched since.")
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on, until it is interrupted.")] = False,
+    pause: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait between two refreshes.", min=0)
+    ] = 10.0,
+) -> None:
     """Bring full text to the state of the pages, or go on with a create that was interrupted.
 
-    Whoever writes or deletes pages keeps it so; expired pages go here.
+    In a file whoever writes or deletes pages keeps it so; expired pages go here. In a directory, as of a table of
+    HBase, the pages that were fetched since the last refresh are added; --every-page finds deleted ones, and those that
+    were stored an hour after they were fetched or later.
     """
-    with session(ctx).open() as table, progress_bar("search-index refresh", "page") as counted:
-        done = table.search_index.refresh(on_progress=counted)
-    typer.echo(_said(done))
+    with session(ctx).open() as table:
+        while True:
+            with progress_bar("search-index refresh", "page") as counted:
+                done = table.search_index.refresh(every=every, on_progress=counted)
+            if done.written or done.removed or not follow:
+                typer.echo(_said(done))
+            if not follow:
+                return
+            clock.sleep(pause)
 
 
 def _said(done: TextRefresh) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from webtable._atomic_file import atomic_file
+from webtable._clock import clock
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
@@ -234,6 +235,12 @@ def _of_table(table: WebTable) -> Iterator[Exposed]:
         yield Exposed.of("queue_oldest_timestamp_seconds", text, freshness.since.timestamp())
     ready = [((name,), state.phase == "ready") for name, state in table.indexes.states().items()]
     yield Exposed("index_ready", "Whether an index is complete.", ("index",), ready)
+    full_text = table.search_index.state()
+    if full_text is not None:
+        yield Exposed.of("full_text_ready", "Whether full text is complete.", full_text.is_complete)
+        yield Exposed.of("full_text_bytes", "How much space it takes.", full_text.bytes)
+        as_of = full_text.as_of or clock.now()
+        yield Exposed.of("full_text_timestamp_seconds", "Up to when captures are in it.", as_of.timestamp())
     space = table.store.space()
     if space is not None:
         yield Exposed.of("store_bytes", "The size of the file.", space.bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -134,7 +135,13 @@ class Results(Tabular[T]):
     """Returns a question that suggests another site, for an answer without results; "" if there is none."""
     _again: Asked | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if it can be asked for again."""
+    _as_of: Callable[[], datetime | None] = field(default=lambda: None, repr=False, compare=False)
     damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Up to when captures are in the answer, if it is by full text in a directory; None if all of them are."""
+        return self._as_of()
 
     def __iter__(self) -> Iterator[T]:
         return self._asked(self.limit)

@@ -90,6 +90,9 @@ def full_text(checked: CheckedTable) -> Iterator[Check]:
     found = state(checked.frame)
     if found is not None and not found.is_complete:
         yield warned("full text", "it is not complete", "webtable search-index refresh, which goes on")
+    elif found is not None and found.as_of is not None and clock.now() - found.as_of > LONG_WAIT:
+        text = f"it has the captures up to {found.as_of:%Y-%m-%d %H:%M}Z"
+        yield warned("full text", text, "webtable search-index refresh, which adds later ones")
     elif found is not None:
         yield well("full text", f"complete, {size_text(found.bytes)}")
 

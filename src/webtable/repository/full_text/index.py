@@ -13,6 +13,7 @@ from webtable.errors import IndexNeeded, StoreError
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.frame import Frame
 from webtable.repository.full_text.documents import TextMaker, TextSettings
+from webtable.repository.full_text.place import index_of
 from webtable.repository.stored.codec import bare
 from webtable.store.search import SearchIndex
 
@@ -34,9 +35,18 @@ class FullTextOfTable:
 
 def full_text_of(frame: Frame) -> FullTextOfTable | None:
     """Return the full text of the table of *frame*; None if it has none."""
+    index = index_of(frame)
+    return None if index is None else _with_settings(frame, index, index.settings())
+
+
+def _of_writers(frame: Frame) -> FullTextOfTable | None:
+    """Return the full text that is written with the pages; None if the table has none of that kind."""
     index = frame.store.search_index(frame.table)
-    settings = None if index is None else index.settings()
-    if index is None or settings is None:
+    return None if index is None else _with_settings(frame, index, index.settings())
+
+
+def _with_settings(frame: Frame, index: SearchIndex, settings: str | None) -> FullTextOfTable | None:
+    if settings is None:
         return None
     try:
         return FullTextOfTable(index, TextMaker(frame, _SETTINGS.decode(settings)))
@@ -46,18 +56,19 @@ def full_text_of(frame: Frame) -> FullTextOfTable | None:
 
 def needed_full_text(frame: Frame) -> FullTextOfTable:
     """Return the full text of the table of *frame*; raises `IndexNeeded` if there is none, or if it is not complete."""
-    found = full_text_of(frame)
-    if found is None:
+    index = index_of(frame)
+    found = None if index is None else _with_settings(frame, index, index.searched())
+    if found is not None:
+        return found
+    if index is None or index.settings() is None:
         raise IndexNeeded(
             f'{frame.name}: order="relevance" needs full text, which this table does not have: '
             "table.search_index.create(), or on the command line webtable search-index create"
         )
-    if found.index.filled() is not None:
-        raise IndexNeeded(
-            f'{frame.name}: order="relevance" needs full text, which is not complete yet: '
-            "table.search_index.refresh(), or on the command line webtable search-index refresh"
-        )
-    return found
+    raise IndexNeeded(
+        f'{frame.name}: order="relevance" needs full text, which is not complete yet: '
+        "table.search_index.refresh(), or on the command line webtable search-index refresh"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ def text_update(frame: Frame, changes: Sequence[PageChange], ready: TextUpdate |
 
     *ready* is the update of these changes that was made before, which is used unless the full text was created since.
     """
-    full_text = full_text_of(frame) if changes else None
+    full_text = _of_writers(frame) if changes else None
     if full_text is None or (ready is not None and ready.full_text.maker.settings == full_text.maker.settings):
         return None if full_text is None else ready
     return TextUpdate(frame, full_text, [(one, _own_texts(full_text.maker, one)) for one in changes])
@@ -116,7 +127,7 @@ def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Itera
 
 
 def remove_documents(frame: Frame, rows: Sequence[bytes]) -> None:
-    """Remove the documents of the pages of *rows*, which are deleted, if the table has full text."""
-    full_text = full_text_of(frame)
+    """Remove the documents of the pages of *rows*, which are deleted, if full text is written with the pages."""
+    full_text = _of_writers(frame)
     if full_text is not None:
         full_text.index.write([], [frame.key.unsalted(row) for row in rows])

@@ -1,24 +1,32 @@
 """The upkeep of full text: it is filled with the stored pages, mended where it differs from them, and compacted.
 
 Pages and documents are compared in the order of URLs, a piece of pages in each transaction. Where that was ended it
-goes on: the place is stored with the documents.
+goes on: the place is stored with the documents. Full text in a directory is brought up to date by the time index, which
+has the pages that were fetched since.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from webtable._clock import milliseconds
+from webtable._clock import clock, milliseconds
 from webtable._page.page import Page
-from webtable.errors import CapabilityError, IndexNeeded
+from webtable.errors import IndexNeeded
 from webtable.repository.full_text.documents import TextSettings
 from webtable.repository.full_text.index import documents_of, full_text_of
-from webtable.repository.scanning.scan import ScanSpec, in_key_order
+from webtable.repository.full_text.place import directory_of, index_of, new_index_of
+from webtable.repository.indexes.index import TIME, place_of, time_text
+from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import Scope
+from webtable.rowkey import KeyRange, prefix_stop
+from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -29,8 +37,8 @@ if TYPE_CHECKING:
     from webtable.repository.full_text.index import FullTextOfTable
     from webtable.store.search import SearchIndex
 
-AT_ONCE = 64
-"""How many pages are read and written at once."""
+MARGIN = timedelta(hours=1)
+"""How late a capture may be stored, for a refresh by time to find it."""
 _DOCUMENTS_AT_ONCE = 1_000
 _LAST = b"\xff"
 """A place after all rows."""
@@ -46,20 +54,25 @@ class TextRefresh:
 
 
 class TextIndexState(NamedTuple):
-    """What full text has: its settings, how many `bytes` it takes, and whether all stored pages are in it."""
+    """What full text has: its settings, how many `bytes` it takes, and whether all stored pages are in it.
+
+    `as_of` is the moment up to which captures are in it; None if it is written together with the pages. `place` is its
+    directory, None if it is in the store.
+    """
 
     settings: TextSettings
     is_complete: bool
     bytes: int
+    as_of: datetime | None
+    place: Path | None
 
 
 def create(frame: Frame, settings: TextSettings, on_progress: Progress | None) -> TextRefresh:
     """Do what `TableSearchIndex.create` promises."""
     settings.check()
-    index = frame.store.search_index(frame.table)
-    if index is None:
-        raise CapabilityError(f'{frame.name}: this store has no full text; search with order="url" reads the pages')
-    index.create(msgspec.json.encode(settings).decode())
+    index = new_index_of(frame)
+    with closing(index):
+        index.create(msgspec.json.encode(settings).decode())
     return refresh(frame, on_progress)
 
 
@@ -68,15 +81,18 @@ def state(frame: Frame) -> TextIndexState | None:
     found = full_text_of(frame)
     if found is None:
         return None
-    return TextIndexState(found.maker.settings, found.index.filled() is None, found.index.bytes())
+    index = found.index
+    is_complete = index.searched() is not None
+    return TextIndexState(found.maker.settings, is_complete, index.bytes(), index.as_of, directory_of(frame))
 
 
 def drop(frame: Frame) -> bool:
     """Remove the full text; returns whether there was any."""
-    index = frame.store.search_index(frame.table)
+    index = index_of(frame)
     if index is None or index.settings() is None:
         return False
-    index.drop()
+    with closing(index):
+        index.drop()
     return True
 
 
@@ -84,20 +100,40 @@ def compact(frame: Frame) -> None:
     """Remove what deleted and expired pages have left in the full text, if the table has any."""
     found = full_text_of(frame)
     if found is not None:
-        refresh(frame)
-        found.index.compact()
+        refresh(frame, every=True)
+        with closing(found.index):
+            found.index.compact()
 
 
-def refresh(frame: Frame, on_progress: Progress | None = None) -> TextRefresh:
-    """Bring the full text to the state of the stored pages; raises `IndexNeeded` if the table has none."""
+def refresh(frame: Frame, on_progress: Progress | None = None, *, every: bool = False) -> TextRefresh:
+    """Do what `TableSearchIndex.refresh` promises."""
     full_text = full_text_of(frame)
     if full_text is None:
         raise IndexNeeded(f"{frame.name}: the table has no full text: webtable search-index create adds it")
-    filled = full_text.index.filled()
+    index = full_text.index
+    with closing(index):
+        began, filled = clock.now(), index.filled()
+        if filled or index.cursor():
+            # What was cut short has the captures up to its own beginning.
+            began = datetime.fromisoformat(index.cursor()) if index.cursor() else began
+        index.reach(began.isoformat())
+        since = None if every or filled is not None else index.as_of
+        if since is not None and (time := _time_index(frame)) is not None:
+            done = _with_captures(frame, full_text, time, since - MARGIN, on_progress)
+        else:
+            done = _with_all(frame, full_text, filled, on_progress)
+        index.reach("", began)
+    return done
+
+
+def _with_all(
+    frame: Frame, full_text: FullTextOfTable, filled: bytes | None, on_progress: Progress | None
+) -> TextRefresh:
+    """Compare all pages with their documents, those after the row up to which it is *filled*."""
     documents = _Documents(full_text.index, filled or b"")
     pages = _dates(frame, filled or b"")
     done = TextRefresh()
-    while some := list(islice(pages, AT_ONCE)):
+    while some := list(islice(pages, full_text.index.at_once)):
         place = b"" if filled is None else some[-1][0]
         found = documents.up_to(some[-1][0])
         written, removed = _refreshed(frame, full_text, some, found, place)
@@ -107,6 +143,33 @@ def refresh(frame: Frame, on_progress: Progress | None = None) -> TextRefresh:
     gone = list(documents.up_to(_LAST))
     full_text.index.write([], gone, filled=None)
     return replace(done, removed=done.removed + len(gone))
+
+
+def _time_index(frame: Frame) -> str | None:
+    """Return the table of the time index; None if the table has none that is ready."""
+    try:
+        return frame.indexes.ready(TIME.name, "full text").table
+    except IndexNeeded:
+        return None
+
+
+def _with_captures(
+    frame: Frame, full_text: FullTextOfTable, table: str, since: datetime, on_progress: Progress | None
+) -> TextRefresh:
+    """Write the documents of the pages that were fetched *since* a moment, and differ from them."""
+    places = KeyRange(TIME.term(("fetched", time_text(since))), prefix_stop(b"fetched" + TIME.end))
+    spec = ScanSpec(table, TIME.ranges(places), Wanted([INDEX_COLUMN], keys_only=True))
+    rows = (TIME.row_of(place_of(row.key)) for row in in_storage_order(frame.store, spec, None))
+    done = TextRefresh()
+    while found := list(dict.fromkeys(islice(rows, full_text.index.at_once))):
+        dates = zip(_captured(frame, found), full_text.index.captured(found), strict=True)
+        new = [row for row, (now, there) in zip(found, dates, strict=True) if now is not None and now != there]
+        made = list(documents_of(frame, full_text.maker, list(map(frame.key.salted, new))))
+        full_text.index.write(made)
+        done = TextRefresh(done.pages + len(found), done.written + len(made))
+        if on_progress is not None:
+            on_progress(done.pages)
+    return done
 
 
 def _refreshed(

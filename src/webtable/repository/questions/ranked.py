@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +60,8 @@ def ranked(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
         notes = ("read: the bodies of the matches, whose texts are compared with the query again",)
         return Explanation(question, part.order, ("body",), (scope.unsalted(),), calls, notes=notes)
 
-    return part.of(question, run, _place, explain, frame.damage, records_with(named, HITS))
+    answer = part.of(question, run, _place, explain, frame.damage, records_with(named, HITS))
+    return replace(answer, _as_of=lambda: needed_full_text(frame).index.as_of)
 
 
 def _place(hit: Hit) -> bytes:

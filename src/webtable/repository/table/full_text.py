@@ -33,17 +33,24 @@ class TableSearchIndex:
         (`"english"`, with the extra `search`), words are found by their stems. The table may be in use. A call that was
         interrupted is continued by `refresh`. *on_progress* is called with the number of pages so far.
 
-        Raises `InvalidArgument`, and `CapabilityError` if the store cannot have full text.
+        An SQLite file has it inside, other stores in a directory of this machine: below the one that the variable
+        WEBTABLE_SEARCH names, else among the data of the user's programs. That needs the extra `search`, and `refresh`.
+
+        Raises `InvalidArgument`, `MissingExtra`, and `CapabilityError` for a table in memory.
         """
         settings = full_text.documents.TextSettings(text, stemming, max_text)
         return full_text.upkeep.create(self._frame, settings, on_progress)
 
-    def refresh(self, *, on_progress: Progress | None = None) -> TextRefresh:
+    def refresh(self, *, every: bool = False, on_progress: Progress | None = None) -> TextRefresh:
         """Bring the full text to the state of the stored pages, or go on with a `create` that was interrupted.
 
-        Whoever writes or deletes pages keeps it so; expired pages go here. Raises `IndexNeeded` if the table has none.
+        In a file whoever writes or deletes pages keeps it so, and only expired pages go here. In a directory, as of a
+        table of HBase, the pages that were fetched since the last refresh are added, by the time index: those that are
+        stored an hour after they were fetched or later, and deleted ones, are found with *every*, which compares all
+        pages, as it is done without that index. Raises `IndexNeeded` if the table has none, and `StoreUnavailable` if
+        another process is writing to the directory.
         """
-        return full_text.upkeep.refresh(self._frame, on_progress)
+        return full_text.upkeep.refresh(self._frame, on_progress, every=every)
 
     def state(self) -> TextIndexState | None:
         """Return what is indexed, whether it is complete, and its size; None if the table has no full text."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webtable.rowkey.ranges import ALL_KEYS, KeyRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
 FIELDS: Final = {"title": 8.0, "headings": 4.0, "text": 1.0, "links": 2.0}
@@ -126,6 +126,10 @@ class SearchIndex(abc.ABC):
     @abc.abstractmethod
     def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
         """Return the rows of at most *limit* documents after the row *after*, in order, each with its date."""
+
+    @abc.abstractmethod
+    def captured(self, rows: Sequence[bytes]) -> list[int | None]:
+        """Return the date of the document of each of *rows*, None where there is none."""
 
     @abc.abstractmethod
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:

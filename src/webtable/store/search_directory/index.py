@@ -28,7 +28,7 @@ from webtable.store.search_directory.writing import copied, created, written
 from webtable.store.search_directory.writing_lock import WritingLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -116,6 +116,11 @@ class TantivyIndex(SearchIndex):
         """Return the documents of the index that is written, as of its last commit."""
         state = _needed(self._directory, read_state(self._directory))
         return self._readers.documents(state.newest.folder, after, limit)
+
+    def captured(self, rows: Sequence[bytes]) -> list[int | None]:
+        """Return the dates in the index that is written, as of its last commit."""
+        state = _needed(self._directory, read_state(self._directory))
+        return self._readers.captured(state.newest.folder, rows)
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of the last commit."""

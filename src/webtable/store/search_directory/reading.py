@@ -16,7 +16,7 @@ from webtable.store.search_directory.failures import translated
 from webtable.store.search_directory.queries import QueryMaker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from webtable.store.search import TermQuery
@@ -55,6 +55,15 @@ class Readers:
             hits = searcher.search(query, limit, count=False, order_by_field="row", order=Order.Asc).hits
             dates = searcher.fast_field_values("captured", [address for _, address in hits])
             return [(row_of(row), int(date or 0)) for (row, _), date in zip(hits, dates, strict=True)]
+
+    def captured(self, folder: str, rows: Sequence[bytes]) -> list[int | None]:
+        """Return the date of the document of each of *rows*."""
+        with translated(self._directory):
+            index, searcher = self._at(folder)
+            queries = QueryMaker(index, searcher)
+            hits = [searcher.search(queries.of_row(row), 1, count=False).hits for row in rows]
+            dates = iter(searcher.fast_field_values("captured", [one[0][1] for one in hits if one]))
+            return [int(next(dates) or 0) if one else None for one in hits]
 
     def matches(self, folder: str, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return at most *limit* matches of *query* after the one *after*."""

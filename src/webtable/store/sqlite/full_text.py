@@ -27,7 +27,7 @@ from webtable.store.sqlite.search_tables import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webtable.store.search import Document, TermPhrase, TermQuery
     from webtable.store.sqlite.file import StoreFile
@@ -95,6 +95,13 @@ class FullText(SearchIndex):
         with self._file.reader() as connection:
             find = f"SELECT row, captured FROM documents_{self._number(connection)} WHERE row > ? ORDER BY row LIMIT ?"
             return connection.execute(find, (after, limit)).fetchall()
+
+    def captured(self, rows: Sequence[bytes]) -> list[int | None]:
+        """Return the dates as of one moment."""
+        with self._file.reader() as connection:
+            find = f"SELECT captured FROM documents_{self._number(connection)} WHERE row = ?"
+            found = (connection.execute(find, (row,)).fetchone() for row in rows)
+            return [None if one is None else one[0] for one in found]
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of one moment."""
