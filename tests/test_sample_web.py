@@ -95,6 +95,19 @@ def test_it_has_some_500_pages_on_a_dozen_hosts_with_neighbours(crawls):
     assert all(500 < len(page.body) < 40_000 and page.title and page.outlinks for page in pages)
 
 
+@pytest.mark.parametrize(
+    ("site", "language"), [("lighthouse.example", "en"), ("imkerei.example", "de"), ("chayuan.example", "zh")]
+)
+def test_it_has_sites_in_three_languages_of_which_every_second_page_says_its_own(sample, site, language):
+    with sample_table(sample) as table:
+        pages = list(table.pages(site, columns=["text"]))
+
+    assert len(pages) == 12
+    assert {page.language for page in pages} == {language}
+    assert [page.language_detected for page in pages].count(True) == 6
+    assert len({page.text for page in pages}) == 12
+
+
 def test_http_pages_have_https_twins_below_the_same_host(crawls):
     urls = {page.url for page in crawls[0] if page.body and page.status == 200}
 

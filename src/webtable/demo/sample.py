@@ -38,7 +38,8 @@ def make_sample(
     """Make the sample web in *folder*, unless its store exists, and return it.
 
     The crawls are of 14, 7 and 0 days before *until*, which is now by default. Another *seed* makes another web; the
-    same *seed* and *until* give the same bytes. It takes a few seconds. The store appears when it is complete.
+    same *seed* and *until* give the same bytes. It takes a few seconds. The store appears when it is complete; pages
+    that do not say their language have that of their text.
     """
     folder = Path(folder)
     store = folder / _STORE
@@ -52,7 +53,7 @@ def make_sample(
     with webtable.open(unfinished, create=True) as table:
         for crawl in crawls:
             with table.writer() as writer:
-                writer.put_many(read_pages(crawl))
+                writer.put_many(read_pages(crawl, detect_language=True))
         table.links.refresh()
     unfinished.replace(store)
     return Sample(tuple(crawls), store)

@@ -1,7 +1,7 @@
 """A fictional web of some 500 pages on a dozen hosts, and the responses that three crawls of it get.
 
-Between two crawls some pages change, vanish or appear; most stay the same. All host names and addresses are reserved
-for documentation.
+Between two crawls some pages change, vanish or appear; most stay the same. Their texts are drawn at random, but for
+those of three small sites (`webtable.demo.texts`). All host names and addresses are reserved for documentation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable.demo.texts import written_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,9 +96,12 @@ class SampleWeb:
         self.sites: Final = {site: list(self._pages(site)) for site in SITES}
         self.pages: Final = [page for pages in self.sites.values() for page in pages]
         self._bodies: dict[tuple[str, int], bytes] = {}
+        self.written: Final = list(self._written())
 
     def fetches(self, crawl: int) -> Iterator[tuple[str, Answer]]:
         """Yield the URLs in the order of the crawl, each with its answer."""
+        for page in self.written:
+            yield page.url, self.answer(page, crawl)
         for site, pages in self.sites.items():
             yield f"{site}/robots.txt", _answer("200 OK", "text/plain", b"User-agent: *\nDisallow: /private/\n")
             for page in pages:
@@ -135,6 +140,12 @@ class SampleWeb:
         yield f"{site}/latest", _answer("302 Found", "text/html", Location=pages[-1].url.removeprefix(site))
         yield f"{site}/lost", _answer("404 Not Found", "text/html", b"<title>Not found</title>")
         yield f"{site}/report", _answer("500 Internal Server Error", "text/html", b"<title>Error</title>")
+
+    def _written(self) -> Iterator[SamplePage]:
+        """Yield the pages with texts that people can read, which never change."""
+        for url, title, body in written_pages():
+            self._bodies[url, 0] = body
+            yield SamplePage(url, title, born=0, gone=CRAWLS, changes=frozenset())
 
     def _pages(self, site: str) -> Iterator[SamplePage]:
         count, pattern = SITES[site]
