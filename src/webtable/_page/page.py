@@ -104,10 +104,7 @@ class Page(
 
     # What a reader gets beside that. The fields with an underscore are read by `stored`.
     first_seen: datetime | None = None
-    """The date of the oldest capture that was ever stored of it.
-
-    None where that is not known: it was stored first when this was not kept yet.
-    """
+    """The date of the oldest capture ever stored of it; None where it was stored before this was kept."""
     changed_at: datetime | None = None
     """The date of the first capture with the content that the page has now."""
     change_count: Size = 0
@@ -120,6 +117,7 @@ class Page(
     _links_digest: str | None = None
     _inlinks_at: datetime | None = None
     _hints_at: datetime | None = None
+    _likeness: str | None = None
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
 
@@ -130,6 +128,7 @@ class Page(
         links_digest = WrongName("stored.links_digest")
         inlinks_at = WrongName("stored.inlinks_at")
         hints_at = WrongName("stored.hints_at")
+        likeness = WrongName("stored.likeness")
 
     def __post_init__(self) -> None:
         headers = self.headers
@@ -170,9 +169,8 @@ class Page(
     def stored(self) -> Bookkeeping:
         """The bookkeeping of the store about the page."""
         # Made when it is asked for: each page of a listing would pay for it.
-        return Bookkeeping(
-            self._content_at, self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
-        )
+        own, links, inlinks_at, hints_at = self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
+        return Bookkeeping(self._content_at, own, links, inlinks_at, hints_at, self._likeness)
 
     def with_stored(self, stored: Bookkeeping) -> Page:
         """Return the page with this bookkeeping, as an importer of captures may know it."""

@@ -85,3 +85,13 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
     """The date of the capture with which all its links were last written to the pages that they lead to."""
     hints_at: datetime | None = None
     """The date of its index entries and inlinks, if another capture had the same date as this one."""
+    likeness: str | None = None
+    """The signature of its main text, 14 times `BAND` characters, by which the index `likeness` finds near duplicates.
+
+    It is "" for a text of fewer than five words, and None for a page without a body, or one that was stored while the
+    table did not have the index.
+    """
+
+
+BAND = 8
+"""How many characters of a signature are a band."""
