@@ -30,6 +30,7 @@ from webtable.repository.table.links import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
+LIKE = "https://example.com/like"
 HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a>"
 READ = ["body", "outlinks", "link_counts"]
 
@@ -55,6 +56,7 @@ ANSWERS = {
     "errors": lambda table: table.errors(),
     "redirects": lambda table: table.redirects(),
     "duplicates": lambda table: table.duplicates(GONE),
+    "near_duplicates": lambda table: table.near_duplicates(LIKE),
     "indexed": lambda table: table.indexed("status"),
     "links.to": lambda table: table.links.to(GONE),
     "links.of": lambda table: table.links.of(HOME),
@@ -79,6 +81,10 @@ def table(tmp_path_factory):
             table.put(Page(url=url, body=b"n\xf6", charset="latin-1", status=status, fetched_at=NOW))
         table.put(Page(url=f"{HOME}long", body=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
         table.put(Page(url=MOVED, status=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
+        text = b"<p>" + b" ".join(b"word%d" % n for n in range(99))
+        for url, html in ((LIKE, text), (f"{LIKE}2", text + b" more")):
+            table.put(Page(url=url, body=html, fetched_at=NOW))
+        table.indexes.add("likeness")
         table.links.refresh()
         yield table
 
@@ -221,6 +227,8 @@ def from_text(kind, text):
         return text or None
     if kind == "int64":
         return int(text)
+    if kind == "double":
+        return float(text)
     if kind == "bool":
         return text == "true"
     if kind.startswith("timestamp"):

@@ -17,6 +17,7 @@ from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host, Hosts
 from webtable.repository.questions.index_answer import PageOptions
 from webtable.repository.questions.indexed import SizeClass
+from webtable.repository.questions.near_duplicates import NearDuplicate
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
 from webtable.repository.questions.titles import TitleProblem
@@ -47,6 +48,7 @@ __all__ = [
     "Hosts",
     "Inlink",
     "Moment",
+    "NearDuplicate",
     "Neighbour",
     "Neighbours",
     "PageOptions",

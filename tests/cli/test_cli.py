@@ -72,6 +72,7 @@ COMMANDS = [
     "errors",
     "redirects",
     "duplicates",
+    "near-duplicates",
     "indexed",
     "most-linked",
     "orphans",

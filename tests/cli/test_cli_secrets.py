@@ -66,6 +66,7 @@ WORDS = {
     "errors": "",
     "redirects": "",
     "duplicates": f"{HOME}",
+    "near-duplicates": f"{HOME}",
     "indexed": "time",
     "largest-growth": f"{DOMAIN} --since 30d",
     "linking-to": f"{HOME}",

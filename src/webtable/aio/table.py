@@ -130,6 +130,7 @@ class WebTable(Wrapped[SyncWebTable]):
     errors: Final = asked(SyncWebTable.errors)
     redirects: Final = asked(SyncWebTable.redirects)
     duplicates: Final = asked(SyncWebTable.duplicates)
+    near_duplicates: Final = asked(SyncWebTable.near_duplicates)
     indexed: Final = asked_of_the_store(SyncWebTable.indexed)
     by_handle: Final = awaited(SyncWebTable.by_handle)
     resolve: Final = awaited(SyncWebTable.resolve)

@@ -129,6 +129,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "errors": _listing("indexed", "The pages whose last capture is an error"),
         "redirects": _listing("indexed", "The pages that redirect"),
         "duplicates": _listing("duplicate_groups", "The other pages with exactly the content of a page"),
+        "near-duplicates": _listing("near_duplicates", "The pages whose text is nearly that of a page"),
         "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
     },
     "Ask: links": {

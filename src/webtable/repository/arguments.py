@@ -21,6 +21,8 @@ GAP = timedelta(hours=6)
 """A longer pause ends a crawl: a night's outage does not, and daily crawls are separate."""
 MAX_TITLE = 60
 """About how many characters of a title search engines show."""
+LIKE = 0.8
+"""How much two texts share, by default, to be near duplicates."""
 MOST_NEIGHBOURS = 20
 """How many neighbours are returned for each direction, by default."""
 MOST_FINDINGS = 50

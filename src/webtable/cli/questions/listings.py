@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TYPES: dict[str, Any] = {"text": str, "number": int, "flag": bool, "time": str, "size": str}
+_TYPES: dict[str, Any] = {"text": str, "number": int, "fraction": float, "flag": bool, "time": str, "size": str}
 """The type that typer parses for each kind of option."""
 
 

@@ -59,6 +59,7 @@ def type_of(kind: Type) -> pa.DataType:
     types: dict[Type, Any] = {
         "string": text,
         "int": number,
+        "float": pa.float64(),
         "bool": pa.bool_(),
         "time": time,
         "bytes": pa.binary(),

@@ -17,11 +17,12 @@ from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.stored.named_columns import column_names
 
-Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "cells", "links", "counts"]
-"""Text, a signed 64-bit integer, true or false, a moment in UTC, bytes, texts, and types with several parts."""
+Type = Literal["string", "int", "float", "bool", "time", "bytes", "strings", "headers", "cells", "links", "counts"]
+"""Text, a whole number and one with a fraction (of 64 bits each), true or false, a moment in UTC, bytes, texts, and
+types with several parts."""
 Form = Literal[
-    "text", "title", "url", "urls", "status", "count", "bytes", "digest", "bool", "time", "moment", "body", "headers",
-    "cells", "links", "counts",
+    "text", "title", "url", "urls", "status", "count", "fraction", "bytes", "digest", "bool", "time", "moment", "body",
+    "headers", "cells", "links", "counts",
 ]  # fmt: skip
 """How the values of a column are shown. A `moment` is shown in full, other times to the minute."""
 ColumnNames = Literal["webtable", "commoncrawl"]
@@ -42,6 +43,7 @@ _LOOKS: dict[Form, _Look] = {
     "urls": _Look("strings", share=3),
     "status": _Look("int", 6),
     "count": _Look("int", 9),
+    "fraction": _Look("float", 10),
     "bytes": _Look("int", 8),
     "digest": _Look("string"),
     "bool": _Look("bool"),

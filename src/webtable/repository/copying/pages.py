@@ -15,6 +15,7 @@ from webtable._page.page import Page
 from webtable.errors import WebTableError
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
+from webtable.repository.derived.signatures import is_unsigned, sign_pages, with_signature
 from webtable.repository.derived.updates import Updater
 from webtable.repository.removing.deletion import Deletion
 from webtable.repository.stored.cells import together
@@ -168,6 +169,8 @@ class PageCopier:
         if not copies:
             return
         indexes = self._tables.target.indexes.read()
+        if sign_pages(indexes.values()):
+            copies = [self._signed(one) for one in copies]
         puts: list[PagePut] = []
         unwritable: dict[int, WebTableError] = {}
         for at, one in enumerate(copies):
@@ -187,6 +190,14 @@ class PageCopier:
         outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, update, known))
         for one, outcome in zip(copies, outcomes, strict=True):
             self._settle(one, outcome.error)
+
+    def _signed(self, one: _Copy) -> _Copy:
+        at = one.page.stored.content_at
+        if at is None or not is_unsigned(one.page):
+            return one
+        packed = [version.body for version in one.content.packed if version.timestamp == milliseconds(at)]
+        body = self._tables.target.codec.unpacked(packed[0]) if packed and packed[0] is not None else None
+        return one._replace(page=with_signature(one.page, body))
 
     def _cells(self, one: _Copy) -> list[NewCell]:
         codec, row, date = self._tables.target.codec, one.target_row, milliseconds(one.page.fetched_at)

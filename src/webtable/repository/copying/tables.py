@@ -142,7 +142,7 @@ class TablePair:
             is_older = there.page is not None and not here.unreadable.hides(there.page)
             return "outdated" if is_older else "own"
         kept, other = _comparable(self.kept(there.versions)), _comparable(here.versions)
-        if here.page == as_kept(there) and other[: len(kept)] == kept:
+        if _unsigned(here.page) == _unsigned(as_kept(there)) and other[: len(kept)] == kept:
             return "same"
         if here.page is None or there.page is None:
             return "outdated" if not other else "own"
@@ -171,6 +171,11 @@ def as_kept(there: Stored) -> Page | None:
     if page is None or not page.has_body or any(one.at == page.stored.content_at for one in there.versions):
         return page
     return replace(page, has_body=False)
+
+
+def _unsigned(page: Page | None) -> Page | None:
+    """Return *page* without its signature, which a table has or not as it has the index for that."""
+    return page and replace(page, _likeness=None)
 
 
 def covers(here: Deleted | None, there: Deleted | None) -> bool:

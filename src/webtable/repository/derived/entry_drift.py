@@ -6,9 +6,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable._clock import milliseconds
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.derived.drift import PIECE, Drift, DriftCheckpoint, DriftComparison, SourcedCell
 from webtable.repository.derived.link_counts import entries_of
+from webtable.repository.derived.signatures import is_unsigned, read_and_signed
 from webtable.repository.indexes.index import place_of
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.codec import bare
@@ -37,6 +39,7 @@ class EntryComparison(DriftComparison):
         self._index = found.index
         self._entries = found.table
         self._is_link = found.keeps_inlinks
+        self._signs = found.signs_pages
 
     def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Generator[None]:
         """Compare, continuing after *begun*; yields after each piece of the work."""
@@ -73,17 +76,34 @@ class EntryComparison(DriftComparison):
 
     def _expected_in(self, rows: Iterable[Row]) -> list[SourcedCell]:
         """Return the entries that the readable ones of *rows* should have."""
-        return [place for places in self._readable(map(self._each_expected, rows)) for place in places]
+        rows = list(rows)
+        expected = map(self._each_expected, rows, self._pages(rows))
+        return [place for places in self._readable(expected) for place in places]
 
-    def _each_expected(self, row: Row) -> list[SourcedCell] | DamagedRow:
+    def _pages(self, rows: Sequence[Row | None]) -> list[Page | DamagedRow | None]:
+        """Return the page of each of *rows*, with its signature if the index needs that."""
+        pages = [None if row is None else self._frame.pages.each(row) for row in rows]
+        some = [
+            (row.key, page)
+            for row, page in zip(rows, pages, strict=True)
+            if self._signs and row is not None and isinstance(page, Page) and is_unsigned(page)
+        ]
+        # Those that several entries name are signed once.
+        known = dict(some)
+        signed = dict(zip(known, read_and_signed(self._frame, list(known.items())), strict=True))
+        return [page if row is None else signed.get(row.key, page) for row, page in zip(rows, pages, strict=True)]
+
+    def _each_expected(self, row: Row, page: Page | DamagedRow | None) -> list[SourcedCell] | DamagedRow:
         try:
-            return self._expected(row)
+            return self._expected(row, page)
         except DamagedRow as exc:
             return exc
 
-    def _expected(self, row: Row) -> list[SourcedCell]:
-        """Return the entries that *row* should have; raises `DamagedRow`."""
-        page, counts = self._frame.codec.page(row), self._frame.codec.counts(row)
+    def _expected(self, row: Row, page: Page | DamagedRow | None) -> list[SourcedCell]:
+        """Return the entries that *row*, which has this *page*, should have; raises `DamagedRow`."""
+        if isinstance(page, DamagedRow):
+            raise page
+        counts = self._frame.codec.counts(row)
         try:
             key = self._frame.key.unsalted(row.key)
         except KeyFormatError as exc:
@@ -138,11 +158,11 @@ class EntryComparison(DriftComparison):
                 stale.append(place)  # no writer will ever write such an entry
         columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
         found = self._frame.store.read(self._frame.table, [place.source for place in named], Wanted(columns))
-        for place, row in zip(named, found, strict=True):
+        for place, row, page in zip(named, found, self._pages(found), strict=True):
             if place.cell.timestamp >= self._until:
                 continue
             try:
-                if row and place.row in {one.row for one in self._expected(row)}:
+                if row and place.row in {one.row for one in self._expected(row, page)}:
                     continue
                 latest = None if row is None else self._latest(row, place.row)
             except DamagedRow:

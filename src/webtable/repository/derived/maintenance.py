@@ -29,6 +29,7 @@ from webtable.repository.derived.drift import Drift, DriftCheckpoint, HistoryCom
 from webtable.repository.derived.entry_drift import EntryComparison
 from webtable.repository.derived.inlink_drift import InlinkComparison
 from webtable.repository.derived.parts_comparison import PartsComparison
+from webtable.repository.derived.signatures import signed
 from webtable.repository.derived.updates import Updater
 from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
@@ -223,6 +224,8 @@ def _pieces(frame: Frame, found: Maintained, after: bytes) -> Iterator[list[tupl
 def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
     """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
     derived = DerivedCells()
+    if found.signs_pages:
+        pages = [(row, page) for (row, _), page in zip(pages, signed(updater.frame, pages), strict=True)]
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
     errors = add_entries(derived, changes, [found], updater.frame.key)
     touched: set[bytes] = set()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import IndexFailed, LayoutMismatch
 from webtable.repository.derived.cells import DerivedCells
+from webtable.repository.derived.signatures import sign_pages, signed
 from webtable.repository.stored.cells import removals
 from webtable.repository.stored.codec import bare
 from webtable.repository.stored.page_state import hints_at
@@ -33,6 +34,10 @@ class PageRemoval:
         for row in found:
             page, links = updater.frame.pages.page_and_links(row)
             self._found.append((row.key, page, updater.inlinks.rows(links) if has_inlinks else {}))
+        if sign_pages(self._indexes):
+            known = [(row, page) for row, page, _ in self._found if page is not None]
+            pages = dict(zip((row for row, _ in known), signed(updater.frame, known), strict=True))
+            self._found = [(row, pages.get(row), links) for row, _, links in self._found]
         self._entered: Put | None = None
 
     def enter(self) -> None:

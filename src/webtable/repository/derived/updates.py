@@ -13,6 +13,7 @@ from webtable.errors import WebTableError
 from webtable.repository.derived.cells import DerivedCells, DerivedCellWriter, PageChange, add_entries
 from webtable.repository.derived.inlinks import InlinkCells
 from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.derived.signatures import sign_pages, signed_changes
 from webtable.repository.indexes.states import Maintained
 from webtable.store import Put
 
@@ -92,6 +93,8 @@ class BatchUpdate:
     def add(self, indexes: Iterable[Maintained], changes: Sequence[PageChange]) -> None:
         """Add the cells of *changes* for *indexes*."""
         indexes = list(indexes)
+        if sign_pages(indexes):
+            changes = signed_changes(self.updater.frame, changes)
         self.errors |= add_entries(self.derived, changes, indexes, self.updater.frame.key)
         if self.updater.keeps_inlinks(indexes):
             former, stored = self.updater.former_links(changes), self.updater.stored_links(changes)

@@ -1,4 +1,4 @@
-"""Secondary indexes: a name, and a pure function from a page to its terms; and the seven indexes of a web table.
+"""Secondary indexes: a name, and a pure function from a page to its terms; and the indexes that webtable has.
 
     {shard}:{term}_{row key without its salt}
     7:404_com.example/gone                       an entry of the status index
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable._page.page import Page
+from webtable._page.parts import BAND
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.repository.stored.values import JSONValue
 from webtable.rowkey import KeyRange, prefix_stop
@@ -90,6 +91,8 @@ class Index:
     """Whether writers store inlinks for this index, in the rows of the pages that are linked to."""
     counts_pages: bool = False
     """Whether its entries have counts of pages, which are updated when pages are added or deleted or change size."""
+    signs_pages: bool = False
+    """Whether pages get a signature of their main text for it (`stored.likeness`)."""
     end: bytes = b"_"
     """The end of each part of a term in an entry; set by the table, not by the definition of the index."""
 
@@ -266,6 +269,12 @@ def _digests(page: Page) -> Iterator[str]:
         yield page.digest
 
 
+def _bands(page: Page) -> Iterator[str]:
+    signature = (page.stored.likeness if page.has_body else None) or ""
+    for at in range(0, len(signature), BAND):
+        yield f"{at // BAND:02}{signature[at : at + BAND]}"
+
+
 TIME = Index("time", _times, parts=2)
 SIZE = Index("size", _sizes)
 LINK = Index("link", _links, parts=2, columns=("link_counts",), keeps_inlinks=True)
@@ -273,6 +282,9 @@ URL = Index("url", _handles, sharding=by_term)
 STATUS = Index("status", _statuses)
 HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages=True)
 DIGEST = Index("digest", _digests, sharding=by_term)
+LIKENESS = Index("likeness", _bands, sharding=by_term, signs_pages=True)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}
 """The indexes that a web table has by default, by name: the one place that lists them."""
+BUILT_IN = {**WEB_INDEXES, LIKENESS.name: LIKENESS}
+"""All indexes of webtable's own, by name."""

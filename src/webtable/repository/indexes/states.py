@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from webtable._clock import Fresh, clock
 from webtable._importable import importable
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
-from webtable.repository.indexes.index import ORDERED, WEB_INDEXES, Index
+from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.schema import (
     LAYOUT_ROW,
@@ -110,9 +110,14 @@ class Maintained:
         """Whether pages are counted for it, as for the host index."""
         return self._is_own(lambda index: index.counts_pages)
 
+    @property
+    def signs_pages(self) -> bool:
+        """Whether pages get a signature for it, as for the index of near duplicates."""
+        return self._is_own(lambda index: index.signs_pages)
+
     def _is_own(self, does: Callable[[Index], bool]) -> bool:
-        # An index that a user has defined does neither, and need not be importable here.
-        return not self.state.of and self.name in WEB_INDEXES and does(WEB_INDEXES[self.name])
+        # An index that a user has defined does none of it, and need not be importable here.
+        return not self.state.of and self.name in BUILT_IN and does(BUILT_IN[self.name])
 
 
 class Indexes:
@@ -193,9 +198,9 @@ class Indexes:
 
     def _defined(self, name: str, state: IndexState) -> Index:
         if not state.of:
-            if name not in WEB_INDEXES:
+            if name not in BUILT_IN:
                 raise LayoutMismatch(f"{self._name}: this version of webtable does not know its index {name!r}")
-            return WEB_INDEXES[name]
+            return BUILT_IN[name]
         try:
             index = known(state.of)
         except InvalidArgument as exc:
@@ -229,11 +234,11 @@ def defined(names: Sequence[str]) -> dict[str, IndexState]:
 def _defined(name: str) -> tuple[str, IndexState]:
     if isinstance(name, str) and ":" in name:
         index = imported(name)
-        if index.name in WEB_INDEXES:
+        if index.name in BUILT_IN:
             raise InvalidArgument(f"index {name!r}: {index.name!r} is the name of a built-in index")
         return index.name, IndexState(of=name)
-    if name not in WEB_INDEXES:
+    if name not in BUILT_IN:
         raise UnknownIndex(
-            f"no index {name!r}: built-in are {', '.join(WEB_INDEXES)}; name your own as package.module:attribute"
+            f"no index {name!r}: built-in are {', '.join(BUILT_IN)}; name your own as package.module:attribute"
         )
     return name, IndexState()

@@ -278,6 +278,8 @@ def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, option
     chosen = frame.indexes.named(index).index
     if not chosen.names_pages:
         raise UnknownIndex(f"the index {index!r} does not name pages: ask for hosts()")
+    if chosen.signs_pages:
+        raise UnknownIndex(f"the index {index!r} has parts of signatures, not of pages: ask for near_duplicates()")
     places = KeyRange() if term is None else chosen.range_of(term)
     raw = b"" if term is None else chosen.term(term)
     is_together = term is not None and chosen.sharding is by_term

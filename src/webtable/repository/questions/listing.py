@@ -20,7 +20,7 @@ class ListingOption:
 
     name: str
     help: str
-    kind: Literal["text", "number", "flag", "time", "size"] = "text"
+    kind: Literal["text", "number", "fraction", "flag", "time", "size"] = "text"
     default: Any = None
     flag: str | None = None
     """What it is called on the command line, if not by its name."""

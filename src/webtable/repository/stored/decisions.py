@@ -151,6 +151,9 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         _inlinks_at=notes.inlinks_at,
         _hints_at=notes.hints_at,
         _links_digest=notes.links_digest,
+        _likeness=page.stored.likeness
+        if page.fetched_at > before.fetched_at and notes.likeness is None
+        else notes.likeness,
     )
     if not is_lost and replace(kept, body=None, outlinks=None) == before:
         return []
@@ -232,23 +235,10 @@ def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datet
 def _again(page: Page, before: Page, version: Version) -> PageWrite:
     """Return the write of *page*, which repeats an older *version*, as a new version with that content."""
     capture = version.capture
-    again = replace(
-        page,
-        **_response_fields(page, capture),
-        status=capture.status if page.status == 304 else page.status,
-        digest=capture.digest,
-        size=capture.size,
-        truncated=capture.truncated,
-    )
-    source = replace(
-        before,
-        _content_at=version.at,
-        has_body=True,
-        outlink_count=0,
-        digest=capture.digest,
-        size=capture.size,
-        truncated=capture.truncated,
-    )
+    content = {"digest": capture.digest, "size": capture.size, "truncated": capture.truncated}
+    status = capture.status if page.status == 304 else page.status
+    again = replace(page, **_response_fields(page, capture), status=status, **content, _likeness=None)
+    source = replace(before, _content_at=version.at, has_body=True, outlink_count=0, **content)
     return PageWrite(_changed(again, before.change_count + 1), content_of=source)
 
 
@@ -261,6 +251,7 @@ def _with_content_of(before: Page, page: Page) -> Page:
         outlinks=page.outlinks,
         outlink_count=page.outlink_count,
         _only_self_links=page.stored.only_self_links,
+        _likeness=page.stored.likeness,
     )
 
 

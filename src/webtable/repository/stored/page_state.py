@@ -58,6 +58,7 @@ KEPT = (
     "links_digest",
     "inlinks_at",
     "hints_at",
+    "likeness",
     "link_counts",
 )
 """The fields that are computed when a page is stored, from the stored state."""

@@ -5,22 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import questions
+from webtable.repository.answers.results import Slice
+from webtable.repository.arguments import LIKE
 from webtable.repository.partitions.questions import repeatable
+from webtable.repository.scanning.scope import Scope
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.results import Pages
+    from collections.abc import Sequence
+
+    from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Moment
     from webtable.repository.frame import Frame
     from webtable.repository.questions.index_answer import PageOptions
     from webtable.repository.questions.indexed import SizeClass
+    from webtable.repository.questions.near_duplicates import NearDuplicate
     from webtable.repository.scanning.site import Site
 
 
 class IndexQuestions:
     """The questions that a `WebTable` answers from an index.
 
-    All take the options of `webtable.answers.PageOptions`. Each has the order "storage", which is the fastest, besides
-    the orders that it names. Without a *site* they are about all pages of the table.
+    They take the options of `webtable.answers.PageOptions`, and have the order "storage", which is the fastest, besides
+    the orders that they name; all but `near_duplicates`, which names its own. Without a *site* they are about all pages
+    of the table.
     """
 
     _frame: Frame
@@ -118,6 +125,28 @@ class IndexQuestions:
         There are none if *url* is not stored or has no body. Raises `DamagedRow` if its own row cannot be read.
         """
         return questions.duplicate_groups.duplicates(self._frame, url, {"site": site, **options})
+
+    def near_duplicates(
+        self,
+        url: str,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "similarity",
+    ) -> Results[NearDuplicate]:
+        """Return the other pages whose main text is nearly that of *url*, the most similar first, or by `url`.
+
+        Their `similarity` is *at_least* that share of all sequences of five words in either text, which both have: it
+        is counted in the stored texts. The index `likeness` finds 99.9 in 100 of the pages with a similarity of 0.9,
+        92 of those with 0.8, and 57 of those with 0.7. There are none if *url* is not stored, or its text has fewer
+        than five words. By `url` they are found as the answer is read, else all of them first. Raises `MissingExtra`
+        without numpy, and `DamagedRow` if the row of *url* cannot be read.
+        """
+        asked, part = questions.near_duplicates, Slice(order, limit, after)
+        return asked.near_duplicates(self._frame, asked.Wish(url, at_least), Scope.of(site), columns, part)
 
     @repeatable()
     def indexed(

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.repository.derived.signatures import sign_pages
 from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
@@ -116,7 +117,8 @@ class BatchWriter:
         indexes = self.frame.indexes.read()
         sources, count = sources_of(self.frame, batch, CONTENT_BYTES)
         batch = batch[:count]
-        pages, stored = self._packer.packed(batch, partial(stored_of, self.frame, batch))
+        signs = sign_pages(indexes.values())
+        pages, stored = self._packer.packed(batch, partial(stored_of, self.frame, batch), signs=signs)
         return _ReadBatch(pages, stored, sources, indexes)
 
     def _pack(
@@ -129,7 +131,8 @@ class BatchWriter:
         is_retry: bool = False,
     ) -> Prepared:
         """Return the pages of *batch* that the *plan* covers, ready to be sent."""
-        puts, unwritable = page_puts(self.frame, plan.writes, known.pages)
+        signs = sign_pages(known.indexes.values())
+        puts, unwritable = page_puts(self.frame, plan.writes, known.pages, signs=signs)
         changes = [one.change for one in puts if one.planned.write.changes_derived]
         update = self._updater.prepare(changes + plan.repeated, known.indexes)
         texts = text_update(self.frame, changes + plan.repeated)

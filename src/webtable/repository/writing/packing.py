@@ -12,6 +12,7 @@ from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
+from webtable.repository.derived.signatures import is_unsigned, signed, with_signature
 from webtable.repository.derived.updates import BatchUpdate
 from webtable.repository.full_text.index import TextUpdate
 from webtable.repository.stored.content import Packed
@@ -65,23 +66,26 @@ class Packer:
         self._threads.close()
 
     def packed(
-        self, batch: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]]
+        self, batch: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, signs: bool
     ) -> tuple[list[PackedPage], dict[bytes, Stored]]:
-        """Return the pages of *batch*, measured and packed, and their stored state, which *read* returns meanwhile."""
+        """Return the pages of *batch*, measured and packed, and their stored state, which *read* returns meanwhile.
+
+        With *signs* they get signatures, unless these are stored.
+        """
         slices = list(_slices(batch))
         # The plan may end after a second capture of a page, and the pages after it are then measured again: none is
         # packed before that is known.
         packs = len({row for row, _ in batch}) == len(batch)
         if len(slices) < 2:
             known = read()
-            return self._packed(batch, lambda: known, packs=packs), known
+            return self._packed(batch, lambda: known, packs=packs, signs=signs), known
         # First, because each slice waits for it: when a thread has a slice, another has begun to read.
         reading = self._threads.submit(read)
-        parts = self._threads.map(lambda part: self._packed(part, reading.result, packs=packs), slices)
+        parts = self._threads.map(lambda part: self._packed(part, reading.result, packs=packs, signs=signs), slices)
         return [one for part in parts for one in part], reading.result()
 
     def _packed(
-        self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool
+        self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
     ) -> list[PackedPage]:
         codec = self._frame.codec
         digests = [None if page.body is None else digest_of(page.body) for _, page in part]
@@ -91,6 +95,12 @@ class Packer:
             measured(page, self._max_body, _known_as(digest, page, state))
             for (_, page), digest, state in zip(part, digests, states, strict=True)
         ]
+        if signs:
+            # Of several captures of a page a later one may repeat the content of an earlier one, not stored yet.
+            pages = [
+                page if packs and _is_signed(page, state) else with_signature(page, page.body)
+                for page, state in zip(pages, states, strict=True)
+            ]
         new = [at for at, page in enumerate(pages) if packs and not _is_stored(page, states[at])]
         packed = dict(zip(new, codec.packed([pages[at] for at in new], threads=1), strict=True))
         return [PackedPage(page, packed.get(at)) for at, page in enumerate(pages)]
@@ -127,6 +137,11 @@ def _is_stored(page: Page, stored: Stored) -> bool:
     if before is not None and (before.digest, before.stored.links_digest) == (page.digest, page.stored.links_digest):
         return True
     return page.digest is not None and any(page.digest == version.capture.digest for version in stored.versions)
+
+
+def _is_signed(page: Page, stored: Stored) -> bool:
+    before = stored.page
+    return before is not None and before.digest == page.digest and not is_unsigned(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +205,15 @@ class PagePut(NamedTuple):
 
 
 def page_puts(
-    frame: Frame, planned: Sequence[PlannedWrite], packed: Sequence[PackedPage]
+    frame: Frame, planned: Sequence[PlannedWrite], packed: Sequence[PackedPage], *, signs: bool
 ) -> tuple[list[PagePut], dict[int, WebTableError]]:
-    """Return the puts of *planned* writes, and, by place, the errors of pages that are too large or lost content."""
+    """Return the puts of *planned* writes, and, by place, the errors of pages that are too large or lost content.
+
+    With *signs* pages whose content was stored without a signature get one.
+    """
     pages = restored(frame, [(one.row, one.write) for one in planned])
+    if signs:
+        pages = _signed(frame, planned, pages)
     both = list(zip(planned, pages, strict=True))
     contents = _contents(frame, [(one.index, page) for one, page in both if one.write.with_content], packed)
     puts: list[PagePut] = []
@@ -209,6 +229,20 @@ def page_puts(
         except WebTableError as exc:
             unwritable.setdefault(one.index, exc)
     return puts, unwritable
+
+
+def _signed(
+    frame: Frame, planned: Sequence[PlannedWrite], pages: Sequence[Page | WebTableError]
+) -> list[Page | WebTableError]:
+    found = list(pages)
+    some = [
+        (at, planned[at].row, page)
+        for at, page in enumerate(pages)
+        if isinstance(page, Page) and planned[at].write.with_metadata and is_unsigned(page)
+    ]
+    for (at, _, _), page in zip(some, signed(frame, [(row, page) for _, row, page in some]), strict=True):
+        found[at] = page
+    return found
 
 
 def _contents(
