@@ -44,6 +44,7 @@ ANSWERS = {
     "stats": lambda table: table.stats("example.com"),
     "changes": lambda table: table.changes("example.com", since="3d"),
     "duplicate_groups": lambda table: table.duplicate_groups("example.com"),
+    "near_duplicate_groups": lambda table: table.near_duplicate_groups("example.com"),
     "titles": lambda table: table.titles("example.com"),
     "redirect_chains": lambda table: table.redirect_chains("example.com"),
     "crawls": lambda table: table.crawls("example.com"),

@@ -42,6 +42,7 @@ PLACES = {
     "{status}": r"\d{3}",
     "{handle}": r"(?P<handle>[0-9a-f]{16})",
     "{digest}": r"(?P<digest>blake3:[0-9a-f]{64})",
+    "{band}": r"(?P<band>\d\d[A-Za-z0-9+/]{8})",
     "{reversed host}": r"(?P<domain>[^.]+\.[^./]+)(?:\.[^/]+)?",
     "{term}": r"[^\0]+",
     "{key}": r"(?P<key>.+)",
@@ -92,8 +93,9 @@ def stored(path, names, compression):
     options = {"names": names, "compression": compression}
     with webtable.open(path, create=True, **options) as table:
         table.indexes.add("test_stored_format:LANGUAGE")
+        table.indexes.add("likeness")
         for day, html in enumerate(
-            [b"<h1>Old</h1><a href=/b rel=nofollow>B</a>", b"<title>New</title><a href=/c>C</a>"]
+            [b"<h1>Old</h1><a href=/b rel=nofollow>B</a>", b"<title>New</title><a href=/c>C</a> has five words now"]
         ):
             modified = first + timedelta(days=day)
             table.put(Page(url="https://docs.example.com/", body=html, fetched_at=modified, last_modified=modified))
@@ -111,7 +113,7 @@ def stored(path, names, compression):
 
 
 LANGUAGE = Index("language", lambda page: [page.language or "none"])
-INDEXES = ("time", "size", "link", "status", "url", "host", "digest")
+INDEXES = ("time", "size", "link", "status", "url", "host", "digest", "likeness")
 
 
 @pytest.fixture(scope="module", params=[("readable", "zstd"), ("short", "zstd"), ("readable", "none")], ids="-".join)

@@ -17,6 +17,7 @@ from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host, Hosts
 from webtable.repository.questions.index_answer import PageOptions
 from webtable.repository.questions.indexed import SizeClass
+from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
 from webtable.repository.questions.near_duplicates import NearDuplicate
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
@@ -49,6 +50,7 @@ __all__ = [
     "Inlink",
     "Moment",
     "NearDuplicate",
+    "NearDuplicateGroup",
     "Neighbour",
     "Neighbours",
     "PageOptions",

@@ -73,6 +73,7 @@ COMMANDS = [
     "redirects",
     "duplicates",
     "near-duplicates",
+    "near-duplicate-groups",
     "indexed",
     "most-linked",
     "orphans",

@@ -67,6 +67,7 @@ WORDS = {
     "redirects": "",
     "duplicates": f"{HOME}",
     "near-duplicates": f"{HOME}",
+    "near-duplicate-groups": f"{DOMAIN}",
     "indexed": "time",
     "largest-growth": f"{DOMAIN} --since 30d",
     "linking-to": f"{HOME}",
@@ -238,6 +239,9 @@ def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: 
     if name == "import":
         assert seen.run("-s", url, "export", "exported", "all") == 0
         url = ANSWERS.replace("crawl", "imported")
+
+    if name.startswith("near-duplicate"):
+        assert seen.run("-s", url, "index", "add", "likeness") == 0
 
     codes = [seen.run(*said(words, url)) for words in lines_of(name)]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import re
 import sys
 import uuid
 from datetime import UTC, datetime
@@ -13,18 +11,17 @@ from damaging import damage
 from deaths import killed_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from likenesses import brute_force, prose, text_of, text_page
 from sites import Site, with_limit
 
 import webtable
 from nightly import examples
-from webtable import Page
 from webtable._page import extract
 from webtable._page.parts import BAND
 from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument, MissingExtra, UnknownIndex
 from webtable.repository.derived.cells import DerivedCellWriter
 from webtable.rowkey import KeyRange
 
-WORDS = [f"word{n}" for n in range(2_000)]
 BANDS = 14
 
 
@@ -39,34 +36,6 @@ def fresh(new_url):
     """A site in a table of its own without the index."""
     with webtable.open(with_limit(new_url()), create=True, indexes=[]) as table:
         yield Site(table, f"{uuid.uuid4().hex[:10]}.example", datetime.now(UTC).replace(microsecond=0))
-
-
-def prose(seed: object, *changed: int, count: int = 200) -> bytes:
-    """Return a page with the text of a *seed*, with other words at the places *changed*."""
-    words = random.Random(str(seed)).choices(WORDS, k=count)
-    for at in changed:
-        words[at] = f"other{at}"
-    return f"<html><body><main><p>{' '.join(words)}</p></main></body></html>".encode()
-
-
-def text_page(site: Site, path: str, seed: int, *changed: int, **fields) -> Page:
-    return site.page(path, body=text_of(site, seed, *changed), content_type="text/html", **fields)
-
-
-def text_of(site: Site, seed: int, *changed: int) -> bytes:
-    """Return a text that no other site of the table has."""
-    return prose(f"{site.domain} {seed}", *changed)
-
-
-def brute_force(one: bytes, other: bytes) -> float:
-    """The Jaccard similarity of two pages that `prose` made, by sets of tuples of words."""
-
-    def grams(body: bytes) -> set[tuple[str, ...]]:
-        words = re.search("<p>(.*)</p>", body.decode())[1].split()
-        return set(zip(*(words[at:] for at in range(5)), strict=False))
-
-    both, either = grams(one) & grams(other), grams(one) | grams(other)
-    return len(both) / len(either)
 
 
 def paths(site: Site, answer) -> list[str]:

@@ -116,6 +116,7 @@ class WebTable(Wrapped[SyncWebTable]):
     stats: Final = awaited(SyncWebTable.stats)
     changes: Final = asked(SyncWebTable.changes)
     duplicate_groups: Final = asked(SyncWebTable.duplicate_groups)
+    near_duplicate_groups: Final = asked(SyncWebTable.near_duplicate_groups)
     titles: Final = asked(SyncWebTable.titles)
     redirect_chains: Final = asked(SyncWebTable.redirect_chains)
     crawls: Final = asked(SyncWebTable.crawls)

@@ -115,6 +115,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "audit": Listed("questions.reports", "What is wrong on a site, as lines or as a page"),
         "compare": Listed("questions.reports", "What has changed on a site between two moments"),
         "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
+        "near-duplicate-groups": _listing("near_duplicate_groups", "Pages whose texts are nearly the same"),
         "titles": _listing("titles", "Titles that are missing, used by several pages, or too long"),
         "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
         "crawls": _listing("crawls", "When a site was crawled, and how much of it"),

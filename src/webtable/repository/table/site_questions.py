@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.repository import link_questions, questions
 from webtable.repository.answers.results import Slice
-from webtable.repository.arguments import GAP, GROUPINGS, MAX_TITLE, moments
+from webtable.repository.arguments import GAP, GROUPINGS, LIKE, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.hosts import Hosts
+    from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
@@ -209,6 +210,24 @@ class SiteQuestions:
         """
         part = Slice(order, limit, after)
         return questions.duplicate_groups.duplicate_groups(self._frame, Scope.of(site, limit=limit), by, part)
+
+    def near_duplicate_groups(
+        self,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+    ) -> Results[NearDuplicateGroup]:
+        """Return the groups of two or more pages of *site* whose main texts are nearly the same.
+
+        Pages of *at_least* that `similarity` (`near_duplicates`) are joined, and what is joined to one page is a group.
+        Compared are the texts of pages with a band in common: up to 16 of these each with each; of more, each with the
+        first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
+        """
+        asked, part = questions.near_duplicate_groups, Slice(order, limit, after)
+        return asked.near_duplicate_groups(self._frame, Scope.of(site, limit=limit), at_least, part)
 
     def titles(
         self,
