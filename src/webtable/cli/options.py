@@ -177,7 +177,7 @@ LimitOption = Annotated[
 LanguageOption = Annotated[
     bool,
     typer.Option(
-        "--detect-language", help="Find the language of a page that does not say it in its text; some 3 ms a page."
+        "--detect-language", help="Find the language of pages that do not say it, in their text; some 3 ms a page."
     ),
 ]
 ResumeOption = Annotated[
