@@ -20,11 +20,20 @@ from hypothesis import strategies as st
 from nightly import examples
 from plain_ranking import by_field, by_table, matching
 from webtable._checksums import with_checksum
-from webtable.errors import InvalidArgument, NewerFormat, NotAStore, StoreError, StoreUnavailable
+from webtable.errors import (
+    InvalidArgument,
+    NewerFormat,
+    NotAStore,
+    StoreError,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+)
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.search import FIELDS, Document, Match, TermPhrase, TermQuery
 from webtable.store.search_directory import TantivyIndex
+from webtable.store.search_directory.failures import translated
 from webtable.store.sqlite import SQLiteStore
 
 RANKING = {"file": by_table, "directory": by_field}
@@ -237,6 +246,13 @@ def test_a_document_without_terms_keeps_those_that_the_same_write_puts(index):
     assert index.write([page(b"a", "salt"), later]) == []
     assert index.documents(b"", 10) == [(b"a", 3000)]
     assert rows(index, word("salt")) == {b"a"}
+
+
+def test_the_dates_of_documents_are_read_by_their_rows(index):
+    index.write([page(b"a", "salt", captured=1), page(b"b\xff", "salt", captured=2)])
+
+    assert index.captured([b"b\xff", b"none", b"a"]) == [2, None, 1]
+    assert index.captured([]) == []
 
 
 def test_documents_come_in_the_order_of_rows_after_a_row(index):
@@ -643,6 +659,9 @@ def test_a_complete_index_is_searched_while_another_one_is_built(directory):
 
     assert (index.searched(), index.settings(), index.filled()) == ("old", "new", b"b")
     assert rows(index, word("salt")) == {b"a"}
+    index.compact()
+    assert (index.searched(), index.settings(), index.filled()) == ("old", "new", b"b")
+    assert rows(index, word("salt")) == {b"a"}
     index.write([page(b"c", "salt")], filled=None)
     assert (index.searched(), rows(index, word("salt"))) == ("new", {b"b", b"c"})
 
@@ -793,6 +812,22 @@ def test_a_damaged_directory_is_an_error_that_says_what_to_do(directory):
                 directory.open().matches(word("salt"), None, 100)
         path.write_bytes(good)
     assert len(directory.open().matches(word("salt"), None, 100)) == 49
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ('IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })', StoreFull),
+        ('IoError(Os { code: 13, kind: PermissionDenied, message: "Permission denied" })', StoreRefused),
+        ('IoError(Os { code: 24, kind: Uncategorized, message: "Too many open files" })', StoreUnavailable),
+        ("anything else", StoreError),
+    ],
+)
+def test_an_error_of_tantivy_is_one_of_the_store_that_says_what_helps(said, error, tmp_path):
+    with pytest.raises(error) as raised, translated(tmp_path):
+        raise ValueError(said)
+
+    assert type(raised.value) is error
 
 
 def test_a_phrase_that_ends_with_too_short_a_beginning_says_so(directory):

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from webtable.errors import NotAStore, StoreError
 from webtable.store.search import Match, SearchIndex
@@ -28,11 +28,13 @@ from webtable.store.search_directory.writing import copied, created, written
 from webtable.store.search_directory.writing_lock import WritingLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from webtable.store.search import Document, TermQuery
+
+_T = TypeVar("_T")
 
 
 class TantivyIndex(SearchIndex):
@@ -114,24 +116,25 @@ class TantivyIndex(SearchIndex):
 
     def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
         """Return the documents of the index that is written, as of its last commit."""
-        state = _needed(self._directory, read_state(self._directory))
-        return self._readers.documents(state.newest.folder, after, limit)
+        return self._read(_newest, lambda folder: self._readers.documents(folder, after, limit))
 
     def captured(self, rows: Sequence[bytes]) -> list[int | None]:
         """Return the dates in the index that is written, as of its last commit."""
-        state = _needed(self._directory, read_state(self._directory))
-        return self._readers.captured(state.newest.folder, rows)
+        return self._read(_newest, lambda folder: self._readers.captured(folder, rows))
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of the last commit."""
+        return self._read(_current, lambda folder: self._readers.matches(folder, query, after, limit))
+
+    def _read(self, choose: Callable[[DirectoryState], str], read: Callable[[str], _T]) -> _T:
+        """Return what *read* returns for the folder that *choose* names, also if that is replaced meanwhile."""
         while True:
-            folder = _needed(self._directory, read_state(self._directory)).current.folder
+            folder = choose(_needed(self._directory, read_state(self._directory)))
             try:
-                return self._readers.matches(folder, query, after, limit)
+                return read(folder)
             except StoreError:
-                # It may have been replaced after its name was read.
                 state = read_state(self._directory)
-                if state is not None and state.current.folder == folder:
+                if state is not None and choose(state) == folder:
                     raise
 
     def compact(self) -> None:
@@ -197,6 +200,14 @@ class TantivyIndex(SearchIndex):
 def _new_folder() -> str:
     # Never used again, so that a reader knows by the name that it has another index.
     return f"index-{secrets.token_hex(8)}"
+
+
+def _newest(state: DirectoryState) -> str:
+    return state.newest.folder
+
+
+def _current(state: DirectoryState) -> str:
+    return state.current.folder
 
 
 def _needed(directory: Path, state: DirectoryState | None) -> DirectoryState:
