@@ -24,6 +24,7 @@ NAMES = (
     "advice",
     "advised",
     "extraction",
+    "full_text",
     "writer_time",
     "index_time",
     "hbase_write",
@@ -104,7 +105,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar="N",
         type=int,
         default=100_000,
-        help=f"pages of the largest table in hbase_questions, a multiple of {HOSTS} (default: 100,000)",
+        help=f"pages of the largest table in hbase_questions and full_text, a multiple of {HOSTS} (default: 100,000)",
     )
     parser.add_argument("--write", metavar="FILE", type=Path, help="also write the results there, as Markdown")
     parser.add_argument(
