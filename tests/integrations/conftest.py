@@ -117,7 +117,7 @@ def crawls(tmp_path: Path, run_piece: Run) -> Crawls:
 
 @pytest.fixture(
     params=[
-        "sqlite",
+        pytest.param("sqlite", marks=pytest.mark.nightly),
         # By one gateway alone each page of an index takes calls of its own, which others try by day.
         pytest.param("hbase-thrift1", marks=[pytest.mark.hbase, pytest.mark.nightly]),
         pytest.param("hbase-thrift2", marks=pytest.mark.hbase),

@@ -49,7 +49,9 @@ def reachable(site):
 
 
 # That a crawl is interrupted, others try by day as well.
-@pytest.mark.parametrize("end", ["SIGTERM", pytest.param("SIGINT", marks=pytest.mark.nightly), "SIGINT twice"])
+@pytest.mark.parametrize(
+    "end", ["SIGTERM", *(pytest.param(end, marks=pytest.mark.nightly) for end in ("SIGINT", "SIGINT twice"))]
+)
 def test_what_a_spider_was_given_is_stored_however_it_is_stopped(slow_site, crawls, tmp_path, end):
     crawl = cut_short(crawls, slow_site, ENDS[end], SETTINGS, seen=str(tmp_path / "seen"))
 

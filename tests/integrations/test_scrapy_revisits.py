@@ -46,6 +46,7 @@ def test_a_crawl_is_replayed_from_the_table_without_a_request(site, crawls, tmp_
     assert again.counts("stored", "failed") == [0, 0]
 
 
+@pytest.mark.nightly
 def test_what_a_crawl_has_stored_by_other_ways_is_replayed_too(site, crawls, tmp_path):
     crawls.run(site, "site", [HOME], RESPONSES | {"RETRY_ENABLED": False}, hosts=HOSTS, seen=str(tmp_path / "first"))
     asked = len(site.asked)
@@ -77,6 +78,7 @@ def test_the_policy_of_rfc_2616_asks_again_for_what_is_stale_and_stores_nothing_
     assert again.stats["downloader/response_status_count/200"] == 3
 
 
+@pytest.mark.nightly
 def test_a_stored_page_that_has_expired_for_the_cache_is_fetched_again(small, crawls):
     crawls.run(small, "quiet", [HOME], DUMMY)
     with webtable.open(crawls.url) as table:

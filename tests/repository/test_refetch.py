@@ -421,7 +421,7 @@ def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
 
 
 def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_memory(table):
-    inlinks = examples(by_day=40_000, by_night=200_000)
+    inlinks = examples(by_day=20_000, by_night=200_000)
     town = Town(table)
     town.store(town.page("/popular", body=b"x", outlinks=()))
     row = table.key.encode(town.url("/popular"))

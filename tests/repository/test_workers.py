@@ -120,7 +120,11 @@ def drifting(new_url, town):
         yield table
 
 
-@pytest.mark.parametrize("index", ["status", "link", "host"])
+# The others differ in what their entries are made of, and by night.
+SOME_INDEXES = ["link", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("status", "host"))]
+
+
+@pytest.mark.parametrize("index", SOME_INDEXES)
 def test_an_index_differs_as_for_one_process(drifting, index):
     as_of = datetime.now(UTC) + timedelta(minutes=1)
     progress: list[int] = []
@@ -136,7 +140,7 @@ def test_an_index_differs_as_for_one_process(drifting, index):
     assert progress[-1] == found.pages + found.entries
 
 
-@pytest.mark.parametrize("index", ["status", "link", "host"])
+@pytest.mark.parametrize("index", SOME_INDEXES)
 def test_an_index_is_rebuilt_also_where_a_worker_is_killed(drifting, index):
     progress: list[int] = []
     damaged = drifting.metrics.damaged
@@ -165,7 +169,7 @@ def test_an_index_that_was_interrupted_is_completed_by_workers(drifting, monkeyp
     assert len(list(drifting.largest())) == PAGES - 4
 
 
-@pytest.mark.parametrize("ending", ["killed", "interrupted"])
+@pytest.mark.parametrize("ending", ["killed", pytest.param("interrupted", marks=pytest.mark.nightly)])
 def test_a_copy_is_whole_also_where_a_worker_is_killed_or_it_goes_on(drifting, new_url, tmp_path, ending):
     progress: list[int] = []
     kill, interrupt = killing_one(progress), interrupting(6)
@@ -204,7 +208,7 @@ def test_after_ctrl_c_no_worker_is_left(town):
     assert multiprocessing.active_children() == []
 
 
-@pytest.mark.parametrize("walk", ["stats", "verify"])
+@pytest.mark.parametrize("walk", ["stats", pytest.param("verify", marks=pytest.mark.nightly)])
 def test_a_journal_is_kept_part_by_part_and_one_process_goes_on_from_it(drifting, tmp_path, monkeypatch, walk):
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
