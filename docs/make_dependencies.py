@@ -13,7 +13,9 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("dependencies.md")
-EXTRAS = ("arrow", "dask", "likeness", "metrics", "native", "otel", "plot", "ray", "scrapy", "search", "spark", "testing")
+EXTRAS = (
+    "arrow", "dask", "likeness", "metrics", "native", "otel", "plot", "ray", "scrapy", "search", "spark", "testing",
+)  # fmt: skip
 HEAD = """# Dependencies
 
 What is installed with webtable, and what each of its extras adds, with all that these need in turn; with the version
