@@ -435,6 +435,8 @@ def test_answers_are_frames_with_scores(crawl):
 
     assert list(frame["url"]) == [crawl.url("/a")]
     assert "salt" in frame["text"][0]
+    (hit,) = crawl.table.search("salt", order="relevance")
+    assert crawl.table.search("salt", order="relevance").to_pandas(["score"])["score"][0] == hit.score
 
 
 def test_an_answer_by_relevance_has_no_parts(crawl):

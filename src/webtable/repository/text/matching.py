@@ -70,6 +70,7 @@ _OWN = (
     ),
     column("status", "status", "page.status", heading="status"),
     column("fetched_at", "time", "page.fetched_at", heading="fetched"),
+    column("score", "fraction", is_usual=False),
 )
 HITS = declared(
     Hit,
