@@ -190,6 +190,19 @@ def test_a_section_without_its_index_is_left_out_and_says_how_to_get_it():
     assert {one["name"]: one["count"] for one in found.to_dict()["sections"]}["orphans"] is None
 
 
+def test_an_audit_finds_pages_with_nearly_the_same_text_where_the_table_has_the_index(table):
+    text = "<p>" + " ".join(f"word{n}" for n in range(200))
+    put(table, page("/a", text), page("/b", f"{text} and more"), page("/c", "<p>quite another text of this site"))
+    assert "near-duplicates" not in sections(audit(table, "example.com"))
+
+    table.indexes.add("likeness")
+    found = sections(audit(table, "example.com"))["near-duplicates"]
+
+    urls = ("https://example.com/a", "https://example.com/b")
+    assert found.rows == ((2, len(text) * 2 + len(" and more"), urls),)
+    assert found.command == "webtable near-duplicate-groups example.com"
+
+
 @pytest.mark.parametrize("stored", [(), SITE[:1]], ids=["no page", "one page"])
 def test_a_site_of_no_page_or_of_one_has_a_page_all_the_same(table, stored):
     put(table, *stored)

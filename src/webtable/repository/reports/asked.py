@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from webtable.repository.answers.results import Pages, Results
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+    from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.scanning.site import Site
@@ -28,12 +29,23 @@ class AskedLinks(Protocol):
         """Return the pages that no other page links to."""
 
 
+class AskedIndexes(Protocol):
+    """The questions about indexes that reports ask."""
+
+    def states(self) -> Mapping[str, object]:
+        """Return the states of the indexes, by name."""
+
+
 class AskedTable(Protocol):
     """A table of web pages, as far as reports ask it: a `WebTable`."""
 
     @property
     def links(self) -> AskedLinks:
         """The links between pages."""
+
+    @property
+    def indexes(self) -> AskedIndexes:
+        """The indexes."""
 
     @property
     def metrics(self) -> Metrics:
@@ -50,6 +62,9 @@ class AskedTable(Protocol):
 
     def duplicate_groups(self, site: Site, /, *, by: Sameness = "content") -> Results[DuplicateGroup]:
         """Return the groups of pages with the same content or title."""
+
+    def near_duplicate_groups(self, site: Site, /) -> Results[NearDuplicateGroup]:
+        """Return the groups of pages with nearly the same text."""
 
     def titles(self, site: Site, /) -> Results[TitleProblem]:
         """Return what is wrong with titles."""

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from webtable.repository.indexes.index import LIKENESS
 from webtable.repository.page_counts import UNKNOWN, language_of
 from webtable.repository.reports.asked import AskedTable
 from webtable.repository.reports.section import Found, Heading, Section
@@ -89,6 +90,14 @@ class Findings:
             [_PAGES, _SIZE, _URLS],
             f"duplicate-groups {self._quoted}",
         ).asked(self._same_content, self.most, self.program)
+        if LIKENESS.name in self.table.indexes.states():  # who has not added it is not told so in every audit
+            yield self._section(
+                "near-duplicates",
+                "Nearly the same text",
+                "Groups of pages that share 80 % of their text or more, the group with the most pages first.",
+                [_PAGES, _SIZE, _URLS],
+                f"near-duplicate-groups {self._quoted}",
+            ).asked(self._near_duplicates, self.most, self.program)
         yield self._section(
             "same-title",
             "Same title",
@@ -178,6 +187,10 @@ class Findings:
 
     def _same_content(self) -> Iterator[tuple[object, ...]]:
         for group in self.table.duplicate_groups(self.site):
+            yield group.pages, group.bytes, group.urls[:_EXAMPLES]
+
+    def _near_duplicates(self) -> Iterator[tuple[object, ...]]:
+        for group in self.table.near_duplicate_groups(self.site):
             yield group.pages, group.bytes, group.urls[:_EXAMPLES]
 
     def _same_title(self) -> Iterator[tuple[object, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable._shown import Shown, ShowsItself
-from webtable.errors import IndexNeeded, InvalidArgument
+from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import named_site
 
@@ -55,7 +55,7 @@ class Section:
         return replace(self, rows=tuple(found.rows), count=found.count)
 
     def asked(self, ask: Callable[[], Iterable[tuple[object, ...]]], most: int, program: str) -> Section:
-        """Return the section with the first *most* rows of *ask*, or left out if the table lacks an index.
+        """Return the section with the first *most* rows of *ask*, or left out if an index or a package is missing.
 
         *program* is the name of the command line.
         """
@@ -63,7 +63,7 @@ class Section:
         try:
             for row in ask():
                 found.add(*row)
-        except IndexNeeded as exc:
+        except (IndexNeeded, MissingExtra) as exc:
             return replace(self, left_out=str(exc).replace("webtable index ", f"{program} index "))
         return self.filled(found)
 
