@@ -374,6 +374,8 @@ def test_without_numpy_the_message_names_the_extra(site, monkeypatch):
 
     with pytest.raises(MissingExtra, match=r"hbase-webtable\[likeness\]"):
         list(site.table.near_duplicates(site.url("/a")))
+    with pytest.raises(MissingExtra), webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=["likeness"]):
+        pass
 
 
 @settings(max_examples=examples(10, 100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

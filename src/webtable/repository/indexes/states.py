@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from webtable._clock import Fresh, clock
@@ -224,7 +225,8 @@ class Indexes:
 def defined(names: Sequence[str]) -> dict[str, IndexState]:
     """Return the states of the new indexes *names*, built-in or importable ones, by name.
 
-    Raises `UnknownIndex` for a name that is neither, and `InvalidArgument` for one that cannot be imported.
+    Raises `UnknownIndex` for a name that is neither, `InvalidArgument` for one that cannot be imported, and
+    `MissingExtra` for one whose signatures could not be made.
     """
     if isinstance(names, str):
         raise InvalidArgument(f"indexes={names!r} must be a list, as in ['time', 'package.module:index']")
@@ -241,4 +243,6 @@ def _defined(name: str) -> tuple[str, IndexState]:
         raise UnknownIndex(
             f"no index {name!r}: built-in are {', '.join(BUILT_IN)}; name your own as package.module:attribute"
         )
+    if BUILT_IN[name].signs_pages:
+        import_module("webtable._page.likeness")  # it needs numpy, and what has no such index does without
     return name, IndexState()
