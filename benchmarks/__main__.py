@@ -25,6 +25,7 @@ NAMES = (
     "advised",
     "extraction",
     "full_text",
+    "likeness",
     "writer_time",
     "index_time",
     "hbase_write",
