@@ -682,6 +682,24 @@ def test_the_replaced_index_is_removed_and_an_open_reader_goes_over_to_the_new_o
     assert len(list((directory.folder / "text").glob("index-*"))) == 1
 
 
+def test_what_killed_writers_have_left_is_removed_by_the_next_one(directory):
+    index = directory.open()
+    index.create("settings")
+    folder = directory.folder / "text"
+    (folder / "index-0123456789abcdef").mkdir()
+    (folder / "index-0123456789abcdef" / "meta.json").write_text("{}")
+    (folder / "search.json.12345.part").write_text("{")
+    (folder / "index-of-mine").mkdir()
+
+    index.write([page(b"a", "salt")], filled=None)
+
+    names = {path.name for path in folder.iterdir()}
+    assert len(names) == 4
+    assert names > {"search.json", "writer.lock", "index-of-mine"}
+    assert "index-0123456789abcdef" not in names
+    assert rows(index, word("salt")) == {b"a"}
+
+
 def test_readers_search_while_indexes_are_replaced(directory):
     index = directory.open()
     index.create("one")

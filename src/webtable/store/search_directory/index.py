@@ -183,7 +183,9 @@ class TantivyIndex(SearchIndex):
         self._clean(state.folders)
 
     def _clean(self, folders: set[str]) -> None:
-        """Remove the folders that the state does not name; whoever reads one goes on with the open files."""
+        """Remove what the state does not name, as killed writers leave; who reads it goes on with the open files."""
+        for path in self._directory.glob(f"{FILE}.*.part"):
+            path.unlink(missing_ok=True)
         for path in self._directory.glob("index-*"):
             if path.name not in folders and FOLDER.fullmatch(path.name):
                 shutil.rmtree(path, ignore_errors=True)
