@@ -124,7 +124,8 @@ def _parts(line: str) -> tuple[str, list[str]]:
     end = next((at for at, word in enumerate(words) if word in ("|", ">")), len(words))
     found = [match for word in words[:end] for match in _expanded(word)]
     is_confirmed = found[0] in ("delete", "delete-pages") or "--forget-deletes" in found
-    if is_confirmed or ["index", "drop"] in (found[:2], found[2:4]):
+    drops = (["index", "drop"], ["search-index", "drop"])
+    if is_confirmed or found[:2] in drops or found[2:4] in drops:
         found = [*(word for word in found if word != "--yes"), "--yes"]
     return before, found
 
@@ -134,6 +135,12 @@ def _prepare(run: Run, command: list[str]) -> None:
     match command:
         case ["indexed", "language", *_]:
             run("index", "add", "crawl_indexes:language")
+        case ["near-duplicates" | "near-duplicate-groups", *_]:
+            run("index", "add", "likeness")
+        case ["search", *_, "relevance", "--limit", "10"] | ["search-index", *_]:
+            run("search-index", "create")
+        case ["-s", store, "search-index", *_]:
+            run("-s", store, "search-index", "create")
         case ["index", "add", name]:
             run("index", "drop", name, "--yes")
         case ["export", name, *_] if Path(name).is_dir():

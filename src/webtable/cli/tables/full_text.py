@@ -93,7 +93,7 @@ def _said(done: TextRefresh) -> str:
     return f"{plural(done.pages, 'page')} compared: {done.written:,} written, {done.removed:,} removed"
 
 
-@group.command(epilog=examples("webtable search-index state"))
+@group.command(epilog=examples("webtable search-index state", "webtable -s crawl.db search-index state"))
 def state(ctx: typer.Context) -> None:
     """Show what is indexed, how much space that takes, and whether it is complete."""
     this = session(ctx)
@@ -112,7 +112,7 @@ def state(ctx: typer.Context) -> None:
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(epilog=examples("webtable search-index drop --yes"))
+@group.command(epilog=examples("webtable search-index drop", "webtable -s crawl.db search-index drop --yes"))
 def drop(ctx: typer.Context, yes: YesOption = False) -> None:
     """Drop full text; `search-index create` makes it again, from all pages.
 
