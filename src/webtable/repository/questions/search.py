@@ -64,7 +64,7 @@ LISTING = Listing(
         "webtable search 'salt \"row key\"' https://docs.example.com/guide/",
         "webtable search 'salt*' example.com",
         "webtable search hbase --in title all --format csv",
-        "webtable search 'title:salt \"row key\" -phoenix' all --order relevance --limit 10",
+        "webtable search 'title:salt \"row key\"' all --order relevance --limit 10",
     ),
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
