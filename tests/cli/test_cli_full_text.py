@@ -8,6 +8,7 @@ import pytest
 from running import Run
 
 import webtable
+from webtable.errors import MissingExtra
 from webtable.repository.full_text import upkeep
 
 
@@ -78,3 +79,18 @@ def test_settings_are_shown_and_wrong_ones_refused(run: Run) -> None:
 
     assert run("search-index", "state").out.startswith("all text, up to 1,000 characters of a page, stems of english: ")
     assert "'klingon' must be one of" in run("search-index", "create", "--stemming", "klingon").err
+
+
+def test_what_else_a_table_has_is_shown_where_its_full_text_cannot_be_read(
+    run: Run, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise MissingExtra("this needs tantivy")
+
+    monkeypatch.setattr(upkeep, "state", fails)
+
+    info, metrics = run("info"), run("metrics")
+
+    assert "full text\tunusable\tthis needs tantivy" in info.out
+    assert 'webtable_full_text_ready{table="./webtable.db/pages"} 0.0' in metrics.out
+    assert 'webtable_up{table="./webtable.db/pages"} 1.0' in metrics.out

@@ -235,16 +235,24 @@ def _of_table(table: WebTable) -> Iterator[Exposed]:
         yield Exposed.of("queue_oldest_timestamp_seconds", text, freshness.since.timestamp())
     ready = [((name,), state.phase == "ready") for name, state in table.indexes.states().items()]
     yield Exposed("index_ready", "Whether an index is complete.", ("index",), ready)
-    full_text = table.search_index.state()
-    if full_text is not None:
-        yield Exposed.of("full_text_ready", "Whether full text is complete.", full_text.is_complete)
-        yield Exposed.of("full_text_bytes", "How much space it takes.", full_text.bytes)
-        as_of = full_text.as_of or clock.now()
-        yield Exposed.of("full_text_timestamp_seconds", "Up to when captures are in it.", as_of.timestamp())
+    yield from _of_full_text(table)
     space = table.store.space()
     if space is not None:
         yield Exposed.of("store_bytes", "The size of the file.", space.bytes)
         yield Exposed.of("store_free_bytes", "How much of it compact would give back now.", space.free)
+
+
+def _of_full_text(table: WebTable) -> Iterator[Exposed]:
+    try:
+        found = table.search_index.state()
+    except WebTableError:  # a directory that is damaged, or tantivy is not installed here
+        yield Exposed.of("full_text_ready", "Whether full text is complete.", False)
+        return
+    if found is not None:
+        yield Exposed.of("full_text_ready", "Whether full text is complete.", found.is_complete)
+        yield Exposed.of("full_text_bytes", "How much space it takes.", found.bytes)
+        as_of = found.as_of or clock.now()
+        yield Exposed.of("full_text_timestamp_seconds", "Up to when captures are in it.", as_of.timestamp())
 
 
 def _of_holdings(found: Holdings) -> Iterator[Exposed]:

@@ -17,7 +17,7 @@ from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples
-from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
+from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch, WebTableError
 from webtable.progress import progress_bar
 from webtable.repository.answers.columns import Column, column
 
@@ -64,7 +64,11 @@ class IndexLine:
 def index_lines(table: WebTable) -> list[IndexLine]:
     """Return the indexes of *table*, by name."""
     lines = [IndexLine(name, state.phase, state.of) for name, state in table.indexes.states().items()]
-    if (text := table.search_index.state()) is not None:
+    try:
+        text = table.search_index.state()
+    except WebTableError as exc:  # a directory that is damaged, or tantivy is not installed here
+        return [*lines, IndexLine("full text", "unusable", str(exc))]
+    if text is not None:
         lines.append(IndexLine("full text", "ready" if text.is_complete else "building", f"{text.settings.text} text"))
     return lines
 
