@@ -57,6 +57,10 @@ def urls(site, pages):
     return [page.url.removeprefix(site.url("")) for page in pages]
 
 
+def hits(site, **moments):
+    return [hit.page for hit in site.table.search("title", site.domain, in_="title", **moments)]
+
+
 def changed(site, **moments):
     return urls(site, site.table.changes(site.domain, **moments))
 
@@ -83,6 +87,8 @@ ASKED = {
     ("outdated", "not_modified_since"): lambda site, at: (
         urls(site, site.table.outdated(site.domain, not_modified_since=at)) == ["/old"]
     ),
+    ("search", "since"): lambda site, at: urls(site, hits(site, since=at)) == ["/new"],
+    ("search", "until"): lambda site, at: urls(site, hits(site, until=at)) == ["/old"],
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
     ("largest_growth", "since"): lambda site, at: grown(site, since=at) == [],

@@ -12,6 +12,7 @@ from webtable.repository.questions.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from datetime import datetime
     from typing import Any
 
     import pyarrow as pa
@@ -56,6 +57,11 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
     def limit(self) -> int | None:
         """The most results of an iteration."""
         return self._core.limit
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Up to when captures are in the answer; it reads the state of full text, as `webtable.Results.as_of` does."""
+        return self._core.as_of
 
     @property
     def after(self) -> bytes | None:

@@ -95,12 +95,12 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
 
 GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: one page": {
-        "get": Listed("questions.page", "The newest capture of a page, or that of an earlier time"),
+        "get": Listed("questions.page", "The newest capture of a page, or that of an earlier one"),
         "by-handle": Listed("questions.page", "The page whose URL has a handle"),
         "history": Listed("questions.page", "The stored versions of a page"),
         "diff": Listed("questions.page", "What changed between two versions of a page"),
         "resolve": Listed("questions.page", "Where a URL leads through stored redirects"),
-        "validators": Listed("questions.page", "The headers that ask a server whether a page has changed"),
+        "validators": Listed("questions.page", "The headers to ask a server whether a page has changed"),
     },
     "Ask: the pages of a site": {
         "pages": _listing("pages", "The pages of a site"),
@@ -108,7 +108,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "discovered": _links("unlinked", "URLs that pages link to and that are not stored yet"),
         "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
         "search": _listing("search", "The pages with some words in their title or body"),
-        "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type and more"),
+        "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type, …"),
         "plot": Listed("questions.plots:group", "Pictures of pages, hosts and links"),
     },
     "Ask: a site as a whole": {
@@ -116,10 +116,10 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "compare": Listed("questions.reports", "What has changed on a site between two moments"),
         "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
         "near-duplicate-groups": _listing("near_duplicate_groups", "Pages whose texts are nearly the same"),
-        "titles": _listing("titles", "Titles that are missing, used by several pages, or too long"),
+        "titles": _listing("titles", "Titles that are missing, used again, or too long"),
         "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
         "crawls": _listing("crawls", "When a site was crawled, and how much of it"),
-        "largest-growth": _listing("growth", "The pages whose size has changed most between two moments"),
+        "largest-growth": _listing("growth", "The pages whose size has changed most since a moment"),
     },
     "Ask: pages by an index": {
         "fetched": _listing("indexed", "The pages that were fetched in a period"),
@@ -143,24 +143,24 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "dead-ends": _links("links", "The pages that have no links to others"),
     },
     "Write": {
-        "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON Lines and Parquet files"),
+        "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON and Parquet files"),
         "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("loading.imports", "Store what export has written"),
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
         "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored about them"),
-        "delete-pages": Listed("tables.deletion", "Delete the pages of a site, or those of a status or an age"),
+        "delete-pages": Listed("tables.deletion", "Delete the pages of a site, of a status or of an age"),
         "demo": Listed("loading.imports", "A small made-up web, to try all this on"),
     },
     "Keys": {
         "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
         "keys": Listed(
             "keys.commands:commands keys.sketch:commands keys.advice:commands",
-            "URLs as row keys and back, split points, which key suits",
+            "URLs as row keys and back, split points, advice",
         ),
     },
     "Indexes": {
         "index": Listed("tables.indexes:group", "Add, drop, rebuild, verify and repair indexes"),
-        "search-index": Listed("tables.full_text:group", "Create, refresh and drop full text, by which search ranks"),
+        "search-index": Listed("tables.full_text:group", "Create, refresh and drop full text, for search"),
         "links": Listed("tables.maintenance:links", "Count the links that lead to pages"),
     },
     "Operate": {
@@ -168,7 +168,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "alter": Listed("tables.creation", "Change how long and in how many versions pages are kept"),
         "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
         "doctor": Listed("tables.health", "What is wrong with a store or its table, and the remedy"),
-        "metrics": Listed("tables.health", "The state of the store and what it holds, for Prometheus"),
+        "metrics": Listed("tables.health", "The state of the store and its table, for Prometheus"),
         "verify": Listed("tables.maintenance", "Compare all pages with their checksums"),
         "copy": Listed("copying.copy", "Copy a table into another layout or store"),
         "backup": Listed("copying.backups:group", "Back up a store, and check what was backed up"),
