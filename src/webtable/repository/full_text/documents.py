@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -48,7 +48,7 @@ class TextMaker:
     def __init__(self, frame: Frame, settings: TextSettings) -> None:
         self._frame = frame
         self.settings = settings
-        self.analyzer = Analyzer(settings.stemming)
+        self.analyzer: Final = Analyzer(settings.stemming)
 
     def own_texts(self, page: Page) -> dict[str, str]:
         """Return the texts that *page* has itself, by the names of fields; it must have its body."""

@@ -4,8 +4,8 @@ from webtable._extras import missing_extra
 
 try:
     import tantivy  # noqa: F401
-except ImportError as exc:
-    raise missing_extra("tantivy", "search", exc) from exc
+except ImportError as _exc:
+    raise missing_extra("tantivy", "search", _exc) from _exc
 
 from webtable.store.search_directory.index import TantivyIndex
 
