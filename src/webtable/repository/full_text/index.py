@@ -94,7 +94,8 @@ class TextUpdate:
         ]
         lacking = set(self.full_text.index.write(documents))
         rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
-        self.full_text.index.write(documents_of(self.frame, maker, rows))
+        if rows:
+            self.full_text.index.write(documents_of(self.frame, maker, rows))
 
 
 def text_update(frame: Frame, changes: Sequence[PageChange], ready: TextUpdate | None = None) -> TextUpdate | None:
