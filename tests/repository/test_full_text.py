@@ -158,6 +158,15 @@ def test_the_filters_hold_in_the_order_of_urls_too(crawl):
     assert [hit.page.url for hit in crawl.table.search("salt", "example.com", status=404)] == [crawl.url("/b")]
 
 
+def test_a_limit_counts_the_pages_that_the_filters_leave(site):
+    pages = (site.page(f"/{n:02}", **html("x", title="Salt", status=200 if n < 20 else 404)) for n in range(40))
+    site.store(*pages)
+
+    for columns in (["url"], ["outlinks"]):
+        found = site.table.search("salt", site.domain, in_="title", status=404, columns=columns, limit=15)
+        assert len(list(found)) == 15
+
+
 def test_pages_by_token_are_the_whole_answer_in_its_order(crawl):
     crawl.store(*(crawl.page(f"/{n:03}", **html("salt " * (1 + n % 5) + "and more")) for n in range(150)))
     whole = found(crawl, "salt")

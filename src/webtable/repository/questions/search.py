@@ -97,8 +97,8 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
         return rows.in_one_range(found) if part.order == "storage" else found
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
-        found = _Search(frame, spec(), part.order, after, at_most, damage, matcher, names)
-        return (hit for hit in (found.in_titles() if in_titles else found.in_bodies()) if phrase.allows(hit.page))
+        found = _Search(frame, spec(), part.order, after, at_most, damage, phrase, matcher, names)
+        return found.in_titles() if in_titles else found.in_bodies()
 
     def notes(read: ScanSpec) -> list[str]:
         return _notes(read.wanted.containing, names, in_titles=in_titles)
@@ -116,6 +116,7 @@ class _Search:
     after: bytes | None
     at_most: int | None
     damage: Damage
+    phrase: Phrase
     matcher: Matcher
     names: Sequence[str]
 
@@ -128,7 +129,7 @@ class _Search:
             pages = self._likely()
         else:
             pages = PageRows(self.frame).pages(self.spec, self.order, self.after, self.damage)
-        hits = (hit for page in pages if (hit := self.matcher.hit(page)))
+        hits = (hit for page in pages if (hit := self._matched(page)))
         return self._completed(hits) if set(self.names) & set(EXTRA_COLUMNS) else hits
 
     def in_bodies(self) -> Iterator[Hit]:
@@ -159,16 +160,19 @@ class _Search:
             found = frame.counted.read_each(rows, self.names, weights=[hit.page.size or 0 for hit in some])
             for page in self.damage.sift(found):
                 # The page may have changed meanwhile.
-                if page is not None and (hit := self.matcher.hit(page)) is not None:
+                if page is not None and (hit := self._matched(page)) is not None:
                     left -= self.at_most is not None
                     yield hit
             size = min(2 * size, HITS_AT_ONCE)
+
+    def _matched(self, page: Page) -> Hit | None:
+        return self.matcher.hit(page) if self.phrase.allows(page) else None
 
     def _hit(self, row: Row) -> Hit | DamagedRow | None:
         page = self.frame.counted.each(row, self._content)
         if isinstance(page, DamagedRow):
             return page
-        hit = None if page is None else self.matcher.hit(page)
+        hit = None if page is None else self._matched(page)
         return hit and replace(hit, page=msgspec.structs.replace(hit.page, body=None))
 
 
