@@ -55,16 +55,16 @@ class TextMaker:
         text = page.main_text if self.settings.text == "main" else page.text
         return {"title": page.title or "", "headings": page.h1 or "", "text": (text or "")[: self.settings.max_text]}
 
-    def links(self, pages: Sequence[tuple[bytes, Page]]) -> list[str]:
-        """Return what leads to each of *pages*, given with their rows: the words of its URL, and its anchor texts."""
+    def anchors(self, rows: Sequence[bytes]) -> list[str]:
+        """Return the texts of the links that lead to the page of each of *rows*."""
         frame = self._frame
         family = frame.codec.columns.inlinks.encode()
-        rows = [row for row, _ in pages]
         found = frame.store.read_cells(frame.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
-        return [
-            "\n".join([_words_of(page.url), *(link_of("", cell.value).anchor for _, cell in cells)])
-            for (_, page), cells in zip(pages, found, strict=True)
-        ]
+        return ["\n".join(link_of("", cell.value).anchor for _, cell in cells) for cells in found]
+
+    def texts(self, page: Page, own: dict[str, str], anchors: str) -> dict[str, str]:
+        """Return all texts of *page*: its *own*, and what leads to it: the words of its URL, and its *anchors*."""
+        return {**own, "links": f"{_words_of(page.url)}\n{anchors}"}
 
     def terms(self, texts: dict[str, str]) -> tuple[str, ...]:
         """Return the terms of *texts*."""

@@ -85,12 +85,13 @@ class TextUpdate:
         newest = {change.row: (change, texts) for change, texts in self.changes if stored[change.owner]}
         if not newest:
             return
-        pages = [(row, change.page) for row, (change, _) in newest.items()]
-        links = dict(zip(newest, self.full_text.maker.links(pages), strict=True))
         maker = self.full_text.maker
+        anchors = dict(zip(newest, maker.anchors(list(newest)), strict=True))
         documents = [
-            maker.document(row, change.page, None if texts is None else maker.terms({**texts, "links": links[row]}))
-            for row, (change, texts) in newest.items()
+            maker.document(
+                row, one.page, None if own is None else maker.terms(maker.texts(one.page, own, anchors[row]))
+            )
+            for row, (one, own) in newest.items()
         ]
         lacking = set(self.full_text.index.write(documents))
         rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
@@ -122,9 +123,9 @@ def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Itera
     for row, page in zip(rows, frame.pages.read_each(rows, ["body"]), strict=True):
         if isinstance(page, Page):
             texts.append((row, bare(page), maker.own_texts(page)))
-    links = maker.links([(row, page) for row, page, _ in texts]) if texts else []
-    for (row, page, own), link in zip(texts, links, strict=True):
-        yield maker.document(row, page, maker.terms({**own, "links": link}))
+    anchors = maker.anchors([row for row, _, _ in texts]) if texts else []
+    for (row, page, own), some in zip(texts, anchors, strict=True):
+        yield maker.document(row, page, maker.terms(maker.texts(page, own, some)))
 
 
 def remove_documents(frame: Frame, rows: Sequence[bytes]) -> None:

@@ -17,6 +17,7 @@ from webtable.repository.frame import Frame
 from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.stored.cells import BODY_ROWS
 from webtable.repository.stored.named_columns import column_names, fields_of
 from webtable.repository.text.matching import HITS, Hit, Phrase, SearchIn
 from webtable.repository.text.query import TextQuery
@@ -93,7 +94,8 @@ class _RankedSearch:
         while True:
             matches = self.full_text.index.matches(asked, after, size)
             some = [one for one in matches if belongs is None or belongs(one.row)]
-            yield from self._confirmed(some)
+            for start in range(0, len(some), BODY_ROWS):
+                yield from self._confirmed(some[start : start + BODY_ROWS])
             if len(matches) < size:
                 return
             after = matches[-1]
@@ -118,20 +120,20 @@ class _RankedSearch:
         frame = self.frame
         rows = [frame.key.salted(one.row) for one in matches]
         found = frame.counted.read_each(rows, list(dict.fromkeys((*self.names, "body"))))
-        for match, row, one in zip(matches, rows, found, strict=True):
+        anchors = self.full_text.maker.anchors(rows)
+        for match, some, one in zip(matches, anchors, found, strict=True):
             for page in self.damage.sift([one]):
-                if page is not None and self._is_asked_for(page) and (hit := self._hit(match, row, page)) is not None:
+                if page is not None and self._is_asked_for(page) and (hit := self._hit(match, some, page)) is not None:
                     yield hit
 
     def _is_asked_for(self, page: Page) -> bool:
         language = self.query.language
         return self.phrase.allows(page) and (language is None or f"{page.language}-".startswith(f"{language}-"))
 
-    def _hit(self, match: Match, row: bytes, page: Page) -> Hit | None:
+    def _hit(self, match: Match, anchors: str, page: Page) -> Hit | None:
         maker = self.full_text.maker
-        (links,) = maker.links([(row, page)])
         texts = maker.own_texts(page)
-        spans = self.query.spans({**texts, "links": links}, maker.analyzer)
+        spans = self.query.spans(maker.texts(page, texts, anchors), maker.analyzer)
         if spans is None:
             return None
         text = " ".join(texts["text"].split("\n"))
