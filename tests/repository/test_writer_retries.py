@@ -108,8 +108,10 @@ def test_a_page_whose_acknowledgement_was_lost_is_new_all_the_same(site):
 
 
 def test_flush_and_close_give_up_at_the_deadline_and_the_receipt_tells_why(site):
-    writer = over(site, FailingStore(site.table.store, GONE)).writer(deadline=0.4, buffer_pages=2)
-    began = time.monotonic()  # two pages fill the buffer, so their deadline begins with the second put
+    calls = []
+    store = FailingStore(site.table.store, GONE, at=lambda call: calls.append(call.name) is None)
+    writer = over(site, store).writer(deadline=0.4, buffer_pages=2)
+    began = time.monotonic()
     receipts = [writer.put(site.page(f"/{number}", body=b"x")) for number in range(3)]
 
     with pytest.raises(WriteFailed, match="3 pages not stored"):
@@ -119,7 +121,8 @@ def test_flush_and_close_give_up_at_the_deadline_and_the_receipt_tells_why(site)
     with pytest.raises(WriteFailed, match="1 page not stored"):
         writer.close()
 
-    assert 0.2 < flushed < 3
+    assert len(calls) > 2  # how many more depends on the pauses, which are of random lengths
+    assert flushed < 3
     assert time.monotonic() - began < 6
     assert [type(receipt.exception(0)) for receipt in receipts] == [StoreUnavailable] * 3
 
