@@ -8,9 +8,11 @@ attributes of one element, and 20 KB of `<font>` in a paragraph become a tree of
 from __future__ import annotations
 
 import re
+from sys import getsizeof
 from typing import Literal, NamedTuple
 
 import msgspec
+from blake3 import blake3
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLParserException
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
@@ -20,6 +22,7 @@ from webtable._page.body import as_utf8, decoded, encoding_of, is_html, is_text
 from webtable._page.html import Outlinks, facts_of
 from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable._page.parts import Facts, Link
+from webtable._recent import RecentValues
 
 # Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
@@ -120,13 +123,30 @@ def plain_text(
         return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
-    page = _Page(body, charset, main=main)
+    return _main_text(body, charset, limits) if main else _text(_Page(body, charset), limits)
+
+
+def _main_text(body: bytes, charset: str | None, limits: ReadLimits) -> str | None:
+    # A page that is stored is asked up to three times in a row: for its language, its signature and its full text.
+    key = blake3(body).digest(), charset, limits
+    found = _main_texts.get(key)
+    if found is None:
+        text = _text(_Page(body, charset, main=True), limits)
+        if text is None:
+            text = _text(_Page(body, charset), limits)
+        found = (text,)
+        _main_texts.keep(key, found, getsizeof(text))
+    return found[0]
+
+
+def _text(page: _Page, limits: ReadLimits) -> str | None:
+    """Return the text of *page*; None if it is over one of *limits*."""
     if light := _light(page):
-        return _readable(light[0], main=main)
+        return _readable(light[0], main=page.main)
     try:
         return _apart(page, limits).decode()
     except TooMuch:
-        return plain_text(body, charset, content_type, limits) if main else None
+        return None
 
 
 class _Page(msgspec.Struct, array_like=True):
@@ -140,6 +160,7 @@ class _Page(msgspec.Struct, array_like=True):
     main: bool = False
 
 
+_main_texts = RecentValues[tuple[bytes, str | None, ReadLimits], tuple[str | None]](8 * 2**20)
 _process = ParserProcess("webtable._page.extract:answered")
 _page_decoder = msgspec.msgpack.Decoder(_Page)
 _extract_decoder = msgspec.msgpack.Decoder(Extract)

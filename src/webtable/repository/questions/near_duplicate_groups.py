@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from webtable._recent import RecentValues
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.derived.signatures import read_and_signed
@@ -138,8 +138,7 @@ class _Joined:
         self._at_least = at_least
         # Four bytes a page are all that stays in memory.
         self._parents = array("I", range(count))
-        self._known: OrderedDict[int, Hashes] = OrderedDict()
-        self._bytes = 0
+        self._known = RecentValues[int, "Hashes"](_KEPT_BYTES)
 
     def fill(self) -> None:
         """Join all pages, and fill the table with the groups of two or more."""
@@ -207,23 +206,22 @@ class _Joined:
         self._read([number for number in wanted if number not in self._known])
 
     def _shingles(self, number: int) -> Hashes:
-        if number not in self._known:
-            self._read([number])
-        self._known.move_to_end(number)
-        return self._known[number]
+        known = self._known.get(number)
+        return self._read([number]) if known is None else known
 
-    def _read(self, numbers: Sequence[int]) -> None:
+    def _read(self, numbers: Sequence[int]) -> Hashes:
+        """Read the texts of the pages *numbers*, keep their shingles, and return those of the last one."""
         from webtable._page.likeness import shingles
 
+        hashes = shingles("")
         rows = [self._frame.key.salted(self._place(number)) for number in numbers]
         for number, page in zip(numbers, self._frame.counted.read_each(rows, ("body",)), strict=True):
             text = ""
             for whole in self._damage.sift([page]):
                 text = (whole and whole.main_text) or ""
-            self._known[number] = hashes = shingles(text)
-            self._bytes += hashes.nbytes
-            while self._bytes > _KEPT_BYTES and len(self._known) > 2:
-                self._bytes -= self._known.popitem(last=False)[1].nbytes
+            hashes = shingles(text)
+            self._known.keep(number, hashes, hashes.nbytes)
+        return hashes
 
     def _place(self, number: int) -> bytes:
         found = self._found.first("SELECT place FROM pages WHERE number = ?", (number,))
