@@ -802,6 +802,13 @@ def test_a_directory_of_something_else_is_not_written(tmp_path):
     assert [path.name for path in (tmp_path / "text").iterdir()] == ["notes.txt"]
 
 
+def replace_file(path, content):
+    """Write another file in its place: tantivy maps files into memory, and to cut one there ends the process."""
+    other = path.with_suffix(".other")
+    other.write_bytes(content)
+    other.replace(path)
+
+
 def test_a_damaged_directory_is_an_error_that_says_what_to_do(directory):
     index = directory.open()
     index.create("settings")
@@ -825,10 +832,10 @@ def test_a_damaged_directory_is_an_error_that_says_what_to_do(directory):
     for path in sorted((directory.folder / "text").glob("index-*/*")):
         good = path.read_bytes()
         for bad in (b"", good[: len(good) // 2], bytes(chance.randbytes(len(good)))):
-            path.write_bytes(bad)
+            replace_file(path, bad)
             with suppress(StoreError):  # some files are not needed for it
                 directory.open().matches(word("salt"), None, 100)
-        path.write_bytes(good)
+        replace_file(path, good)
     assert len(directory.open().matches(word("salt"), None, 100)) == 49
 
 
