@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_TERM = 64
 """The most characters of a term; what a longer word has after them does not count, as in encoded data."""
 _ASCII_WORD = re.compile(r"[^\W_]+")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆]+")
 _PARTS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー々〆]+|[^\p{Han}\p{Hiragana}\p{Katakana}ー々〆]+")
@@ -58,31 +59,28 @@ class Analyzer:
         """
         words = _ASCII_WORD if text.isascii() else _WORD
         for match in words.finditer(text):
-            word, start = match.group(), match.start()
-            if word.isascii() or _UNSPACED.search(word) is None:
-                yield TextTerm(self._term(word), start, match.end())
-                continue
-            for part in _PARTS.finditer(word):
-                at, run = start + part.start(), part.group()
-                if _UNSPACED.match(run) is None:
-                    yield TextTerm(self._term(run), at, at + len(run))
-                    continue
-                for place in range(len(run)):
-                    some = run[place : place + 2]
-                    yield TextTerm(_folded(some), at + place, at + place + len(some), is_open=len(some) == 1)
+            for at, piece in _pieces(match.group()):
+                start = match.start() + at
+                is_open = len(piece) == 1 and _UNSPACED.match(piece) is not None
+                yield TextTerm(self._term(piece), start, start + len(piece), is_open)
 
     def joined(self, text: str) -> str:
         """Return the terms of *text*, separated by spaces."""
-        if not text.isascii():
-            return " ".join(one.term for one in self.terms(text))
-        words = _ASCII_WORD.findall(text.lower())
-        if self.stemming is not None:
-            return " ".join(map(self._term, words))
-        return " ".join(words if len(text) <= MAX_TERM else [word[:MAX_TERM] for word in words])
+        others = set(_NOT_ASCII.findall(text))
+        if not any(map(_WORD.match, others)):
+            # Only what parts words is not ASCII, as dashes and quotation marks: "?" does that, too.
+            words = _ASCII_WORD.findall(text.encode("ascii", "replace").decode().lower())
+        elif any(map(_UNSPACED.match, others)):
+            words = [piece for word in _WORD.findall(text) for _, piece in _pieces(word)]
+        else:
+            words = _WORD.findall(text)
+        # Texts repeat their words.
+        terms = {word: self._term(word) for word in set(words)}
+        return " ".join([terms[word] for word in words])
 
     def _term(self, word: str) -> str:
         term = _folded(word)[:MAX_TERM]
-        return term if self.stemming is None else self._stem(term)
+        return term if self.stemming is None or _UNSPACED.match(word) else self._stem(term)
 
     @cached_property
     def _stem(self) -> Callable[[str], str]:
@@ -97,6 +95,20 @@ class Analyzer:
             raise InvalidArgument(f"stemming={self.stemming!r} must be one of {known}") from None
         # Texts repeat their words, and a stem takes longer than to look it up.
         return lru_cache(maxsize=65_536)(stemmer.stemWord)
+
+
+def _pieces(word: str) -> list[tuple[int, str]]:
+    """Return what becomes terms of a *word*, which may have runs of Chinese and Japanese, with its places there."""
+    if word.isascii() or _UNSPACED.search(word) is None:
+        return [(0, word)]
+    pieces: list[tuple[int, str]] = []
+    for part in _PARTS.finditer(word):
+        run, start = part.group(), part.start()
+        if _UNSPACED.match(run) is None:
+            pieces.append((start, run))
+        else:
+            pieces += [(start + at, run[at : at + 2]) for at in range(len(run))]
+    return pieces
 
 
 def _folded(word: str) -> str:
