@@ -32,17 +32,18 @@ def columns(names: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the indexes of the table in a file; webtable's own if there is no such table.
+    """Return the indexes of the table in a file, for `add` those that it lacks; webtable's own if there is no table.
 
     HBase is not asked: the shell would hang if it is unreachable.
     """
     from webtable.cli.session import CommandSession
-    from webtable.repository.indexes.index import WEB_INDEXES
+    from webtable.repository.indexes.index import BUILT_IN
 
-    known = list(WEB_INDEXES)
+    known = list(BUILT_IN)
     with suppress(WebTableError):
         this = CommandSession.named(ctx.find_root().params.get("store"))
         if "://" not in this.store:
             with this.open() as table:
-                known = list(table.indexes.states())
+                there = list(table.indexes.states())
+            known = [name for name in known if name not in there] if ctx.info_name == "add" else there
     return sorted(name for name in known if name.startswith(incomplete))

@@ -96,9 +96,10 @@ def add(
         str,
         typer.Argument(
             metavar="NAME",
-            help="One of webtable's own (time, size, link, url, status, host, digest), or "
-            "one of yours by its importable name, package.module:index.",
+            help="One of webtable's own (time, size, link, url, status, host, digest, likeness), "
+            "or one of yours by its importable name, package.module:index.",
             show_default=False,
+            autocompletion=completion.indexes,
         ),
     ],
     workers: WorkersOption = 1,
