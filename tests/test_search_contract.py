@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -35,6 +37,7 @@ from webtable.store.search import FIELDS, Document, Match, TermPhrase, TermQuery
 from webtable.store.search_directory import TantivyIndex
 from webtable.store.search_directory.failures import translated
 from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite.failures import meaning
 
 RANKING = {"file": by_table, "directory": by_field}
 
@@ -837,6 +840,17 @@ def test_a_damaged_directory_is_an_error_that_says_what_to_do(directory):
                 directory.open().matches(word("salt"), None, 100)
         replace_file(path, good)
     assert len(directory.open().matches(word("salt"), None, 100)) == 49
+
+
+@pytest.mark.parametrize("said", ["no such module: fts5", 'unrecognized option: "contentless_delete"'])
+def test_an_sqlite_that_cannot_keep_full_text_is_an_error_that_says_what_to_do(said):
+    error = sqlite3.OperationalError(said)
+    error.sqlite_errorcode = sqlite3.SQLITE_ERROR
+
+    refused = meaning("crawl.db", error, closed=False)
+
+    assert type(refused) is StoreRefused
+    assert re.search(r"crawl\.db: .*FTS5.*SQLite 3\.\d+.*webtable search-index drop", str(refused))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,9 @@ CHECK_SECONDS: Final = 3.0
 """The time, in seconds, for SQLite's check of a file; a large file takes longer than a call may."""
 
 
+_OF_FULL_TEXT: Final = re.compile("no such module: fts5|contentless_delete")
+
+
 class DamagedCells(sqlite3.DatabaseError):
     """Data was read that no store writes."""
 
@@ -74,6 +77,12 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
             return StoreUnavailable(f"{name}: {exc}")
         case sqlite3.SQLITE_MISUSE | None if closed:
             return StoreError(f"{name}: the store is closed")
+        case _ if _OF_FULL_TEXT.search(str(exc)):
+            return StoreRefused(
+                f"{name}: {exc}: full text needs SQLite's FTS5, and of SQLite 3.43 or newer where it was created by "
+                f"such a one, but this Python has SQLite {sqlite3.sqlite_version}: use another Python, or drop the "
+                "full text where it was created: webtable search-index drop"
+            )
         case _:
             return StoreRefused(f"{name}: {exc}")
 
