@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nightly import some
 from webtable._limits import ReadLimits
 from webtable._page.body import is_html, looks_like_html
-from webtable._page.extract import Extract, extract, plain_text
+from webtable._page.extract import Extract, MainContent, extract, main_content, plain_text
 from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
 from webtable._page.page import Page
 from webtable._page.parts import SAID, Link
@@ -393,12 +393,25 @@ def test_the_main_text_lacks_what_surrounds_it_on_each_page():
     assert "rights reserved" in page.text
 
 
+def test_the_headings_of_main_content_are_those_in_it_without_their_permalinks():
+    text = "<p>Salted keys spread the pages of a crawl over all regions of a table, and that is what they are for."
+    html = (
+        f"<body><nav><h2>Navigation</h2><a href=/>Home</a></nav><main><h1>Salted\n keys</h1>{text}"
+        f"<h2>How <i>many</i><a href='#how'>¶</a></h2>{text}<h2>How many</h2>{text}</main><footer><h4>Imprint</h4>"
+    )
+
+    for size in (0, 100_000):  # the larger one in another process
+        content = main_content((html + " " * size).encode(), "utf-8", "text/html")
+
+        assert content.headings == ("Salted keys", "How many")
+
+
 def test_the_main_text_of_nested_elements_takes_bounded_time_and_is_all_text_then():
     nested = b"<div>" * 9_800 + b"salt"
     limits = ReadLimits(seconds=1)
 
     began = time.process_time()
-    assert plain_text(nested, "utf-8", "text/html", limits, main=True) in ("salt", None)
+    assert main_content(nested, "utf-8", "text/html", limits) in (MainContent("salt"), None)
 
     assert time.process_time() - began < 2  # the time of the second process is not counted
 
@@ -406,7 +419,7 @@ def test_the_main_text_of_nested_elements_takes_bounded_time_and_is_all_text_the
 def test_the_main_text_of_a_page_without_main_content_is_all_of_it():
     html = b"<body><nav><a href=/>Home</a></nav>"
 
-    assert plain_text(html, "utf-8", "text/html", main=True) == plain_text(html, "utf-8", "text/html") == "Home"
+    assert main_content(html, "utf-8", "text/html") == MainContent("Home")
     assert Page(url=URL, body=b"%PDF-1.7", content_type="application/pdf").main_text is None
 
 

@@ -80,7 +80,7 @@ def test_only_html_and_plain_text_have_a_language():
 
 
 def test_a_page_that_could_not_be_parsed_is_not_parsed_again_for_its_language(monkeypatch):
-    monkeypatch.setattr(completion, "plain_text", lambda *_, **__: pytest.fail("it was parsed again"))
+    monkeypatch.setattr(completion, "main_content", lambda *_, **__: pytest.fail("it was parsed again"))
 
     assert told(page("a" * 1_000), limits=ReadLimits(parsed=100)) == (None, False)
     assert told(page("a" * 1_000, title="Given", outlinks=()), limits=ReadLimits(parsed=100)) == (None, False)

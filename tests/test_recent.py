@@ -42,8 +42,8 @@ def test_a_child_begins_with_nothing():
 
 def test_the_main_content_of_a_page_that_is_asked_for_again_is_looked_for_once(monkeypatch):
     body = b"<p>" + b"Salted keys part the rows among regions. " * 20
-    first = extract.plain_text(body, "utf-8", "text/html", main=True)
+    first = extract.main_content(body, "utf-8", "text/html")
 
-    monkeypatch.setattr(extract, "_text", None)
+    monkeypatch.setattr(extract, "_light", None)
 
-    assert extract.plain_text(body, "utf-8", "text/html", main=True) == first
+    assert extract.main_content(body, "utf-8", "text/html") == first

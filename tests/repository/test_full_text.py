@@ -65,6 +65,17 @@ def test_the_page_whose_title_has_the_word_comes_before_one_that_names_it_often(
     assert found(crawl, "salt") == ["/titled", "/often", "/once"]
 
 
+def test_the_headings_below_the_first_count_as_such(crawl):
+    filler = "<p>" + "Pages of a crawl are spread over all regions of a table, which is what this is for. " * 3
+    crawl.store(
+        crawl.page("/text", **html(f"what salt is {filler}{filler}")),
+        crawl.page("/heading", **html(f"{filler}<h2>What salt is</h2>{filler}")),
+        *(crawl.page(f"/other-{number}", **html("nothing of it")) for number in range(9)),
+    )
+
+    assert found(crawl, "salt") == ["/heading", "/text"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -396,8 +396,8 @@ def test_answers_are_those_of_a_comparison_of_all_pages(site, texts):
 
 def test_a_page_is_parsed_once_for_its_signature(site, monkeypatch):
     parsed = []
-    found = extract.plain_text
-    monkeypatch.setattr(extract, "plain_text", lambda *args, **options: parsed.append(args) or found(*args, **options))
+    found = extract.main_content
+    monkeypatch.setattr(extract, "main_content", lambda *args: parsed.append(args) or found(*args))
 
     site.store(text_page(site, "/a", 25, age=900))
     site.store(text_page(site, "/a", 25, age=60))

@@ -6,7 +6,7 @@ import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import is_html, is_text
-from webtable._page.extract import Extract, extract, plain_text
+from webtable._page.extract import Extract, extract, main_content
 from webtable._page.language import detected
 from webtable._page.page import Page, with_facts
 from webtable._page.parts import SAID, Facts
@@ -42,7 +42,8 @@ def _in_its_language(page: Page, found: Extract | None, limits: ReadLimits) -> P
         found = extract(body, page.url, charset, limits)
         if found.facts.language or not found.is_parsed:
             return msgspec.structs.replace(page, language=found.facts.language)
-    language = detected(plain_text(body, charset, media, limits, main=True) or "")
+    content = main_content(body, charset, media, limits)
+    language = None if content is None else detected(content.text)
     return page if language is None else msgspec.structs.replace(page, language=language, language_detected=True)
 
 

@@ -33,6 +33,8 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 _SMALL = 48 * 1024
 # To find the main content takes quadratic time for nested elements: 9,800 of them in 48 KB take 4 seconds.
 _SMALL_MAIN = 12 * 1024
+_MARKS = " ¶#§🔗"
+"""What the headings of many sites end with, as a link to them."""
 # What the parser makes again, with its attributes, in every paragraph after one in which it was not closed.
 _COPIED = re.compile(
     rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
@@ -96,21 +98,22 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
     return Extract(Facts(), (), encoding_of(body, charset), over)
 
 
+class MainContent(NamedTuple):
+    """What a page has to say, without what surrounds it on the pages of its site."""
+
+    text: str
+    headings: tuple[str, ...] = ()
+    """The headings in it, of all levels, in order and each once."""
+
+
 def plain_text(
-    body: bytes,
-    charset: str | None = None,
-    content_type: str | None = None,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    *,
-    main: bool = False,
+    body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
 ) -> str | None:
     r"""Return the readable text of *body*; None if it is neither HTML nor text, or is over one of *limits*.
 
     *charset* is the one that the response named, *content_type* its media type. HTML, also without a type, gives a line
     for each block, with white space collapsed and with the alternative text of images, but without scripts, styles and
-    form fields; hidden elements are included. With *main* there is only its main content, without what surrounds it on
-    the pages of a site (navigation, footers), as resiliparse finds it; all of it where nothing is found, or not in
-    time. Other text (also JSON and XML) is returned as it is.
+    form fields; hidden elements are included. Other text (also JSON and XML) is returned as it is.
 
     >>> plain_text(b"<style>p {}</style><p>A <b>b</b>old\n word<ul><li>one<li>two", "utf-8", "text/html")
     'A bold word\none\ntwo'
@@ -123,34 +126,50 @@ def plain_text(
         return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
-    return _main_text(body, charset, limits) if main else _text(_Page(body, charset), limits)
-
-
-def _main_text(body: bytes, charset: str | None, limits: ReadLimits) -> str | None:
-    # A page that is stored is asked up to three times in a row: for its language, its signature and its full text.
-    key = blake3(body).digest(), charset, limits
-    found = _main_texts.get(key)
-    if found is None:
-        text = _text(_Page(body, charset, main=True), limits)
-        if text is None:
-            text = _text(_Page(body, charset), limits)
-        found = (text,)
-        _main_texts.keep(key, found, getsizeof(text))
-    return found[0]
-
-
-def _text(page: _Page, limits: ReadLimits) -> str | None:
-    """Return the text of *page*; None if it is over one of *limits*."""
+    page = _Page(body, charset)
     if light := _light(page):
-        return _readable(light[0], main=page.main)
+        return _readable(light[0])
     try:
         return _apart(page, limits).decode()
     except TooMuch:
         return None
 
 
+def main_content(
+    body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
+) -> MainContent | None:
+    """Return the main content of *body* as resiliparse finds it; None where `plain_text` returns None.
+
+    It is all of the text where none is found, or not in time, and of what is not HTML.
+    """
+    if content_type and not is_html(content_type):
+        text = plain_text(body, charset, content_type, limits)
+        return None if text is None else MainContent(text)
+    # A page that is stored is asked up to three times in a row: for its language, its signature and its full text.
+    key = blake3(body).digest(), charset, content_type, limits
+    known = _main_contents.get(key)
+    if known is None:
+        known = (_found_main_content(body, charset, content_type, limits),)
+        _main_contents.keep(key, known, getsizeof("") if known[0] is None else 2 * getsizeof(known[0].text))
+    return known[0]
+
+
+def _found_main_content(
+    body: bytes, charset: str | None, content_type: str | None, limits: ReadLimits
+) -> MainContent | None:
+    if is_text(body, charset, content_type) and len(body) <= limits.parsed:
+        page = _Page(body, charset, main=True)
+        try:
+            light = _light(page)
+            return _main_content(light[0]) if light else _main_decoder.decode(_apart(page, limits))
+        except TooMuch:
+            pass
+    text = plain_text(body, charset, content_type, limits)
+    return None if text is None else MainContent(text)
+
+
 class _Page(msgspec.Struct, array_like=True):
-    """A page that is to be parsed: for its title and links, or for its text if it has no URL."""
+    """A page that is to be parsed: for its title and links, or for its text if it has no URL, or its main content."""
 
     body: bytes
     charset: str | None
@@ -160,10 +179,11 @@ class _Page(msgspec.Struct, array_like=True):
     main: bool = False
 
 
-_main_texts = RecentValues[tuple[bytes, str | None, ReadLimits], tuple[str | None]](8 * 2**20)
+_main_contents = RecentValues[tuple[bytes, str | None, str | None, ReadLimits], tuple[MainContent | None]](8 * 2**20)
 _process = ParserProcess("webtable._page.extract:answered")
 _page_decoder = msgspec.msgpack.Decoder(_Page)
 _extract_decoder = msgspec.msgpack.Decoder(Extract)
+_main_decoder = msgspec.msgpack.Decoder(MainContent)
 
 
 def _apart(page: _Page, limits: ReadLimits) -> bytes:
@@ -184,8 +204,10 @@ def answered(work: bytes) -> bytes:
     encoding = encoding_of(page.body, page.charset)
     html = as_utf8(page.body, encoding)
     try:
+        if page.main:
+            return msgspec.msgpack.encode(_main_content(html))
         if page.url is None:
-            return _readable(html, main=page.main).encode()
+            return _readable(html).encode()
         return msgspec.msgpack.encode(_found(page, html, encoding))
     except (HTMLParserException, SelectolaxError) as exc:
         raise MemoryError from exc
@@ -221,8 +243,21 @@ def _found(page: _Page, html: bytes, encoding: str) -> Extract:
     return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
 
 
+def _main_content(html: bytes) -> MainContent:
+    text = _readable(html, main=True)
+    if not text:
+        return MainContent(_readable(html))
+    lines = set(text.splitlines())
+    # selectolax, because resiliparse takes quadratic time to go through the elements that it has found.
+    nodes = LexborHTMLParser(html, options=_WITHOUT_EVENTS).css("h1, h2, h3, h4, h5, h6")
+    headings = (_lines(" ".join(node.text().split())).rstrip(_MARKS) for node in nodes)
+    return MainContent(text, tuple(dict.fromkeys(heading for heading in headings if heading in lines)))
+
+
 def _readable(html: bytes, *, main: bool = False) -> str:
-    found = extract_plain_text(html.decode(), main_content=main, list_bullets=False)
-    lines = _INVISIBLE.sub("", found).splitlines()
-    text = "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
-    return text if text or not main else _readable(html)
+    return _lines(extract_plain_text(html.decode(), main_content=main, list_bullets=False))
+
+
+def _lines(text: str) -> str:
+    lines = _INVISIBLE.sub("", text).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())

@@ -202,7 +202,9 @@ class Page(
         HTML gives a line for each block, without scripts, styles and form fields; it is parsed each time, and is None
         where it is over 16 MiB or takes too long. Other text, also JSON and XML, is `body` decoded.
         """
-        return self._plain_text(main=False)
+        from webtable._page.extract import plain_text  # it imports parsers, which whoever reads no text does without
+
+        return None if self.body is None else plain_text(self.body, charset_of(self), media_of(self))
 
     @property
     def main_text(self) -> str | None:
@@ -210,12 +212,10 @@ class Page(
 
         It is what full text and near duplicates go by. All of the text where no main content is found.
         """
-        return self._plain_text(main=True)
+        from webtable._page.extract import main_content
 
-    def _plain_text(self, *, main: bool) -> str | None:
-        from webtable._page.extract import plain_text  # it imports parsers, which whoever reads no text does without
-
-        return None if self.body is None else plain_text(self.body, charset_of(self), media_of(self), main=main)
+        found = None if self.body is None else main_content(self.body, charset_of(self), media_of(self))
+        return None if found is None else found.text
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if not isinstance(vars(Page).get(name), WrongName)]

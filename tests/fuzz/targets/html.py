@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
 from webtable._limits import ReadLimits
-from webtable._page.extract import extract, plain_text
+from webtable._page.extract import extract, main_content, plain_text
 from webtable._page.html import MAX_FACT
 from webtable.rowkey import canonical_url
 
@@ -28,6 +28,8 @@ def check(data: bytes) -> None:
     body.decode(found.charset, "replace")
     text = plain_text(body, charset, media, _LIMITS)
     assert text is None or isinstance(text, str)
+    content = main_content(body, charset, media, _LIMITS)
+    assert content is None or set(content.headings) <= set(content.text.splitlines())
 
 
 _BODIES = [

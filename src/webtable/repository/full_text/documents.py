@@ -8,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from webtable._clock import milliseconds
+from webtable._page.extract import main_content
+from webtable._page.page import charset_of, media_of
 from webtable.errors import InvalidArgument
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
 from webtable.repository.text.terms import Analyzer
@@ -52,8 +54,11 @@ class TextMaker:
 
     def own_texts(self, page: Page) -> dict[str, str]:
         """Return the texts that *page* has itself, by the names of fields; it must have its body."""
-        text = page.main_text if self.settings.text == "main" else page.text
-        return {"title": page.title or "", "headings": page.h1 or "", "text": (text or "")[: self.settings.max_text]}
+        found = page.body and main_content(page.body, charset_of(page), media_of(page))
+        text = page.text if self.settings.text == "all" else found and found.text
+        headings = "\n".join(dict.fromkeys((page.h1 or "", *(found.headings if found else ()))))
+        most = self.settings.max_text
+        return {"title": page.title or "", "headings": headings[:most], "text": (text or "")[:most]}
 
     def anchors(self, rows: Sequence[bytes]) -> list[str]:
         """Return the texts of the links that lead to the page of each of *rows*."""
