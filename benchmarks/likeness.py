@@ -55,10 +55,12 @@ def _found(like: float, pairs: int) -> Result:
         words = _prose(WORDS_A_PAGE + cut, seed)
         one, other = (re.findall("." * BAND, signature(" ".join(some))) for some in (words[cut:], words[:-cut]))
         found += any(a == b for a, b in zip(one, other, strict=True))
-    share, told = 100 * found / pairs, 100 * (1 - (1 - like**8) ** 14)
-    least = told - 3 * (told * (100 - told) / pairs) ** 0.5 - 0.5
+    share, expected = 100 * found / pairs, 100 * (1 - (1 - like**8) ** 14)
+    least = expected - 3 * (expected * (100 - expected) / pairs) ** 0.5 - 0.5
     what = f"pairs of a similarity of {like:g} that have a band in common, of {pairs:,}"
-    return Result(what, "1 - (1 - s ** 8) ** 14", f"{share:.1f} %", f"{told:.1f} %", share, round(least, 1), unit=" %")
+    return Result(
+        what, "1 - (1 - s ** 8) ** 14", f"{share:.1f} %", f"{expected:.1f} %", share, round(least, 1), unit=" %"
+    )
 
 
 def _of_corpus(setting: Setting) -> Result:

@@ -54,7 +54,7 @@ class TantivyIndex(SearchIndex):
 
     @property
     def as_of(self) -> datetime | None:
-        """Up to when captures are in it, as `reach` was told."""
+        """Up to when captures are in it, as `reach` was given it."""
         state = read_state(self._directory)
         return None if state is None else state.current.as_of
 
