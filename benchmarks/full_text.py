@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import zstandard
 
+import webtable
 from benchmarks.measuring import Result
 from webtable.formats import read_pages
 from webtable.repository.text.terms import Analyzer
@@ -31,6 +32,7 @@ LIKES = {"corpus"}
 AT_ONCE = 1_000
 QUERIES = 300
 VOCABULARY = 200_000
+WRITTEN = 3_000
 
 
 def run(setting: Setting) -> list[Result]:
@@ -40,6 +42,7 @@ def run(setting: Setting) -> list[Result]:
         documents, body_bytes = _of_corpus(setting)
         share = f"bodies take {body_bytes / len(documents):,.0f} bytes a page"
         results += _compared(setting, f"{len(documents):,} pages of the corpus", documents, share)
+        results.append(_written(setting))
     count = setting.scaled(setting.largest)
     return results + _compared(setting, f"{count:,} made-up pages of some 300 words", _made_up(count), "")
 
@@ -59,6 +62,25 @@ def _of_corpus(setting: Setting) -> tuple[list[Document], int]:
         terms = tuple(analyzer.joined(text or "") for text in texts)
         documents.append(Document(f"{number:07}".encode(), number, str(number), 200, "text/html", "en", terms))
     return documents, body_bytes
+
+
+def _written(setting: Setting) -> Result:
+    """Return how fast pages are parsed and written into a file that keeps full text, beside one that keeps none."""
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for is_kept in (False, True) * 2:
+        with webtable.open(setting.new_file(), create=True) as table:
+            if is_kept:
+                table.search_index.create()
+            start = time.perf_counter()
+            with table.writer() as writer:
+                pages = (page for file in setting.warc_files for page in read_pages(file))
+                for page in islice(pages, setting.scaled(WRITTEN)):
+                    writer.put(page)
+            rates[is_kept].append(writer.stored / (time.perf_counter() - start))
+    ours, peer = (max(rates[is_kept]) for is_kept in (True, False))
+    return _compared_as(
+        f"{writer.stored:,} pages of the corpus a second into a file with full text", ours, peer, of="without it"
+    )
 
 
 def _made_up(count: int) -> Iterator[Document]:
@@ -95,9 +117,11 @@ def _compared(setting: Setting, what: str, documents: Iterable[Document], note: 
             index.write([], filled=None)
         directory.close()
         ours, peer = (count / one for one in seconds)
-        results = [_told(f"{what} put into full text, pages a second of a core", ours, peer, note="in pieces of 1,000")]
+        results = [
+            _compared_as(f"{what} put into full text, pages a second of a core", ours, peer, note="in pieces of 1,000")
+        ]
         ours, peer = (index.bytes() / count for index in indexes)
-        results.append(_told(f"{what}: bytes of full text a page", peer, ours, note=note, shown=(ours, peer)))
+        results.append(_compared_as(f"{what}: bytes of full text a page", peer, ours, note=note, shown=(ours, peer)))
         asked = [_asked(f"{what}: the best 10 of {words} words", indexes, sample, words) for words in (1, 2, 3)]
         return results + asked
 
@@ -120,6 +144,8 @@ def _asked(what: str, indexes: list[SearchIndex], sample: list[list[str]], words
     return Result(what, "FTS5", ours, peer, median(times[1]) / median(times[0]), None)
 
 
-def _told(what: str, ours: float, peer: float, *, note: str = "", shown: tuple[float, float] | None = None) -> Result:
+def _compared_as(
+    what: str, ours: float, peer: float, *, note: str = "", shown: tuple[float, float] | None = None, of: str = "FTS5"
+) -> Result:
     ours_shown, peer_shown = (f"{one:,.0f}" for one in shown or (ours, peer))
-    return Result(what, "FTS5", ours_shown, peer_shown, ours / peer, None, note=note)
+    return Result(what, of, ours_shown, peer_shown, ours / peer, None, note=note)
