@@ -7,6 +7,8 @@ import re
 from bisect import bisect_right
 from typing import Final
 
+from webtable.errors import InvalidArgument
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 IN_BYTES: Final = "must be a number of bytes above 0, as in 500000, 5MB or 512KiB"
@@ -27,6 +29,18 @@ def size_of(text: str) -> int | None:
     found = _SIZE.fullmatch(text.strip())
     size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
     return int(size) if 1 <= size < math.inf else None
+
+
+def parse_size(name: str, text: str) -> int:
+    """Return a number of bytes; raises `InvalidArgument`.
+
+    >>> parse_size("max-body", "5MB"), parse_size("max-body", "2KiB"), parse_size("max-body", "1.5k")
+    (5000000, 2048, 1500)
+    """
+    size = size_of(text)
+    if size is None:
+        raise InvalidArgument(f"{name}={text!r} {IN_BYTES}")
+    return size
 
 
 def size_text(size: float | None) -> str:

@@ -25,6 +25,7 @@ from webtable.store.rows import (
     Wanted,
 )
 from webtable.store.url import StoreURL
+from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +34,7 @@ __all__ = [
     "EVERYTHING",
     "MAX_CELL",
     "MAX_ROW_KEY",
+    "Call",
     "Capabilities",
     "Cell",
     "Check",
@@ -49,6 +51,7 @@ __all__ = [
     "TableDescription",
     "TimeRange",
     "Wanted",
+    "WrappedStore",
     "adapter_of",
     "open_store",
     "table_of",

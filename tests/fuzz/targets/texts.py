@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
 from webtable._page.headers import Headers, media_type
+from webtable._shown.sizes import parse_size
 from webtable.cli.options import parse_limits
-from webtable.cli.terminal.text import parse_days, parse_size
+from webtable.cli.terminal.text import parse_days
 from webtable.errors import InvalidArgument
 from webtable.repository.arguments import is_ago, parse_time
 from webtable.store.hbase.address import address_of as hbase_address

@@ -10,7 +10,7 @@ import typer
 
 from webtable._atomic_file import is_full
 from webtable._shown import harmless
-from webtable._shown.sizes import size_text
+from webtable._shown.sizes import parse_size, size_text
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.copying.targets import ArchiveFormat, LakeFolder, check_is_no_site, chosen_format
@@ -20,7 +20,7 @@ from webtable.cli.options import SiteArgument, WorkersOption, YesOption, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm_replacing
 from webtable.cli.terminal.progress import pages_of
-from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
 from webtable.progress import ProgressBar, progress_bar
 from webtable.repository.answers.page_columns import PAGES

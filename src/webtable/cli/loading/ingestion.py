@@ -13,6 +13,7 @@ import typer
 
 import webtable
 from webtable._clock import clock
+from webtable._shown.sizes import parse_size
 from webtable.cli.messages import options_of
 from webtable.cli.options import (
     DigitsOption,
@@ -33,7 +34,7 @@ from webtable.cli.options import (
     seconds_of,
 )
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.text import examples, parse_size
+from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.waiting import when_there
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of

@@ -14,6 +14,7 @@ import typer
 
 from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
+from webtable._shown.sizes import parse_size
 from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
@@ -32,7 +33,7 @@ from webtable.cli.terminal.output import (
     write_records,
 )
 from webtable.cli.terminal.progress import with_progress
-from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
 from webtable.formats.answer_files import ENDINGS, format_of, write_rows

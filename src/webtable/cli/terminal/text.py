@@ -6,7 +6,6 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from webtable._shown.sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,18 +16,6 @@ def examples(*lines: str) -> str:
     """Return the epilogue of a command's help: *lines* as examples."""
     # The \b keeps typer from joining the lines.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def parse_size(name: str, text: str) -> int:
-    """Return a number of bytes; raises `InvalidArgument`.
-
-    >>> parse_size("max-body", "5MB"), parse_size("max-body", "2KiB"), parse_size("max-body", "1.5k")
-    (5000000, 2048, 1500)
-    """
-    size = size_of(text)
-    if size is None:
-        raise InvalidArgument(f"{name}={text!r} {IN_BYTES}")
-    return size
 
 
 def parse_names(text: str) -> list[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from webtable._shown.sizes import parse_size
+from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import Columns
+from webtable.repository.arguments import parse_time
 from webtable.repository.indexes.index import Index
 from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.results import Slice
+    from webtable.repository.answers.results import Results, Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,28 @@ class ListingOption:
     """Whether it names an index, which a shell completes."""
     read: Callable[[Any], Any] | None = None
     """The function that converts a value of the command line to that of the method."""
+
+    def value(self, text: str) -> Any:
+        """Return the value of one *text*, before it is `read`; raises `InvalidArgument`.
+
+        >>> MIN_SIZE.value("5MB"), URL.value("https://example.com/")
+        (5000000, 'https://example.com/')
+        """
+        if self.choices and text not in self.choices:
+            raise InvalidArgument(f"{self.name}={text!r} must be one of {', '.join(self.choices)}")
+        match self.kind:
+            case "time":
+                return parse_time(self.name, text)
+            case "size":
+                return parse_size(self.name, text)
+            case "flag":
+                return text.lower() not in {"", "0", "false", "no"}
+            case "number" | "fraction" as kind:
+                try:
+                    return (int if kind == "number" else float)(text)
+                except ValueError:
+                    raise InvalidArgument(f"{self.name}={text!r} must be a number") from None
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +88,30 @@ class Listing:
     def check(self, part: Slice) -> None:
         """Raise `InvalidArgument` for an order that the question does not have, or a limit below 0."""
         part.check(*self.orders)
+
+    def arguments(self, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return the texts *given* for options, by their names, as arguments of the method; empty ones are left out.
+
+        Raises `InvalidArgument` for a value that an option cannot have, for two where it takes one, and for one that is
+        needed and not given.
+        """
+        arguments: dict[str, Any] = {}
+        for option in self.options:
+            texts = [text for text in given.get(option.name, ()) if text.strip()]
+            if len(texts) > 1 and not option.is_many:
+                raise InvalidArgument(f"{option.name}: {len(texts)} values were given, and it takes one")
+            if texts:
+                values = list(map(option.value, texts))
+                value = values if option.is_many else values[0]
+                arguments[option.name] = value if option.read is None else option.read(value)
+            elif option.is_needed:
+                raise InvalidArgument(f"{option.name} is needed: {option.help}")
+        return arguments
+
+    def ask(self, table: object, arguments: Mapping[str, Any]) -> Results[Any]:
+        """Return the answer of *table* for the *arguments* of the method."""
+        answer: Results[Any] = attrgetter(self.method)(table)(**arguments)
+        return answer
 
     @property
     def method(self) -> str:

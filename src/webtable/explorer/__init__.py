@@ -1,0 +1,19 @@
+"""An explorer of a web table in the browser, and the protocols of web archives over it (extra `[web]`).
+
+`webtable serve` starts it; `create_app` returns it as an ASGI application. It only reads.
+"""
+
+from webtable._extras import missing_extra
+
+try:
+    import jinja2  # noqa: F401
+    import starlette  # noqa: F401
+    import uvicorn  # noqa: F401
+except ImportError as _exc:
+    raise missing_extra("starlette, uvicorn and jinja2", "web", _exc) from _exc
+
+from webtable.explorer.access import Access
+from webtable.explorer.application import create_app
+from webtable.explorer.server import serve
+
+__all__ = ["Access", "create_app", "serve"]

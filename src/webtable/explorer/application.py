@@ -1,0 +1,72 @@
+"""The application: which request is answered by what."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from webtable.errors import WebTableError
+from webtable.explorer import listings
+from webtable.explorer.access import Access, Guard
+from webtable.explorer.rendering import Pages, Place
+from webtable.explorer.streaming import Streaming
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from webtable import WebTable
+
+ROUTES: Final[dict[str, Callable[[Explorer, Request], Response]]] = {
+    "/q/{name}.{ending}": listings.file,
+    "/q/{name}": listings.page,
+}
+
+
+class Explorer:
+    """What the pages share: the *table*, the templates, and the threads in which responses are made."""
+
+    def __init__(self, table: WebTable) -> None:
+        self.table: Final = table
+        self.pages: Final = Pages(table.name)
+        self.streaming: Final = Streaming()
+
+
+def create_app(table: WebTable, access: Access | None = None) -> Starlette:
+    """Return the explorer of *table* as an ASGI application, for requests that *access* allows.
+
+    The table stays open when the application ends.
+    """
+    explorer = Explorer(table)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        explorer.streaming.close()
+
+    def endpoint(answer: Callable[[Explorer, Request], Response]) -> Callable[[Request], object]:
+        async def answered(request: Request) -> Response:
+            return answer(explorer, request)
+
+        return answered
+
+    def failed(request: Request, exc: Exception) -> Response:
+        title = "This cannot be answered"
+        return HTMLResponse(explorer.pages.text("message.html", Place(request), title, problem=str(exc)), 400)
+
+    static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
+    routes = [Route(path, endpoint(answer)) for path, answer in ROUTES.items()]
+    return Starlette(
+        routes=[*routes, static],
+        middleware=[Middleware(Guard, access=access or Access())],
+        exception_handlers={WebTableError: failed},
+        lifespan=lifespan,
+    )

@@ -1,0 +1,226 @@
+"""The pages and files of the questions that list records: one for each, made of what it declares of itself."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlencode
+
+from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.reading import Gone, reading
+from webtable.explorer.rendering import Ending, Place, dashed, rows_of, words
+from webtable.formats import write
+from webtable.questions import LISTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from webtable import WebTable
+    from webtable.answers import Results
+    from webtable.explorer.application import Explorer
+    from webtable.explorer.streaming import Outlet
+    from webtable.questions import Column, Listing, ListingOption
+
+ROWS: Final = 100
+"""Rows of a page."""
+MEDIA: Final = {
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "csv": "text/csv; charset=utf-8",
+    "csv_raw": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+}
+"""The media types of the files, by their endings."""
+_JSON = frozenset({"json", "jsonl"})
+_PARTS = frozenset({"order", "limit", "after", "columns", "as_of"})
+
+
+class Asked:
+    """What a request asks of a *listing*: the arguments of its method, and which part of the answer."""
+
+    def __init__(self, listing: Listing, query: Mapping[str, Sequence[str]]) -> None:
+        self.listing: Final = listing
+        if unknown := sorted(query.keys() - listing.takes - _PARTS):
+            known = ", ".join(sorted(listing.takes | _PARTS))
+            raise InvalidArgument(f"{unknown[0]}: not an option of {listing.name}; these are: {known}")
+        self.arguments: Final = listing.arguments(query)
+        given = {name: texts[-1] for name, texts in query.items() if texts and texts[-1]}
+        self.limit: Final = _limit(given.get("limit"))
+        self.columns: Final = [name.strip() for name in given.get("columns", "").split(",") if name.strip()] or None
+        for name in ("order", "after"):
+            if name in given:
+                self.arguments[name] = given[name]
+        if listing.is_of_pages and self.columns:
+            self.arguments["columns"] = self.columns
+
+    def results(self, table: WebTable, limit: int | None) -> Results[Any]:
+        """Return the answer, of at most *limit* records."""
+        return self.listing.ask(table, {**self.arguments, "limit": limit})
+
+
+class Listed:
+    """The records of an answer, up to a limit; `next` is the token that continues after them, once they were read."""
+
+    def __init__(self, asked: Asked, table: WebTable, most: int | None) -> None:
+        self._most = most
+        self.results: Final = asked.results(table, None if most is None else most + 1)
+        self.next: str | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        last: Any = None
+        records = iter(self.results)
+        for last in islice(records, self._most):
+            yield last
+        if self._most is not None and next(records, None) is not None and last is not None:
+            self.next = self.results.token_after(last)
+
+
+def page(explorer: Explorer, request: Request) -> Response:
+    """Return the page of a question; without what it needs, its form alone."""
+    listing = _listing(request)
+    place = Place(request)
+    query = {name: request.query_params.getlist(name) for name in request.query_params}
+    problem, asked = "", None
+    is_asked = bool(query.keys() - {"as_of"}) or not any(option.is_needed for option in listing.options)
+    if is_asked:
+        try:
+            asked = Asked(listing, query)
+        except WebTableError as exc:
+            problem = str(exc)
+
+    def make(outlet: Outlet) -> None:
+        ending = Ending()
+        columns: Sequence[Column] = ()
+        rows = None
+        said = problem
+        if asked is not None:
+            try:
+                listed = Listed(asked, reading(explorer.table, outlet.gone), min(asked.limit or ROWS, 1_000))
+                columns = listing.columns.chosen(asked.columns or listing.columns.listed)
+                rows = _rows(listed, columns, place, ending, listing, query)
+            except Gone:
+                raise
+            except WebTableError as exc:
+                said = str(exc)
+        explorer.pages.write(
+            outlet,
+            "listing.html",
+            place,
+            words(listing.name),
+            listing=listing,
+            fields=_fields(listing, query),
+            problem=said,
+            columns=columns,
+            rows=rows,
+            after=ending,
+            formats=MEDIA,
+            file_link=lambda name: f"{place.root}/q/{dashed(listing.name)}.{name}?{urlencode(query, doseq=True)}",
+        )
+
+    return explorer.streaming.response(make, "text/html", 400 if problem else 200)
+
+
+def _rows(
+    listed: Listed, columns: Sequence[Column], place: Place, ending: Ending, listing: Listing, query: Mapping[str, Any]
+) -> Iterator[Any]:
+    yield from rows_of(listed, columns, place, ending)
+    if listed.next is not None:
+        ending.next = place.link(f"/q/{dashed(listing.name)}", **{**query, "after": listed.next})
+
+
+def file(explorer: Explorer, request: Request) -> Response:
+    """Return the whole answer to a question as a file, or with `limit` so much of it, and a token to go on."""
+    listing, ending = _listing(request), request.path_params["ending"]
+    if ending not in MEDIA:
+        raise InvalidArgument(f"there is no format {ending!r}: one of {', '.join(MEDIA)}")
+    asked = Asked(listing, {name: request.query_params.getlist(name) for name in request.query_params})
+
+    usual = [one.name for one in listing.columns.in_json()] if ending in _JSON else listing.columns.usual
+    columns = asked.columns or usual
+
+    def make(outlet: Outlet) -> None:
+        listed = Listed(asked, reading(explorer.table, outlet.gone), asked.limit)
+        if ending == "json":
+            _write_json(outlet, listed, columns)
+        else:
+            write(listed, cast("IO[bytes]", outlet), format=ending, columns=columns)
+
+    name = f"{dashed(listing.name)}.{ending}"
+    headers = {} if ending in _JSON else {"content-disposition": f'attachment; filename="{name}"'}
+    return explorer.streaming.response(make, MEDIA[ending], headers=headers)
+
+
+def _write_json(outlet: Outlet, listed: Listed, columns: Sequence[str]) -> None:
+    """Write an object with the results, and with the token after them, which is known at the end."""
+    outlet.write('{"results": [')
+    problem = None
+    try:
+        write(listed, cast("IO[bytes]", _Array(outlet)), format="jsonl", columns=columns)
+    except Gone:
+        raise
+    except (WebTableError, OSError) as exc:
+        problem = str(exc)
+    outlet.write(f'\n], "next": {json.dumps(listed.next)}, "problem": {json.dumps(problem)}}}\n')
+
+
+class _Array:
+    """Where lines of JSON are written as the elements of an array."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._between = b"\n"
+
+    def write(self, line: bytes) -> int:
+        self._outlet.write(self._between + line.rstrip(b"\n"))
+        self._between = b",\n"
+        return len(line)
+
+
+def _listing(request: Request) -> Listing:
+    name = request.path_params["name"].replace("-", "_")
+    if name not in LISTINGS:
+        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
+    return LISTINGS[name]
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdecimal() or text == "0":
+        raise InvalidArgument(f"limit={text!r} must be a number of results, 1 or more")
+    return int(text)
+
+
+def _fields(listing: Listing, query: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """Return the fields of the form of a *listing*, with what was given."""
+    fields = [_field(option, query) for option in listing.options]
+    order = {"name": "order", "help": "The order of the answer.", "kind": "text", "choices": listing.orders}
+    columns = {
+        "name": "columns",
+        "help": f"Of these: {', '.join(listing.columns.names)}",
+        "kind": "text",
+        "choices": (),
+    }
+    for one in (order, columns):
+        value = (query.get(str(one["name"])) or [""])[-1]
+        fields.append({**one, "value": value, "is_needed": False, "is_many": False, "placeholder": ""})
+    return fields
+
+
+def _field(option: ListingOption, query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    given = query.get(option.name) or [""]
+    return {
+        "name": option.name,
+        "help": option.help,
+        "kind": option.kind,
+        "choices": option.choices,
+        "is_needed": option.is_needed,
+        "is_many": option.is_many,
+        "value": given[-1],
+        "placeholder": option.default if option.default is not None else "",
+    }

@@ -1,0 +1,132 @@
+"""Responses that are made in a thread and sent as they are made: a page begins before its questions are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import StreamingResponse
+
+from webtable.explorer.reading import Gone
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+MOST_AT_ONCE: Final = 32
+"""How many responses are made at once; further ones wait for one of these."""
+MOST_UNSENT: Final = 256 * 1024
+"""Bytes of a response that are made ahead of its reader."""
+PIECE: Final = 16 * 1024
+WAIT: Final = 0.04
+"""After how many seconds a piece is sent even though it is small."""
+
+
+class Outlet:
+    """Where a thread writes the bytes of a response; `write` waits for a slow reader, and raises `Gone` without one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.gone: Final = threading.Event()
+        self._loop = loop
+        self._changed = threading.Condition()
+        self._ready = asyncio.Event()
+        self._unsent = bytearray()
+        self._is_over = False
+
+    def write(self, data: bytes | str) -> int:
+        """Write *data*, text as UTF-8."""
+        encoded = data.encode("utf-8", "replace") if isinstance(data, str) else data
+        with self._changed:
+            while len(self._unsent) >= MOST_UNSENT and not self.gone.is_set():
+                self._changed.wait()
+            if self.gone.is_set():
+                raise Gone("the request was cancelled")
+            self._unsent += encoded
+        self._tell()
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is sent soon."""
+
+    def end(self) -> None:
+        """Say that there is no more."""
+        self._is_over = True
+        self._tell()
+
+    def close(self) -> None:
+        """Say that nobody reads any more."""
+        self.gone.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield what is written until its end."""
+        while True:
+            await self._ready.wait()
+            if not self._is_over and len(self._unsent) < PIECE:
+                await asyncio.sleep(WAIT)
+            self._ready.clear()
+            is_over = self._is_over
+            with self._changed:
+                piece, self._unsent = bytes(self._unsent), bytearray()
+                self._changed.notify_all()
+            if piece:
+                yield piece
+            if is_over and not self._unsent:
+                return
+
+    def _tell(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ready.set)
+
+
+class Streaming:
+    """Makes responses in threads, at most `MOST_AT_ONCE` at a time."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, "webtable-explorer")
+
+    def response(
+        self,
+        make: Callable[[Outlet], None],
+        media_type: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> StreamingResponse:
+        """Return the response whose bytes *make* writes; it handles its own errors, except for `Gone`."""
+        return StreamingResponse(self._body(make), status, headers, media_type)
+
+    async def _body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
+        async with self._free:
+            outlet = Outlet(asyncio.get_running_loop())
+            making = asyncio.get_running_loop().run_in_executor(self._threads, _made, make, outlet)
+            try:
+                async for piece in outlet.pieces():
+                    yield piece
+                await making
+            finally:
+                outlet.close()
+
+    async def value(self, make: Callable[[threading.Event], object]) -> object:
+        """Return what *make* returns, in a thread, for a response that is small and comes at once."""
+        async with self._free:
+            gone = threading.Event()
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, make, gone)
+            finally:
+                gone.set()
+
+    def close(self) -> None:
+        """Let the threads end that have nothing to do."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
+    try:
+        make(outlet)
+    except Gone:
+        pass
+    finally:
+        outlet.end()

@@ -1,0 +1,13 @@
+"""The questions that list records, as data, for programs that offer all of them, as the explorer does."""
+
+from webtable.repository.answers.columns import Column, Columns
+from webtable.repository.questions.listing import Listing, ListingOption
+from webtable.repository.table.catalogue import LISTINGS
+
+__all__ = [
+    "LISTINGS",
+    "Column",
+    "Columns",
+    "Listing",
+    "ListingOption",
+]

@@ -1,0 +1,64 @@
+"""The explorer of the sample web, as a browser on this machine sees it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+
+import webtable
+from webtable import WebTable
+from webtable.demo import sample_table
+from webtable.explorer import Access, create_app
+
+TOKEN = "the-token"
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebTable]:
+    """The sample web: three crawls of several hosts. It is only read."""
+    path = tmp_path_factory.mktemp("explorer") / "sample.db"
+    with sample_table(path) as table:
+        yield table
+
+
+@pytest.fixture
+def table() -> Iterator[WebTable]:
+    """An empty table, in memory, for the pages of a test."""
+    with webtable.open("memory:explorer", create=True) as table:
+        yield table
+
+
+@contextmanager
+def explored(table: WebTable) -> Iterator[httpx.Client]:
+    """Serve the explorer of *table*, and give a client that has the token."""
+    config = uvicorn.Config(create_app(table, Access(TOKEN)), port=0, log_level="warning", timeout_graceful_shutdown=1)
+    server, sock = uvicorn.Server(config), config.bind_socket()
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        address, headers = f"http://127.0.0.1:{sock.getsockname()[1]}", {"authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=address, headers=headers, timeout=30) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+        sock.close()
+
+
+@pytest.fixture
+def client(table: WebTable) -> Iterator[httpx.Client]:
+    """The explorer of `table`."""
+    with explored(table) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def sample_client(sample: WebTable) -> Iterator[httpx.Client]:
+    """The explorer of `sample`."""
+    with explored(sample) as client:
+        yield client
