@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
@@ -18,14 +19,14 @@ from webtable.explorer.rendering import Pages, Place
 from webtable.explorer.streaming import Streaming
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from webtable import WebTable
 
-ROUTES: Final[dict[str, Callable[[Explorer, Request], Response]]] = {
+ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Response]]]] = {
     "/q/{name}.{ending}": listings.file,
     "/q/{name}": listings.page,
 }
@@ -52,9 +53,10 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
         yield
         explorer.streaming.close()
 
-    def endpoint(answer: Callable[[Explorer, Request], Response]) -> Callable[[Request], object]:
+    def endpoint(answer: Callable[[Explorer, Request], Response | Awaitable[Response]]) -> Callable[[Request], object]:
         async def answered(request: Request) -> Response:
-            return answer(explorer, request)
+            found = answer(explorer, request)
+            return await found if isawaitable(found) else found
 
         return answered
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 import jinja2
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_CHARACTERS: Final = 300
 """Of a value in a table."""
 _URL_FORMS = frozenset({"url"})
+
+
+T = TypeVar("T")
 
 
 class Cell(NamedTuple):
@@ -86,7 +89,7 @@ class Pages:
             "moment": moment_text,
         }
         self._templates.filters |= filters
-        self._templates.globals["table_name"] = table_name
+        self._templates.globals |= {"table_name": table_name, "attempt": attempt}
 
     def write(self, outlet: Outlet, template: str, place: Place, title: str, **values: object) -> None:
         """Write the page of a *template*; what fails half-way is said at the end of what was written."""
@@ -104,6 +107,16 @@ class Pages:
         """Return the page of a *template*."""
         named = {"title": title, "root": place.root, "as_of": place.as_of, "link": place.link, "place": place}
         return self._templates.get_template(template).render(**named, **values)
+
+
+def attempt(make: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what *make* returns and "", or None and the sentence that says what went wrong."""
+    try:
+        return make(), ""
+    except Gone:
+        raise
+    except (WebTableError, OSError) as exc:
+        return None, str(exc)
 
 
 def rows_of(records: Iterable[object], columns: Sequence[Column], place: Place, ending: Ending) -> Iterator[list[Cell]]:
