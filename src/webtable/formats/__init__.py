@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from webtable._page.json_lines import page_to_json
     from webtable.formats.answer_files import FORMATS, write, write_pages
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
+    from webtable.formats.archives.warc_files import surt
     from webtable.formats.exports.export import Exported, write_export
     from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
     from webtable.formats.exports.one_file import write_captures
@@ -35,6 +36,7 @@ __all__ = [
     "page_to_json",
     "read_export",
     "read_pages",
+    "surt",
     "verify_export",
     "write",
     "write_captures",
@@ -53,6 +55,7 @@ _HOMES = {
         "write_wacz",
         "write_warc",
     ),
+    "webtable.formats.archives.warc_files": ("surt",),
     "webtable.formats.exports.export": ("Exported", "write_export"),
     "webtable.formats.exports.one_file": ("write_captures",),
     "webtable.formats.exports.manifest": (
