@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from webtable.errors import WebTableError
 from webtable.explorer import listings
 from webtable.explorer.access import Access, Guard
-from webtable.explorer.rendering import Pages, Place
-from webtable.explorer.streaming import Streaming
+from webtable.explorer.explorer import Explorer
+from webtable.explorer.rendering import Place
+from webtable.explorer.views import reports, statistics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,16 +30,13 @@ if TYPE_CHECKING:
 ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Response]]]] = {
     "/q/{name}.{ending}": listings.file,
     "/q/{name}": listings.page,
+    "/stats": statistics.page,
+    "/stats.json": statistics.as_json,
+    "/audit": reports.audit,
+    "/audit.json": reports.audit_json,
+    "/compare": reports.compare,
+    "/compare.json": reports.compare_json,
 }
-
-
-class Explorer:
-    """What the pages share: the *table*, the templates, and the threads in which responses are made."""
-
-    def __init__(self, table: WebTable) -> None:
-        self.table: Final = table
-        self.pages: Final = Pages(table.name)
-        self.streaming: Final = Streaming()
 
 
 def create_app(table: WebTable, access: Access | None = None) -> Starlette:
@@ -61,6 +59,8 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
         return answered
 
     def failed(request: Request, exc: Exception) -> Response:
+        if request.url.path.endswith(".json"):
+            return JSONResponse({"problem": str(exc)}, 400)
         title = "This cannot be answered"
         return HTMLResponse(explorer.pages.text("message.html", Place(request), title, problem=str(exc)), 400)
 

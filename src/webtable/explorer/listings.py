@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.reading import Gone, reading
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Results
-    from webtable.explorer.application import Explorer
+    from webtable.explorer.explorer import Explorer
     from webtable.explorer.streaming import Outlet
     from webtable.questions import Column, Listing, ListingOption
 
@@ -80,57 +80,79 @@ class Listed:
             self.next = self.results.token_after(last)
 
 
-def page(explorer: Explorer, request: Request) -> Response:
-    """Return the page of a question; without what it needs, its form alone."""
-    listing = _listing(request)
-    place = Place(request)
-    query = {name: request.query_params.getlist(name) for name in request.query_params}
-    problem, asked = "", None
-    is_asked = bool(query.keys() - {"as_of"}) or not any(option.is_needed for option in listing.options)
-    if is_asked:
-        try:
-            asked = Asked(listing, query)
-        except WebTableError as exc:
-            problem = str(exc)
+class QuestionPage:
+    """What a page shows of a *listing*: its form, which is sent to *path*, and the answer to *query*, or its `problem`.
 
-    def make(outlet: Outlet) -> None:
-        ending = Ending()
+    *fixed* are options that the page itself gives, such as its site.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        place: Place,
+        path: str,
+        query: Mapping[str, Sequence[str]],
+        fixed: Mapping[str, Sequence[str]] = {},
+    ) -> None:
+        self.problem = ""
+        self._listing, self._place, self._path = listing, place, path
+        self._query, self._fixed = query, fixed
+        self._asked: Asked | None = None
+        given = {**query, **fixed}
+        if given.keys() - {"as_of"} or not any(option.is_needed for option in listing.options):
+            try:
+                self._asked = Asked(listing, given)
+            except WebTableError as exc:
+                self.problem = str(exc)
+
+    def values(self, table: WebTable) -> dict[str, Any]:
+        """Return the values for a template that includes answer.html; *table* is read while the rows are."""
+        ending, said = Ending(), self.problem
         columns: Sequence[Column] = ()
         rows = None
-        said = problem
-        if asked is not None:
+        if self._asked is not None:
             try:
-                listed = Listed(asked, reading(explorer.table, outlet.gone), min(asked.limit or ROWS, 1_000))
-                columns = listing.columns.chosen(asked.columns or listing.columns.listed)
-                rows = _rows(listed, columns, place, ending, listing, query)
+                listed = Listed(self._asked, table, min(self._asked.limit or ROWS, 1_000))
+                columns = self._listing.columns.chosen(self._asked.columns or self._listing.columns.listed)
+                rows = self._rows(listed, columns, ending)
             except Gone:
                 raise
             except WebTableError as exc:
                 said = str(exc)
-        explorer.pages.write(
-            outlet,
-            "listing.html",
-            place,
-            words(listing.name),
-            listing=listing,
-            fields=_fields(listing, query),
-            problem=said,
-            columns=columns,
-            rows=rows,
-            after=ending,
-            formats=MEDIA,
-            file_link=lambda name: f"{place.root}/q/{dashed(listing.name)}.{name}?{urlencode(query, doseq=True)}",
-        )
+        asked = urlencode({**self._query, **self._fixed}, doseq=True)
+        return {
+            "listing": self._listing,
+            "action": self._place.root + quote(self._path),
+            "fields": [one for one in _fields(self._listing, self._query) if one["name"] not in self._fixed],
+            "problem": said,
+            "columns": columns,
+            "rows": rows,
+            "after": ending,
+            "formats": MEDIA,
+            "file_link": lambda name: f"{self._place.root}/q/{dashed(self._listing.name)}.{name}?{asked}",
+        }
 
-    return explorer.streaming.response(make, "text/html", 400 if problem else 200)
+    def _rows(self, listed: Listed, columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
+        yield from rows_of(listed, columns, self._place, ending)
+        if listed.next is not None:
+            ending.next = self._place.link(self._path, **{**self._query, "after": listed.next})
 
 
-def _rows(
-    listed: Listed, columns: Sequence[Column], place: Place, ending: Ending, listing: Listing, query: Mapping[str, Any]
-) -> Iterator[Any]:
-    yield from rows_of(listed, columns, place, ending)
-    if listed.next is not None:
-        ending.next = place.link(f"/q/{dashed(listing.name)}", **{**query, "after": listed.next})
+def page(explorer: Explorer, request: Request) -> Response:
+    """Return the page of a question; without what it needs, its form alone."""
+    listing, place = _listing(request), Place(request)
+    answer = QuestionPage(listing, place, f"/q/{dashed(listing.name)}", query_of(request))
+
+    def make(outlet: Outlet) -> None:
+        values = answer.values(reading(explorer.table, outlet.gone))
+        explorer.pages.write(outlet, "listing.html", place, words(listing.name), **values)
+
+    return explorer.streaming.response(make, "text/html", 400 if answer.problem else 200)
+
+
+def query_of(request: Request) -> dict[str, list[str]]:
+    """Return the options in the URL of *request*, by name."""
+    return {name: request.query_params.getlist(name) for name in request.query_params}
 
 
 def file(explorer: Explorer, request: Request) -> Response:
@@ -138,7 +160,7 @@ def file(explorer: Explorer, request: Request) -> Response:
     listing, ending = _listing(request), request.path_params["ending"]
     if ending not in MEDIA:
         raise InvalidArgument(f"there is no format {ending!r}: one of {', '.join(MEDIA)}")
-    asked = Asked(listing, {name: request.query_params.getlist(name) for name in request.query_params})
+    asked = Asked(listing, query_of(request))
 
     usual = [one.name for one in listing.columns.in_json()] if ending in _JSON else listing.columns.usual
     columns = asked.columns or usual

@@ -1,0 +1,128 @@
+"""The audit, the comparison and the statistics of a site, live: what they show is what the methods return."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import webtable
+from webtable import Page
+from webtable.reports import compare
+
+
+def numbers(html: str) -> set[str]:
+    return set(re.findall(r">\s*([\d,]+)\s*<", html))
+
+
+@pytest.mark.parametrize("site", ["example.com", "https://docs.example.com/guide/", "all"])
+def test_an_audit_shows_the_findings_of_each_section_with_links_to_all_of_them(sample, sample_client, site):
+    found = sample.audit(webtable.ALL if site == "all" else site)
+
+    shown = sample_client.get("/audit", params={"site": site}).text
+
+    assert f"{found.pages:,}" in numbers(shown)
+    for section in found.sections:
+        assert f'<section id="{section.name}">' in shown
+        if section.count:
+            assert f"{section.count:,}" in numbers(shown.partition(f'<section id="{section.name}">')[2])
+    assert "/q/duplicate-groups?site=" in shown
+    assert "by=title" in shown
+
+
+def test_the_links_to_all_findings_lead_to_pages_with_as_many_rows(sample, sample_client):
+    shown = sample_client.get("/audit", params={"site": "example.com"}).text
+    links = [one.replace("&amp;", "&") for one in re.findall(r'class="more" href="([^"]+)"', shown)]
+
+    assert len(links) > 5
+    assert all(sample_client.get(link).status_code == 200 for link in links)
+
+
+def test_an_audit_as_json_has_what_its_dict_has(sample, sample_client):
+    found = sample_client.get("/audit.json", params={"site": "example.com"}).json()
+
+    audit = sample.audit("example.com").to_dict()
+    assert found["problem"] is None
+    assert found.keys() - {"problem"} == audit.keys()
+    assert [one["count"] for one in found["sections"]] == [one["count"] for one in audit["sections"]]
+
+
+def test_a_comparison_shows_values_before_and_after(sample, sample_client):
+    newest, before = list(sample.crawls("example.com"))[:2]
+    times = {"since": before.end.isoformat(), "until": newest.end.isoformat()}
+    found = compare(sample, "example.com", **times)
+
+    shown = sample_client.get("/compare", params={"site": "example.com", **times}).text
+    as_json = sample_client.get("/compare.json", params={"site": "example.com", **times}).json()
+
+    assert {f"{count:,}" for count in found.counts.values()} <= numbers(shown)
+    assert as_json["counts"] == found.counts
+    assert "<del>" in shown
+    assert "<ins>" in shown
+
+
+def test_a_comparison_ends_at_the_moment_as_of_which_pages_are_shown(sample, sample_client):
+    before, first = list(sample.crawls("example.com"))[1:3]
+    asked = {"site": "example.com", "since": first.end.isoformat(), "as_of": before.end.isoformat()}
+
+    found = sample_client.get("/compare.json", params=asked).json()
+
+    assert found["counts"] == compare(sample, "example.com", since=first.end, until=before.end).counts
+
+
+@pytest.mark.parametrize("by", [(), ("host", "day"), ("size", "region")])
+def test_statistics_are_those_of_stats(sample, sample_client, by):
+    names = by or ("status", "type", "language", "age", "month")
+    stats = sample.stats("example.com", by=names)
+
+    shown = sample_client.get("/stats", params={"site": "example.com", "by": by}).text
+    found = sample_client.get("/stats.json", params={"site": "example.com", "by": ",".join(by)}).json()
+
+    assert (found["pages"], found["bytes"]) == (stats.pages, stats.bytes)
+    assert found["by"] == {one: {name: group._asdict() for name, group in stats.by[one].items()} for one in names}
+    assert {f"{group.pages:,}" for group in stats.by[names[0]].values()} <= numbers(shown)
+
+
+@pytest.mark.parametrize("path", ["/audit", "/compare", "/stats"])
+def test_without_a_site_there_is_a_form_alone(sample_client, path):
+    found = sample_client.get(path)
+
+    assert found.status_code == 200
+    assert 'name="site"' in found.text
+    assert sample_client.get(f"{path}.json").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/audit?site=http://", "is not a URL"),
+        ("/audit?site=*.example.com", "all hosts below it"),
+        ("/compare?site=example.com&since=soon", "is not a time"),
+        ("/stats?site=example.com&by=colour", "is not a grouping"),
+        ("/stats.json?site=a/?b", "without ?"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(sample_client, path, said):
+    found = sample_client.get(path)
+
+    assert found.status_code == 400
+    assert said in found.text
+
+
+@pytest.mark.parametrize("path", ["/audit?site=all", "/compare?site=all&since=7d", "/stats?site=all"])
+def test_reports_on_an_empty_table_say_so_in_numbers(client, path):
+    found = client.get(path)
+
+    assert found.status_code == 200
+    assert "problem" not in found.text
+    assert ">0<" in found.text or "0 pages" in found.text
+
+
+def test_a_title_of_markup_stays_text_in_a_report(table, client):
+    for name in "ab":
+        table.put(Page(url=f"https://example.com/{name}", body=b"<title>&lt;script&gt;x&lt;/script&gt;</title>"))
+
+    shown = client.get("/audit", params={"site": "example.com"}).text
+
+    assert "<script>x" not in shown
+    assert "&lt;script&gt;x" in shown
