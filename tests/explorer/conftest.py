@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -29,7 +30,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebTable]:
 @pytest.fixture
 def table() -> Iterator[WebTable]:
     """An empty table, in memory, for the pages of a test."""
-    with webtable.open("memory:explorer", create=True) as table:
+    with webtable.open(f"memory:{uuid4().hex}", create=True) as table:
         yield table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.responses import StreamingResponse
 
@@ -14,6 +14,7 @@ from webtable.explorer.reading import Gone
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+T = TypeVar("T")
 MOST_AT_ONCE: Final = 32
 """How many responses are made at once; further ones wait for one of these."""
 MOST_UNSENT: Final = 256 * 1024
@@ -109,8 +110,8 @@ class Streaming:
             finally:
                 outlet.close()
 
-    async def value(self, make: Callable[[threading.Event], object]) -> object:
-        """Return what *make* returns, in a thread, for a response that is small and comes at once."""
+    async def value(self, make: Callable[[threading.Event], T]) -> T:
+        """Return what *make* returns, in a thread, for a response that is small, or whose status depends on it."""
         async with self._free:
             gone = threading.Event()
             try:
