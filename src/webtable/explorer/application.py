@@ -17,7 +17,7 @@ from webtable.explorer import listings
 from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
 from webtable.explorer.rendering import Place
-from webtable.explorer.views import reports, statistics
+from webtable.explorer.views import page, rendered, reports, statistics, versions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -36,6 +36,15 @@ ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Respo
     "/audit.json": reports.audit_json,
     "/compare": reports.compare,
     "/compare.json": reports.compare_json,
+    "/page": page.page,
+    "/page.json": page.page_json,
+    "/page/text": rendered.text,
+    "/page/source": rendered.source,
+    "/page/raw": rendered.raw,
+    "/page/rendered": rendered.rendered,
+    "/page/diff": versions.diff,
+    "/page/diff.json": versions.diff_json,
+    "/page/history.json": versions.history_json,
 }
 
 
