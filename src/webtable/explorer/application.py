@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,7 @@ from webtable.explorer.rendering import Place
 from webtable.explorer.views import page, rendered, reports, statistics, versions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -55,11 +54,6 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     """
     explorer = Explorer(table)
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        explorer.streaming.close()
-
     def endpoint(answer: Callable[[Explorer, Request], Response | Awaitable[Response]]) -> Callable[[Request], object]:
         async def answered(request: Request) -> Response:
             found = answer(explorer, request)
@@ -79,5 +73,4 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
         routes=[*routes, static],
         middleware=[Middleware(Guard, access=access or Access())],
         exception_handlers={WebTableError: failed},
-        lifespan=lifespan,
     )

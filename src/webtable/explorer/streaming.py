@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.responses import StreamingResponse
@@ -78,7 +79,7 @@ class Outlet:
                 return
 
     def _tell(self) -> None:
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._ready.set)
 
 
@@ -87,7 +88,6 @@ class Streaming:
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(MOST_AT_ONCE)
-        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, "webtable-explorer")
 
     def response(
         self,
@@ -100,28 +100,41 @@ class Streaming:
         return StreamingResponse(self._body(make), status, headers, media_type)
 
     async def _body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
-        async with self._free:
-            outlet = Outlet(asyncio.get_running_loop())
-            making = asyncio.get_running_loop().run_in_executor(self._threads, _made, make, outlet)
-            try:
-                async for piece in outlet.pieces():
-                    yield piece
-                await making
-            finally:
-                outlet.close()
+        await self._free.acquire()
+        outlet = Outlet(asyncio.get_running_loop())
+        making = self._started(_made, make, outlet)
+        try:
+            async for piece in outlet.pieces():
+                yield piece
+            await making
+        finally:
+            outlet.close()
 
     async def value(self, make: Callable[[threading.Event], T]) -> T:
         """Return what *make* returns, in a thread, for a response that is small, or whose status depends on it."""
-        async with self._free:
-            gone = threading.Event()
-            try:
-                return await asyncio.get_running_loop().run_in_executor(self._threads, make, gone)
-            finally:
-                gone.set()
+        await self._free.acquire()
+        gone = threading.Event()
+        try:
+            return await self._started(make, gone)
+        finally:
+            gone.set()
 
-    def close(self) -> None:
-        """Let the threads end that have nothing to do."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def _started(self, make: Callable[..., T], *args: object) -> asyncio.Future[T]:
+        """Return what *make* will return, in a thread that the end of the process does not wait for."""
+        made: Future[T] = Future()
+        loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            try:
+                made.set_result(make(*args))
+            except BaseException as exc:  # noqa: BLE001 - raised again by whoever awaits it
+                made.set_exception(exc)
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(self._free.release)
+
+        made.set_running_or_notify_cancel()  # so that it is not cancelled with what awaits it
+        threading.Thread(target=run, name="webtable-explorer", daemon=True).start()
+        return asyncio.wrap_future(made)
 
 
 def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
