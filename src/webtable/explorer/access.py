@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
+from markupsafe import Markup
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +25,9 @@ LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_FORWARD: Final = Markup(
+    '<!doctype html><title>webtable</title><meta http-equiv="refresh" content="0;url={0}"><a href="{0}">Go on</a>'
 )
 _HEADERS: Final = {
     "x-content-type-options": "nosniff",
@@ -102,8 +106,10 @@ class Guard:
         if not given or not self._access.is_token(given[0]):
             return _forbidden()
         rest = urlencode([one for one in query if one[0] != "token"])
-        # The token would stay in the address bar, in the history, and in what is copied from there.
-        to = RedirectResponse(quote(scope["path"]) + (f"?{rest}" if rest else ""), 303)
+        # The token would stay in the address bar, in the history, and in what is copied from there. A redirect would
+        # not do: after a click on a page of another site, a notebook's for one, the browser follows it without cookie.
+        path = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
+        to = HTMLResponse(_FORWARD.format(path))
         to.set_cookie(cookie, self._access.token, httponly=True, samesite="strict", path="/")
         return to
 
