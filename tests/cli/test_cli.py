@@ -32,6 +32,7 @@ from webtable.store.sqlite import SQLiteStore
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
+    "serve",
     "ingest",
     "demo",
     "export",

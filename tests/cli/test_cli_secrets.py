@@ -31,6 +31,7 @@ from webtable.testing import write_warc
 pytest.importorskip("matplotlib")
 
 WORDS = {
+    "serve": "--port 0",
     "get": f"{HOME}",
     "by-handle": webtable.indexes.handle_of(HOME),
     "history": f"{HOME}",
@@ -217,6 +218,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def store(monkeypatch: pytest.MonkeyPatch, files: None) -> Iterator[None]:
     """The store of `ANSWERS`."""
     monkeypatch.setattr(maintenance, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)  # until Ctrl-C
     with answering(monkeypatch):
         yield
 

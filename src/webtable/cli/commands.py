@@ -94,6 +94,9 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
 
 
 GROUPS: dict[str, dict[str, Listed]] = {
+    "Browse": {
+        "serve": Listed("serving", "Show the table in the browser: pages, links, answers"),
+    },
     "Ask: one page": {
         "get": Listed("questions.page", "The newest capture of a page, or that of an earlier one"),
         "by-handle": Listed("questions.page", "The page whose URL has a handle"),

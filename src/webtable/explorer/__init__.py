@@ -1,6 +1,6 @@
 """An explorer of a web table in the browser, and the protocols of web archives over it (extra `[web]`).
 
-`webtable serve` starts it; `create_app` returns it as an ASGI application. It only reads.
+`webtable serve` starts it, and `explore` in a notebook; `create_app` returns it as an ASGI application. It only reads.
 """
 
 from webtable._extras import missing_extra
@@ -14,6 +14,6 @@ except ImportError as _exc:
 
 from webtable.explorer.access import Access
 from webtable.explorer.application import create_app
-from webtable.explorer.server import serve
+from webtable.explorer.server import RunningExplorer, explore, serve
 
-__all__ = ["Access", "create_app", "serve"]
+__all__ = ["Access", "RunningExplorer", "create_app", "explore", "serve"]

@@ -1,11 +1,19 @@
-"""The server of the explorer: uvicorn on one port, until it is stopped."""
+"""The server of the explorer: uvicorn on one port, until it is stopped, or in a thread of a notebook."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import atexit
+import logging
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
+from markupsafe import Markup
 
+from webtable.errors import InvalidArgument
 from webtable.explorer.access import LOCAL, Access, new_token
 from webtable.explorer.application import create_app
 
@@ -13,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable import WebTable
+
+_ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognize them
+_GRACE: Final = 1
+"""Seconds that open responses have to end, once the server is stopped."""
 
 
 def serve(
@@ -26,20 +38,85 @@ def serve(
 ) -> None:
     """Serve the explorer of *table* on *host* and *port* until SIGINT or SIGTERM; *names* are further names of it.
 
-    *on_start* is called with the address to open, which has the token. Port 0 is any free one.
+    *on_start* is called with the address to open, which has the token. Port 0 is any free one. Raises
+    `InvalidArgument` for a port that is in use, or that may not be used.
     """
-    access = Access(token or new_token(), (*LOCAL, *names))
+    with _listening(host, port) as sock:
+        server, address = _server(table, sock, host, token, names)
+        on_start(address)
+        server.run(sockets=[sock])
+
+
+class RunningExplorer:
+    """An explorer that a thread serves on this machine: open its `url`; `stop()`, or the end of the process, ends it.
+
+    In a notebook it is shown as a link.
+    """
+
+    def __init__(self, table: WebTable, port: int = 0) -> None:
+        self._sock = _listening("127.0.0.1", port)
+        self._server, self.url = _server(table, self._sock, "127.0.0.1", None, ())
+        self._thread = threading.Thread(target=self._run, name="webtable-explore", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """End the server; the table stays open."""
+        atexit.unregister(self.stop)
+        self._server.should_exit = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._sock:
+            self._server.run(sockets=[self._sock])
+
+    def __repr__(self) -> str:
+        return f"<explorer at {self.url}>"
+
+    def _repr_html_(self) -> str:
+        link = '<a href="{}" target="_blank" rel="noopener noreferrer">Open the explorer in the browser</a>'
+        return Markup(link).format(self.url)  # noqa: S704 - the address is escaped
+
+
+def explore(table: WebTable, *, port: int = 0) -> RunningExplorer:
+    """Serve the explorer of *table* in a thread, on any free port of this machine or on *port*, and return it.
+
+    The browser must run on the same machine, or reach the port by a tunnel (`ssh -L`).
+    """
+    return RunningExplorer(table, port)
+
+
+def _server(
+    table: WebTable, sock: socket.socket, host: str, token: str | None, names: Sequence[str]
+) -> tuple[uvicorn.Server, str]:
+    """Return the server of *table*, and the address to open."""
+    shown = "127.0.0.1" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host else host
+    access = Access(token or new_token(), tuple(name.lower() for name in (*LOCAL, shown, *names)))
     config = uvicorn.Config(
         create_app(table, access),
-        host=host,
-        port=port,
+        lifespan="off",
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=_GRACE,
     )
-    server = uvicorn.Server(config)
-    sock = config.bind_socket()
-    with sock:
-        shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - what a browser here can open
-        on_start(f"http://{shown}:{sock.getsockname()[1]}/?token={access.token}")
-        server.run(sockets=[sock])
+    # It knows of no end but one without open responses.
+    logging.getLogger("uvicorn.error").addFilter(_is_trouble)
+    return uvicorn.Server(config), f"http://{shown}:{sock.getsockname()[1]}/?token={access.token}"
+
+
+def _is_trouble(record: logging.LogRecord) -> bool:
+    is_end = "graceful shutdown" in record.msg or (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
+    return not is_end
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on *host* and *port*."""
+    if not 0 <= port <= 65_535:
+        raise InvalidArgument(f"port={port} must be from 0 to 65535")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except socket.gaierror as exc:
+        raise InvalidArgument(f"host={host} is no address or name of this machine: {exc.strerror}") from exc
+    except OSError as exc:
+        text = f"port={port} of {host}: {os.strerror(exc.errno or 0)}; give another one, or port=0 for any that is free"
+        raise InvalidArgument(text) from exc

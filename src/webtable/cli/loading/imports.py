@@ -217,7 +217,8 @@ def demo(
         "\nNext steps:\n"
         f"  export WEBTABLE_STORE={shlex.quote(str(sample.store))}   # so that the commands ask this store\n"
         "  webtable --help                  # what else can be asked; `webtable COMMAND --help` has examples\n"
-        "  webtable ingest FILE…            # a crawl of your own, in the table that -s names"
+        "  webtable ingest FILE…            # a crawl of your own, in the table that -s names\n"
+        f"  {asking.command('serve --open')}   # all of it in the browser"
     )
 
 

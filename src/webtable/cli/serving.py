@@ -1,0 +1,127 @@
+"""The command `serve`, which shows the whole table in the browser."""
+
+from __future__ import annotations
+
+import re
+import signal
+import stat
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from webtable.cli.exit_codes import note
+from webtable.cli.session import DEFAULT_STORE, CommandSession, naming, session, to_be_read
+from webtable.cli.terminal.interaction import interruptible
+from webtable.cli.terminal.text import examples
+from webtable.errors import InvalidArgument, TableNotFound
+
+if TYPE_CHECKING:
+    from webtable import WebTable
+
+commands: Final = typer.Typer()
+_DEMO: Final = Path("webtable-demo", "webtable.db")
+_LOCAL: Final = "127.0.0.1"
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,}")
+_MAKE: Final = "umask 077; openssl rand -hex 24 >"
+
+
+@commands.command(
+    epilog=examples(
+        "webtable serve --open",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 serve --port 9000",
+        "webtable serve --host 0.0.0.0 --token-file token --allow-host crawl.example.org",
+    )
+)
+def serve(
+    ctx: typer.Context,
+    port: Annotated[int, typer.Option("--port", metavar="N", help="The port; 0 is any that is free.")] = 8765,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser as well.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen on this address; needs --token-file.")
+    ] = _LOCAL,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="A file that you alone can read, with the token. Default: a new one for each run.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A further name of the server, as behind a reverse proxy; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Show the table in the browser: sites, pages, links, keys, the answers to all questions, until Ctrl-C.
+
+    The first line of output is the address to open. It has a token, without which nothing is shown. Nothing is changed
+    in the table. Programs get the answers as JSON, CSV or Parquet, and by the protocols of web archives.
+    """
+    # Starlette and uvicorn are an extra, and slow to import.
+    from webtable.explorer import serve as served
+
+    if host != _LOCAL and token_file is None:
+        raise InvalidArgument(
+            f"host={host} needs token_file=FILE, with a token that those who may read get from you; "
+            f"to make one: {_MAKE} FILE"
+        )
+    token = None if token_file is None else _token_in(token_file)
+    with interruptible(), ExitStack() as stack:
+        table = stack.enter_context(_opened(ctx))
+
+        def started(address: str) -> None:
+            # uvicorn handles SIGINT and SIGTERM; what nohup ignores stays ignored.
+            if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+            typer.echo(address)
+            if open_:
+                _open(address, stack.enter_context(TemporaryDirectory(prefix="webtable-open-", dir=Path.home())))
+
+        served(table, host=host, port=port, token=token, names=allow_host or (), on_start=started)
+
+
+def _opened(ctx: typer.Context) -> WebTable:
+    """Return the table of `-s`; where none is named and none is here, that of `webtable demo`."""
+    this = session(ctx)
+    if this.store == DEFAULT_STORE and not Path(DEFAULT_STORE).exists() and _DEMO.exists():
+        this = naming(ctx, CommandSession(str(_DEMO)))
+        note(f"there is no {DEFAULT_STORE}: this is {_DEMO}")
+    try:
+        with to_be_read():
+            return this.open()
+    except TableNotFound as exc:
+        raise TableNotFound(f"{exc}; name another store by -s, or make one to try by `webtable demo`") from exc
+
+
+def _token_in(file: Path) -> str:
+    """Return the token in *file*; raises `InvalidArgument`, which says how to make it."""
+    try:
+        mode, token = file.stat().st_mode, file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as exc:
+        raise InvalidArgument(f"token_file={file}: {exc.strerror}; to make it: {_MAKE} {file}") from exc
+    if stat.S_IMODE(mode) & 0o077:
+        raise InvalidArgument(f"token_file={file} can be read by other users; make a new token: {_MAKE} {file}.new")
+    if not _TOKEN.fullmatch(token):
+        what = "must have one token of 16 or more letters, digits, '-' and '_'"
+        raise InvalidArgument(f"token_file={file} {what}; to make it: {_MAKE} {file}")
+    return token
+
+
+def _open(address: str, folder: str) -> None:
+    """Open *address* in the browser, by a page in *folder*: other users see the command lines of this machine.
+
+    The folder is in the home directory, since browsers in a sandbox read no other.
+    """
+    page = Path(folder, "open.html")
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">')
+    webbrowser.open(page.as_uri())
