@@ -1,0 +1,162 @@
+"""Whatever a crawled page has in it, the explorer shows it as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from test_explorer_listings import NEEDED
+
+import webtable
+from conftest import explored
+from webtable import Link, Page
+from webtable.explorer.application import ROUTES
+from webtable.questions import LISTINGS
+
+MARKUP = (
+    "hostile\"'><script data-hostile>alert(1)</script><img data-hostile src=x onerror=alert(1)>"
+    "</title></textarea></pre><svg data-hostile onload=alert(1)>&lt;b&gt;{{ 7 * 7 }}"
+)
+CONTROLS = "a\r\nSet-Cookie: hostile=1\r\n\r\n<b data-hostile>\x00\x1b[2J\u202egnp.exe\u2066\u200f\u061c\u2028\x85"
+SITE = "hostile.example"
+URLS = (
+    f"https://{SITE}/a'()*,;=+$!@`{{}}|\"<script data-hostile>?b='\"><img data-hostile src=x>&as_of=x&amp;",
+    f"https://{SITE}/javascript:alert(1)/%0d%0aSet-Cookie:%20hostile=1/%00/%ff/%E2%80%AE",
+    f"https://{SITE}/{{{{7*7}}}}{{%25endblock%25}}",
+)
+BODIES = (
+    f"<title>{MARKUP}</title><h1>{MARKUP}</h1><p>{CONTROLS}<a href='javascript:alert(1)'>x</a>".encode(),
+    b"<title>hostile \xff\xfe\x00 \xed\xa0\x80</title><p>" + b"\x00\xff<b data-hostile>" * 1000,
+    b"<p>" + b"<b data-hostile>'\"&" * 250_000,
+)
+SAID = {
+    "title": MARKUP,
+    "etag": CONTROLS,
+    "description": MARKUP,
+    "robots": MARKUP,
+    "h1": CONTROLS,
+    "language": MARKUP,
+    "canonical": "javascript:alert(1)",
+    "outlinks": (Link("javascript:alert(1)", MARKUP, MARKUP), Link(URLS[1], CONTROLS, CONTROLS), Link(URLS[0], MARKUP)),
+    "headers": {"X-Markup": MARKUP, MARKUP: "1", "X-Controls": CONTROLS, "Set-Cookie": "hostile=1", "Location": "//x"},
+}
+MOVED, LOST = f"https://{SITE}/moved", f"https://{SITE}/lost"
+
+OWN = re.compile(r"#|/(?![/\\])")
+OF_BIDI = re.compile("[\x00-\x08\x0b-\x1f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+TAGS = """a body button caption circle code dd del details div dl dt em fieldset figcaption figure form g h1 h2 h3 head
+    header html iframe input ins label legend li line link main mark meta nav ol option p path polyline pre rect script
+    section select small span strong summary svg table tbody td text textarea tfoot th thead time title tr ul"""
+LEADING = ("href", "src", "action", "formaction", "poster", "data", "srcset", "xlink:href", "ping")
+# What any page takes; each of the questions refuses what it does not.
+QUERY = {
+    "site": SITE,
+    "old": "2h",
+    "new": "1s",
+    "since": "3h",
+    "go": SITE,
+    "host": SITE,
+    "urls": URLS[0],
+    "text": "hostile",
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    """The explorer of a table whose pages all have in them what might run, or end what it stands in."""
+    with webtable.open("memory:hostile", create=True) as table:
+        with table.writer() as writer:
+            for number, url in enumerate(URLS):
+                for body in BODIES[number:]:
+                    writer.put(Page(url=url, body=body, content_type="text/html", **SAID))
+                    writer.flush()
+            writer.put(Page(url=MOVED, status=302, redirect_to=URLS[0], charset=MARKUP, body=b"", title=CONTROLS))
+            writer.put(Page(url=LOST, status=404, body=BODIES[0], content_type=MARKUP, **SAID))
+        table.links.refresh(also_unfinished=True)
+        with explored(table) as client:
+            yield client
+
+
+def answered(client, path, **query):
+    """Return the response, which is no error of the server and has nothing of a page in its headers."""
+    response = client.get(path, params=query)
+    assert response.status_code < 500
+    assert not re.search(r"<|>|Set-Cookie|hostile-|alert", str(response.headers.multi_items()))
+    assert response.headers["x-content-type-options"] == "nosniff"
+    return response
+
+
+def assert_is_of_templates(response):
+    """Assert that a page has the elements and attributes of the templates alone, and leads nowhere by itself."""
+    assert OF_BIDI.search(response.text) is None
+    scripts = []
+    for node in LexborHTMLParser(response.text).root.traverse():
+        given = node.attributes
+        assert node.tag in TAGS.split(), node.html[:200]
+        assert not [name for name in given if name.startswith("on") or name in ("style", "data-hostile", "srcdoc")]
+        for name in LEADING & given.keys():
+            is_outside = given[name].startswith(("http://", "https://"))
+            assert OWN.match(given[name]) or (is_outside and node.tag == "a"), given[name]
+            assert not is_outside or given["rel"] == "noopener noreferrer nofollow"
+        if node.tag == "script":
+            scripts.append((given.get("src"), node.text()))
+        if node.tag == "meta":
+            assert given.keys() <= {"charset", "name", "content"}
+        if node.tag == "iframe":
+            assert given["sandbox"] is None
+            assert given["src"].startswith("/page/rendered?")
+    assert scripts == [("/static/explorer.js", "")]
+
+
+def paths():
+    """Return the paths of all pages: those of questions by name, and others with something in the place of a part."""
+    names = [f"/q/{name.replace('_', '-')}" for name in LISTINGS]
+    return names + [re.sub(r"\{[^}]*\}", SITE, path) for path in ROUTES if not path.startswith("/q/")]
+
+
+@pytest.mark.parametrize("path", paths())
+@pytest.mark.parametrize("url", [*URLS, MOVED, LOST, f"https://{SITE}/<b data-hostile>", "javascript:alert('\"><b>')"])
+def test_a_page_has_nothing_in_it_but_what_its_template_makes(client, path, url):
+    listing = LISTINGS.get(path.removeprefix("/q/").replace("-", "_"))
+    takes = {option.name for option in listing.options} if listing else {*QUERY, "url"}
+    query = {**NEEDED, **QUERY, "url": url}
+
+    response = answered(client, path, **{name: value for name, value in query.items() if name in takes})
+
+    if response.headers["content-type"].startswith("text/html") and path != "/page/rendered":
+        assert_is_of_templates(response)
+
+
+@pytest.mark.parametrize("as_of", [MARKUP, CONTROLS, "javascript:alert(1)"])
+@pytest.mark.parametrize("path", ["/page", "/page/diff", "/q/pages", "/q/links-of", "/nothing"])
+def test_what_an_address_says_is_shown_as_text_too(client, path, as_of):
+    response = answered(client, path, url=URLS[0], as_of=as_of, site=MARKUP)
+
+    if response.headers["content-type"].startswith("text/html"):
+        assert_is_of_templates(response)
+
+
+def test_the_differences_of_hostile_versions_are_text(client):
+    response = answered(client, "/page/diff", url=URLS[0])
+
+    assert "<del>" in response.text
+    assert_is_of_templates(response)
+
+
+def test_stored_markup_is_a_response_that_runs_and_loads_nothing(client):
+    for url in URLS:
+        response = answered(client, "/page/rendered", url=url)
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert response.headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
+
+
+def test_a_stored_body_is_saved_under_a_name_of_ours(client):
+    response = answered(client, "/page/raw", url=URLS[0])
+
+    assert response.content == BODIES[2]
+    assert response.headers["content-type"] == "application/octet-stream"
+    assert response.headers["content-disposition"] == 'attachment; filename="page.bin"'
