@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import httpx
@@ -63,3 +64,16 @@ def sample_client(sample: WebTable) -> Iterator[httpx.Client]:
     """The explorer of `sample`."""
     with explored(sample) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def client_of_many() -> Iterator[httpx.Client]:
+    """The explorer of a table with one page of 300 versions, an hour apart."""
+    with webtable.open("memory:many-versions", create=True, versions=500) as table:
+        with table.writer() as writer:
+            for hour in range(300):
+                moment = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=hour)
+                body = f"<title>{hour}</title>".encode()
+                writer.put(webtable.Page(url="https://example.com/docs/a", body=body, fetched_at=moment))
+        with explored(table) as client:
+            yield client

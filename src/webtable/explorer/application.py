@@ -15,6 +15,7 @@ from webtable.errors import WebTableError
 from webtable.explorer import listings
 from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
+from webtable.explorer.protocols import cdx
 from webtable.explorer.rendering import Place
 from webtable.explorer.views import page, rendered, reports, statistics, versions
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Response]]]] = {
     "/q/{name}.{ending}": listings.file,
     "/q/{name}": listings.page,
+    "/cdx": cdx.pywb,
+    "/cdx/search/cdx": cdx.wayback,
     "/stats": statistics.page,
     "/stats.json": statistics.as_json,
     "/audit": reports.audit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webtable.explorer.protocols.cdx_blocks import Blocks
 from webtable.explorer.rendering import Pages
 from webtable.explorer.streaming import Streaming
 
@@ -18,3 +19,4 @@ class Explorer:
         self.table: Final = table
         self.pages: Final = Pages(table.name)
         self.streaming: Final = Streaming()
+        self.blocks: Final = Blocks()
