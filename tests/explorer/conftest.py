@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ import webtable
 from webtable import WebTable
 from webtable.demo import sample_table
 from webtable.explorer import Access, create_app
+from webtable.testing import ListeningStore
 
 TOKEN = "the-token"
 
@@ -77,3 +78,26 @@ def client_of_many() -> Iterator[httpx.Client]:
                 writer.put(webtable.Page(url="https://example.com/docs/a", body=body, fetched_at=moment))
         with explored(table) as client:
             yield client
+
+
+@pytest.fixture
+def begins_without_the_store() -> Callable[[WebTable, str], bool]:
+    """Whether a page of a table begins while its store does not answer, and ends once it does."""
+
+    def begins(table: WebTable, path: str) -> bool:
+        answers = threading.Event()
+        slow = WebTable(ListeningStore(table.store, lambda _: answers.wait(20)), table.table, table.layout)
+        with explored(slow) as client, client.stream("GET", path) as response:
+            pieces = response.iter_text()
+            first = next(pieces)
+            has_waited = not answers.is_set()
+            answers.set()
+            return has_waited and "<h1>" in first and "</html>" in "".join(pieces)
+
+    return begins
+
+
+@pytest.fixture
+def serving() -> Callable[[WebTable], AbstractContextManager[httpx.Client]]:
+    """The function `explored`, which tests cannot import."""
+    return explored

@@ -17,7 +17,8 @@ from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
 from webtable.explorer.protocols import cdx
 from webtable.explorer.rendering import Place
-from webtable.explorer.views import page, rendered, reports, statistics, versions
+from webtable.explorer.views import page, questions, rendered, reports, site, statistics, versions
+from webtable.explorer.views import table as home
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from webtable import WebTable
 
 ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Response]]]] = {
+    "/": home.page,
+    "/table.json": home.as_json,
+    "/questions": questions.page,
+    "/go": questions.go,
+    "/site.json": site.as_json,
+    "/site/{path:path}": site.page,
     "/q/{name}.{ending}": listings.file,
     "/q/{name}": listings.page,
     "/cdx": cdx.pywb,

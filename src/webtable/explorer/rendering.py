@@ -63,7 +63,7 @@ class Place:
         given = {name: value for name, value in query.items() if value not in (None, "", ())}
         if self.as_of:
             given.setdefault("as_of", self.as_of)
-        return self.root + quote(path, safe="/~@!$'()*,;=+") + (f"?{urlencode(given, doseq=True)}" if given else "")
+        return self.root + quote(path, safe="/:~@!$'()*,;=+") + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     def page(self, url: str) -> str:
         """Return the address of the page about *url*."""

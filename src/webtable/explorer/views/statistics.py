@@ -33,13 +33,14 @@ _IN_ORDER: Final = frozenset({"age", "size", "day", "month", "region"})
 
 
 class GroupBar(NamedTuple):
-    """A group as a bar: its name, its pages, their bytes if known, its share of all pages in percent, and its link."""
+    """A group as a bar: its name, its pages, their bytes if known, its share in percent, its link, and a mark on it."""
 
     name: str
     pages: int
     bytes: int | None
     share: float
     href: str | None = None
+    mark: str = ""
 
 
 class _EnoughError(Exception):

@@ -1,0 +1,158 @@
+"""The table as a whole: its hosts, regions, indexes and counts, when it was crawled, and what the doctor says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import webtable
+from webtable import ALL
+from webtable.answers import Crawl
+from webtable.explorer.reading import reading
+from webtable.explorer.rendering import Ending, Place, value_text
+from webtable.explorer.views.json_pages import json_page
+from webtable.explorer.views.questions import groups_of
+from webtable.explorer.views.site import HOST_COLUMNS, host_rows
+from webtable.explorer.views.statistics import MOST_COUNTED, GroupBar, as_dict, bars, counted
+from webtable.rowkey import key_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from webtable import WebTable
+    from webtable.answers import Grouping, Stats
+    from webtable.explorer.explorer import Explorer
+    from webtable.explorer.streaming import Outlet
+    from webtable.maintenance import Diagnosis
+    from webtable.store import Region
+
+HOSTS: Final = 50
+CRAWLS: Final = 50
+REGIONS: Final = 200
+DOCTOR_SECONDS: Final = 20.0
+_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "age", "month", "region")
+_HOT: Final = 2.0
+"""A region with this many times its fair share of the pages is hot, as the doctor says."""
+_WIDTH: Final = 1_000
+"""Of the time line, in units of its picture."""
+
+
+class CrawlMark(NamedTuple):
+    """A crawl on the time line: where it begins and how long it is there, and the crawl before it, if any."""
+
+    crawl: Crawl
+    x: float
+    width: float
+    before: Crawl | None
+
+    @property
+    def text(self) -> str:
+        """The crawl in words."""
+        begin, end = value_text("time", self.crawl.begin), value_text("time", self.crawl.end)
+        return f"{begin} to {end}: {self.crawl.captures:,} captures"
+
+
+class TableSketch:
+    """What the page about the *table* shows, each part when it is asked for; what is slow comes last there."""
+
+    def __init__(self, table: WebTable, place: Place, *, is_whole: bool) -> None:
+        self.table: Final = table
+        self.hosts_after: Final = Ending(empty="There is no host yet.")
+        self._place, self._is_whole = place, is_whole
+
+    def hosts(self) -> Any:
+        """Yield the first hosts as rows."""
+        return host_rows(self.table, self._place, self.hosts_after, HOSTS)
+
+    def regions(self) -> list[Region]:
+        """Return the regions."""
+        return self.table.store.regions(self.table.table)
+
+    def stats(self) -> Stats | None:
+        """Return the counts, or None if there are too many pages to count them unasked."""
+        return counted(self.table, ALL, _GROUPINGS, most=None if self._is_whole else MOST_COUNTED)
+
+    def bars(self, stats: Stats) -> dict[str, list[GroupBar]]:
+        """Return the groups of *stats*, without those of the regions."""
+        return {by: some for by, some in bars(stats, "all", self._place).items() if by != "region"}
+
+    def region_bars(self, stats: Stats) -> list[GroupBar]:
+        """Return all regions with their pages, those without any included; hot ones are marked."""
+        fair = stats.pages / max(len(stats.regions), 1)
+        found = []
+        for name in stats.regions[:REGIONS]:
+            pages, size = stats.by["region"].get(name, (0, 0))
+            mark = "hot" if len(stats.regions) > 1 and pages > _HOT * fair else ""
+            share = round(100 * pages / max(stats.pages, 1), 2)
+            found.append(GroupBar(name or "the first key", pages, size, share, mark=mark))
+        return found
+
+    def crawls(self) -> list[CrawlMark]:
+        """Return the last crawls, the newest first."""
+        found = list(self.table.crawls(ALL, limit=CRAWLS))
+        if not found:
+            return []
+        first = min(one.begin for one in found)
+        seconds = max((max(one.end for one in found) - first).total_seconds(), 1)
+
+        def along(moment: datetime) -> float:
+            return round(_WIDTH * (moment - first).total_seconds() / seconds, 1)
+
+        return [
+            CrawlMark(one, along(one.begin), max(along(one.end) - along(one.begin), 6.0), before)
+            for one, before in zip(found, [*found[1:], None], strict=True)
+        ]
+
+    def diagnosis(self) -> Diagnosis | None:
+        """Return what the doctor says; None for a table in memory, which the doctor cannot open."""
+        address = self.table.store.address
+        return None if address is None else webtable.doctor(address, timeout=DOCTOR_SECONDS)
+
+
+def page(explorer: Explorer, request: Request) -> Response:
+    """Return the page of the table."""
+    place, is_whole = Place(request), request.query_params.get("count") == "1"
+
+    def make(outlet: Outlet) -> None:
+        sketch = TableSketch(reading(explorer.table, outlet.gone), place, is_whole=is_whole)
+        explorer.pages.write(
+            outlet,
+            "home.html",
+            place,
+            "The table",
+            sketch=sketch,
+            columns=HOST_COLUMNS,
+            rows=sketch.hosts(),
+            after=sketch.hosts_after,
+            groups=groups_of(place),
+            key_text=key_text,
+        )
+
+    return explorer.streaming.response(make, "text/html")
+
+
+def as_json(explorer: Explorer, request: Request) -> Response:
+    """Return the table as JSON; with `count=1` with its statistics and crawls, for which all its pages are read."""
+    is_whole = request.query_params.get("count") == "1"
+
+    def make(table: WebTable) -> dict[str, Any]:
+        text = table.search_index.state()
+        found: dict[str, Any] = {
+            "name": table.name,
+            "salt": table.layout.salt,
+            "salt_digits": table.layout.digits,
+            "indexes": {name: state.phase for name, state in table.indexes.states().items()},
+            "full_text": None if text is None else {"is_complete": text.is_complete, "bytes": text.bytes},
+            "regions": [
+                {"start": key_text(one.keys.start), "stop": key_text(one.keys.stop), "server": one.server}
+                for one in table.store.regions(table.table)
+            ],
+        }
+        if is_whole:
+            found["statistics"] = as_dict(table.stats(ALL, by=_GROUPINGS))
+            found["crawls"] = list(table.crawls(ALL))
+        return found
+
+    return json_page(explorer, make)

@@ -1,0 +1,124 @@
+"""The page of the table, the questions, and where what is typed at the top leads."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+import webtable
+from webtable import Page
+from webtable.explorer.views import table as home
+from webtable.questions import LISTINGS
+
+
+def test_the_page_of_the_table_has_hosts_counts_crawls_indexes_and_checks(sample, sample_client):
+    shown = sample_client.get("/").text
+
+    hosts = list(sample.hosts())
+    stats = sample.stats(webtable.ALL, by=("status", "type", "age", "month", "region"))
+    assert all(f'href="/site/{host.name}/"' in shown for host in hosts)
+    for groups in stats.by.values():
+        assert all(f'<td class="count">{group.pages:,}' in shown for group in groups.values())
+    assert shown.count("<rect") == shown.count('class="bar"') + len(list(sample.crawls(webtable.ALL)))
+    assert all(f"<dt>{name}</dt><dd>ready</dd>" in shown for name in sample.indexes.states())
+    assert all(f"{one.check}: " in shown for one in webtable.doctor(sample.store.address))
+    assert "problem" not in shown
+
+
+def test_it_begins_before_the_store_answers(sample, begins_without_the_store):
+    assert begins_without_the_store(sample, "/")
+
+
+def test_as_json_it_has_statistics_and_crawls_where_they_are_asked_for(sample, sample_client):
+    quick = sample_client.get("/table.json").json()
+    whole = sample_client.get("/table.json", params={"count": 1}).json()
+
+    assert (quick["name"], quick["problem"]) == (sample.name, None)
+    assert quick["indexes"] == dict.fromkeys(sample.indexes.states(), "ready")
+    assert "statistics" not in quick
+    assert whole["statistics"]["pages"] == sample.stats(webtable.ALL).pages
+    assert [one["captures"] for one in whole["crawls"]] == [one.captures for one in sample.crawls(webtable.ALL)]
+
+
+def test_an_empty_table_has_a_page_without_problems(client):
+    shown = client.get("/").text
+
+    assert "There is no host yet." in shown
+    assert "0 pages" in shown
+    assert "problem" not in shown
+
+
+def test_a_table_without_indexes_says_what_adds_them(serving):
+    with webtable.open("memory:bare", create=True, indexes=()) as table, serving(table) as client:
+        shown = client.get("/").text
+
+    assert "webtable index add" in shown
+    assert 'class="problem"' in shown.partition('id="hosts"')[2].partition("</section>")[0]
+
+
+def test_of_a_large_table_pages_are_counted_only_when_asked(table, client, monkeypatch):
+    for number in range(2):
+        table.put(Page(url=f"https://example.com/{number}", body=b"x"))
+    monkeypatch.setattr(home, "MOST_COUNTED", 1)
+
+    unasked, asked = client.get("/").text, client.get("/?count=1").text
+
+    assert 'href="/?count=1"' in unasked
+    assert 'id="crawls"' not in unasked
+    assert "2 pages" in asked
+    assert 'id="crawls"' in asked
+
+
+def test_every_question_can_be_reached_from_the_list_of_questions(sample_client):
+    for path in ("/", "/questions"):
+        shown = sample_client.get(path).text
+        assert all(f'href="/q/{name.replace("_", "-")}"' in shown for name in LISTINGS)
+        assert all(f'href="/{name}"' in shown for name in ("audit", "compare", "stats"))
+        assert "Others" not in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "to"),
+    [
+        ("https://example.com/a b", "/page?url=https%3A%2F%2Fexample.com%2Fa+b"),
+        ("example.com", "/site/example.com/"),
+        ("localhost:3000", "/site/localhost:3000/"),
+        ("192.0.2.10", "/site/192.0.2.10/"),
+        ("example.com/docs/", "/site/example.com/docs/"),
+        ("example.com/docs", "/page?url=https%3A%2F%2Fexample.com%2Fdocs"),
+        ("row keys", "/q/search?text=row+keys&site=all"),
+        ("salt", "/q/search?text=salt&site=all"),
+        ("5a:com.example/products", "/page?url=https%3A%2F%2Fexample.com%2Fproducts"),
+        (b"5a:com.example/products".hex(), "/page?url=https%3A%2F%2Fexample.com%2Fproducts"),
+        ("decade beefface", "/q/search?text=decade+beefface&site=all"),
+        ("what? 1.5", "/q/search?text=what%3F+1.5&site=all"),
+        ("", "/"),
+    ],
+)
+def test_what_is_typed_leads_to_a_page_a_site_or_a_search(sample_client, typed, to):
+    found = sample_client.get("/go", params={"go": typed})
+
+    assert (found.status_code, found.headers["location"]) == (303, to)
+
+
+def test_a_moment_stays_chosen(sample_client):
+    found = sample_client.get("/go", params={"go": "example.com", "as_of": "2026-11-20"})
+    shown = sample_client.get("/", params={"as_of": "2026-11-20"}).text
+
+    assert found.headers["location"] == "/site/example.com/?as_of=2026-11-20"
+    assert "This shows what is stored now" in shown
+    links = re.findall(r'href="(/(?:site|q)/[^"]*)"', shown)
+    assert links
+    assert all("as_of=2026" in link for link in links)
+
+
+def test_words_are_searched_by_relevance_where_there_is_full_text(serving, tmp_path):
+    with webtable.open(tmp_path / "crawl.db", create=True) as table, serving(table) as client:
+        table.put(Page(url="https://example.com/", body=b"salt", fetched_at=datetime(2026, 11, 1, tzinfo=UTC)))
+        table.search_index.create()
+
+        found = client.get("/go", params={"go": "salt"})
+
+    assert found.headers["location"] == "/q/search?text=salt&site=all&order=relevance"
