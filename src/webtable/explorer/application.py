@@ -17,7 +17,7 @@ from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
 from webtable.explorer.protocols import cdx
 from webtable.explorer.rendering import Place
-from webtable.explorer.views import page, questions, rendered, reports, site, statistics, versions
+from webtable.explorer.views import keys, page, questions, rendered, reports, site, statistics, versions
 from webtable.explorer.views import table as home
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Respo
     "/table.json": home.as_json,
     "/questions": questions.page,
     "/go": questions.go,
+    "/keys": keys.page,
+    "/keys.json": keys.as_json,
     "/site.json": site.as_json,
     "/site/{path:path}": site.page,
     "/q/{name}.{ending}": listings.file,

@@ -1,0 +1,88 @@
+"""The page of row keys: keys with their parts, split points, and advice."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+import webtable
+from webtable.explorer.views import keys
+from webtable.rowkey import Salt, key_text, sample_split_points, split_points
+from webtable.rowkey.advice import advise
+
+URLS = ["https://example.com/", "http://example.com:8080/products?id=7", "https://docs.example.com/guide/"]
+
+
+def shown_keys(page: str) -> list[str]:
+    return [
+        html.unescape(re.sub("<[^>]+>", "", one)) for one in re.findall(r'<td class="key"><code>(.*?)</code>', page)
+    ]
+
+
+@pytest.mark.parametrize("salt", [Salt.host(), Salt.url(), Salt.none()], ids=lambda salt: salt.source)
+def test_urls_are_shown_with_the_keys_that_they_have_in_the_table(serving, salt):
+    with webtable.open(f"memory:keys-{salt.source}", create=True, salt=salt) as table, serving(table) as client:
+        asked = {"urls": "\r\n".join(["", *URLS, " "]), "regions": "4"}
+        shown, found = client.get("/keys", params=asked), client.get("/keys.json", params=asked).json()
+
+        made = [table.key.encode(url) for url in URLS]
+        assert shown.status_code == 200
+        assert shown_keys(shown.text) == [key_text(key) for key in made]
+        assert [bytes.fromhex(one["hex"]) for one in found["keys"]] == made
+        assert found["split_points"] == {
+            "salts": [key_text(point) for point in split_points(4)] if salt.digits else [],
+            "urls": [key_text(point) for point in sample_split_points(made, 4)],
+        }
+
+
+def test_the_advice_is_that_of_the_advisor(sample, sample_client):
+    urls = [page.url for page in sample.pages("example.com", limit=100)]
+    asked = {"urls": "\n".join(urls), "regions": "8"}
+    advice = advise(urls, regions=8)
+
+    shown, found = sample_client.get("/keys", params=asked).text, sample_client.get("/keys.json", params=asked).json()
+
+    scores = dict(re.findall(r'<th scope="row">(\w+)</th><td class="count[^"]*">([\d.]+)</td>', shown))
+    # The salt of the design `random` is another one each time.
+    assert {**scores, "random": ""} == {one.name: f"{one.score:.1f}" for one in advice.designs} | {"random": ""}
+    assert all(html.escape(reason) in shown.replace("&#39;", "&#x27;") for reason in advice.best.why)
+    assert {one["name"] for one in found["advice"]["designs"]} == {one.name for one in advice.designs}
+
+
+def test_without_urls_there_are_the_form_and_the_points_of_the_salts(sample_client):
+    shown, found = sample_client.get("/keys").text, sample_client.get("/keys.json").json()
+
+    assert "<textarea" in shown
+    assert "10 20 30 40" in shown
+    assert (found["keys"], found["advice"], found["problem"]) == ([], None, None)
+
+
+def test_a_line_that_is_no_url_says_so_beside_the_others(sample_client):
+    asked = {"urls": "https://example.com/\n<script>alert(1)</script>"}
+    shown, found = sample_client.get("/keys", params=asked).text, sample_client.get("/keys.json", params=asked).json()
+
+    assert len(shown_keys(shown)) == 1
+    assert "is not a URL" in shown
+    assert "<script>alert" not in shown
+    assert "is not a URL" in found["keys"][1]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"regions": "0"}, "from 1 to 1,000"),
+        ({"regions": "many"}, "from 1 to 1,000"),
+        ({"urls": "a\n" * (keys.MOST_URLS + 1)}, "too many"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(sample_client, asked, said):
+    for path in ("/keys", "/keys.json"):
+        found = sample_client.get(path, params=asked)
+        assert found.status_code == 400
+        assert said in found.text
+
+
+def test_it_begins_before_the_store_answers(sample, begins_without_the_store):
+    assert begins_without_the_store(sample, "/keys?urls=https://example.com/")
