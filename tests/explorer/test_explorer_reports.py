@@ -126,3 +126,17 @@ def test_a_title_of_markup_stays_text_in_a_report(table, client):
 
     assert "<script>x" not in shown
     assert "&lt;script&gt;x" in shown
+
+
+@pytest.mark.parametrize("path", ["/audit?site=all", "/compare?site=all&since=7d", "/stats?site=all"])
+def test_reports_begin_before_the_store_answers(sample, begins_without_the_store, path):
+    assert begins_without_the_store(sample, path)
+
+
+def test_a_finding_that_needs_an_index_is_left_out_and_says_so(serving):
+    with webtable.open("memory:bare-audit", create=True, indexes=()) as table, serving(table) as client:
+        table.put(Page(url="https://example.com/", body=b"<title>A</title>"))
+
+        shown = client.get("/audit", params={"site": "example.com"}).text
+
+    assert "webtable index add" in shown.partition('id="broken-links"')[2].partition("</section>")[0]

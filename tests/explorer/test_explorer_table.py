@@ -76,6 +76,7 @@ def test_every_question_can_be_reached_from_the_list_of_questions(sample_client)
         shown = sample_client.get(path).text
         assert all(f'href="/q/{name.replace("_", "-")}"' in shown for name in LISTINGS)
         assert all(f'href="/{name}"' in shown for name in ("audit", "compare", "stats"))
+        assert 'action="/page"' in shown
         assert "Others" not in shown
 
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class QuestionLink(NamedTuple):
-    """A question: its name in words, one line about it, and its page."""
+    """A question: its name in words, one line about it, and its page; None if it is one for each stored page."""
 
     name: str
     about: str
-    href: str
+    href: str | None
 
 
-_OTHER: Final = {
-    "page": ("/page", "A page as it was stored: its text, its source, its headers and its links."),
-    "history": ("/page", "The versions of a page, on a time line."),
-    "difference": ("/page", "What changed between two versions of a page, side by side."),
+_OTHER: Final[dict[str, tuple[str | None, str]]] = {
+    "page": (None, "A page as it was stored: its text, its source, its headers and its links."),
+    "history": (None, "The versions of a page, on a time line."),
+    "difference": (None, "What changed between two versions of a page, side by side."),
     "statistics": ("/stats", "Counts and bytes of pages by status, type, language, age, host and more."),
     "audit": ("/audit", "What is wrong on a site: broken links, errors, redirects, titles, copies."),
     "comparison": ("/compare", "Which pages of a site are new, gone or changed between two moments."),
@@ -58,7 +58,7 @@ def groups_of(place: Place) -> dict[str, list[QuestionLink]]:
 def _link(name: str, place: Place) -> QuestionLink:
     if name in _OTHER:
         path, about = _OTHER[name]
-        return QuestionLink(name, about, place.link(path))
+        return QuestionLink(name, about, path and place.link(path))
     return QuestionLink(words(name), LISTINGS[name].help.partition("\n")[0], place.link(f"/q/{dashed(name)}"))
 
 

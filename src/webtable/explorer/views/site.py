@@ -31,7 +31,7 @@ DIRECTORIES: Final = 100
 """How many directories a page shows."""
 MOST_READ: Final = 2_000
 """How many pages are read at most to find them: those of the directory itself lie between its directories."""
-MOST_IN_A_DIRECTORY: Final = 10_000
+MOST_IN_A_DIRECTORY: Final = 2_000
 """How far the pages of each directory are counted."""
 HOST_COLUMNS: Final = LISTINGS["hosts"].columns.chosen(["name", "pages", "bytes", "counted_at"])
 _OURS: Final = frozenset({"below", "count"})
