@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from starlette.convertors import Convertor, register_url_convertor
+
 from webtable.errors import InvalidArgument
 from webtable.rowkey import canonical_url
 
@@ -17,6 +19,23 @@ _SCHEME: Final = re.compile(r"(https?):/+", re.IGNORECASE)
 _ANY_SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"https?%3a", re.IGNORECASE)
 _EARLIEST: Final = "19700101000000"
+
+
+class Rest(Convertor[str]):
+    """The rest of a path, also with encoded line ends, which `path` of Starlette does not match."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        """Return *value*."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return *value*."""
+        return value
+
+
+register_url_convertor("rest", Rest())
 
 
 def original_of(request: Request, parts: int) -> str:

@@ -1,0 +1,287 @@
+"""Stored versions are mementos (RFC 7089), real clients find them, and nothing that was crawled leaves its body."""
+
+from __future__ import annotations
+
+import http.client
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import cdx_toolkit
+import pytest
+from memento_client import MementoClient
+
+from conftest import TOKEN
+from webtable import Page
+
+START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
+URL = "https://example.com/docs//a%20b?c=%2F&d=1;2"
+TIMES = ("20260301102030", "20260302102030", "20260401102030")
+
+
+def page(url=URL, days=0, **known):
+    fetched_at = START + timedelta(days)
+    return Page(url=url, fetched_at=fetched_at, **{"body": f"<title>{days}</title>".encode()} | known)
+
+
+@pytest.fixture
+def filled(table):
+    for days in (0, 1, 31):
+        table.put(page(days=days))
+    return table
+
+
+def raw(client, path, **headers):
+    """Return status, headers and body for a path that no client has changed."""
+    connection = http.client.HTTPConnection(client.base_url.host, client.base_url.port)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}", **headers})
+    found = connection.getresponse()
+    body = found.read()
+    connection.close()
+    return found.status, found.headers, body
+
+
+def address(client, *parts):
+    return "/".join((str(client.base_url).rstrip("/"), *parts))
+
+
+@pytest.mark.parametrize(("days", "found"), [(-1, 0), (0, 0), (0.4, 0), (0.6, 1), (2, 1), (20, 2), (500, 2), (None, 2)])
+def test_the_timegate_leads_to_the_nearest_version(filled, client, days, found):
+    given = {} if days is None else {"Accept-Datetime": format_datetime(START + timedelta(days), usegmt=True)}
+
+    status, headers, _ = raw(client, f"/timegate/{URL}", **given)
+
+    assert (status, headers["location"]) == (302, address(client, "web", TIMES[found], URL))
+    assert headers["vary"] == "accept-datetime"
+    assert headers["memento-datetime"] is None
+    assert f'<{URL}>; rel="original"' in headers["link"]
+
+
+def test_the_links_name_the_versions_around_one(filled, client):
+    links = MementoClient.parse_link_header
+
+    _, headers, _ = raw(client, f"/web/{TIMES[1]}/{URL}")
+
+    assert headers["memento-datetime"] == "Mon, 02 Mar 2026 10:20:30 GMT"
+    first, middle, last = (address(client, "web", one, URL) for one in TIMES)
+    assert f'<{first}>; rel="first prev memento"; datetime="Sun, 01 Mar 2026 10:20:30 GMT"' in headers["link"]
+    assert f'<{middle}>; rel="memento"; datetime="Mon, 02 Mar 2026 10:20:30 GMT"' in headers["link"]
+    assert f'<{last}>; rel="next last memento"; datetime="Wed, 01 Apr 2026 10:20:30 GMT"' in headers["link"]
+    assert f'<{address(client, "timegate", URL)}>; rel="timegate"' in headers["link"]
+    assert (
+        f'<{address(client, "timemap", "link", URL)}>; rel="timemap"; type="application/link-format"' in headers["link"]
+    )
+    assert links(headers["link"].replace("1;2", "1")).keys() >= {first.replace("1;2", "1")}
+
+
+def test_the_timemap_lists_all_versions_as_links_and_as_json(filled, client):
+    _, headers, body = raw(client, f"/timemap/link/{URL}")
+    known = client.get(f"/timemap/json/{URL}").json()
+
+    assert headers["content-type"].startswith("application/link-format")
+    lines = body.decode().split(",\n")
+    assert lines[0] == f'<{URL}>; rel="original"'
+    assert 'rel="self"' in lines[2]
+    assert [line.partition(">")[0].removeprefix("<") for line in lines[3:]] == [
+        one["uri"] for one in known["mementos"]["list"]
+    ]
+    assert [one["datetime"] for one in known["mementos"]["list"]] == [
+        "2026-03-01T10:20:30Z",
+        "2026-03-02T10:20:30Z",
+        "2026-04-01T10:20:30Z",
+    ]
+    assert known["original_uri"] == URL
+    assert known["mementos"]["last"]["uri"] == address(client, "web", TIMES[2], URL)
+
+
+def test_a_version_is_found_by_any_part_of_its_time(filled, client):
+    for given, found in (("2026", 0), ("20260302", 1), ("202604", 2), ("2", 2)):
+        status, headers, _ = raw(client, f"/web/{given}id_/{URL}")
+
+        assert (status, headers["location"]) == (302, address(client, "web", f"{TIMES[found]}id_", URL))
+
+
+def test_a_url_may_be_quoted_lack_a_slash_or_its_scheme(filled, client):
+    quoted = "https%3A//example.com/docs//a%2520b%3Fc%3D%252F%26d%3D1%3B2"
+    for given in (quoted, URL.replace("//", "/", 1), URL.removeprefix("https://"), URL.replace("https", "http")):
+        assert raw(client, f"/web/{TIMES[1]}id_/{given}")[2] == b"<title>1</title>"
+
+
+def test_versions_of_one_second_are_the_last_of_them(table, client):
+    for millisecond in (0, 400, 900):
+        moment = START + timedelta(milliseconds=millisecond)
+        table.put(Page(url=URL, body=f"<title>{millisecond}</title>".encode(), fetched_at=moment))
+
+    assert len(client.get(f"/timemap/json/{URL}").json()["mementos"]["list"]) == 1
+    assert raw(client, f"/web/{TIMES[0]}id_/{URL}")[2] == b"<title>900</title>"
+
+
+def test_a_version_of_this_second_is_served(table, client):
+    now = datetime.now(UTC)
+    table.put(Page(url=URL, body=b"<title>now</title>", fetched_at=now))
+
+    assert raw(client, f"/web/{now:%Y%m%d%H%M%S}id_/{URL}")[2] == b"<title>now</title>"
+
+
+def test_a_stored_body_comes_as_it_is_and_alone(table, client):
+    body = b"\x00<script>alert(1)</script>\r\n\r\n"
+    table.put(page(body=body, content_type="image/svg+xml", charset="utf-8", headers={"ETag": '"1"', "Refresh": "0"}))
+
+    status, headers, found = raw(client, f"/web/{TIMES[0]}id_/{URL}")
+
+    assert (status, found) == (200, body)
+    assert headers["content-type"] == "image/svg+xml; charset=utf-8"
+    assert headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert (headers["x-archive-orig-etag"], headers["x-archive-orig-refresh"]) == ('"1"', "0")
+    assert headers["etag"] is headers["refresh"] is None
+
+
+def test_a_rendered_version_is_in_the_sandbox(filled, client):
+    _, headers, found = raw(client, f"/web/{TIMES[0]}/{URL}")
+
+    assert found == b"<title>0</title>"
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert headers["content-security-policy"].startswith(
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    )
+    assert not [name for name in headers if name.startswith("x-archive-orig")]
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/html\r\nSet-Cookie: a=1", "text/html, text/plain", "text", "é/é", "text/html;x=y", "a/" + "b" * 200],
+)
+def test_a_media_type_that_is_none_is_not_sent(table, client, content_type):
+    table.put(page(content_type=content_type, charset="utf-8\r\nX: y"))
+
+    _, headers, _ = raw(client, f"/web/{TIMES[0]}id_/{URL}")
+
+    assert headers["content-type"] in {"application/octet-stream", "text/html"}
+    assert headers["set-cookie"] is headers["x"] is None
+
+
+def test_hostile_headers_are_left_out(table, client):
+    hostile = {
+        "Set-Cookie\r\nX-Injected": "1",
+        "X-Injected: 2\r\nName": "1",
+        "Location": "https://example.org/\r\nX-Injected: 3",
+        "X-Late": "4\nX-Injected: 5",
+        "X-Unicode": "ü\u202e",
+        "X-Null": "a\x00b",
+        "": "nameless",
+        "X-Long": "x" * 5_000,
+        "Content-Encoding": "gzip",
+        "Content-Length": "1",
+        "Set-Cookie": "session=1",
+        **{f"X-Many-{number}": "y" * 100 for number in range(200)},
+    }
+    table.put(page(headers=hostile))
+
+    status, headers, body = raw(client, f"/web/{TIMES[0]}id_/{URL}")
+
+    assert (status, body) == (200, b"<title>0</title>")
+    known = {name.lower() for name in headers}
+    assert not known & {"x-injected", "set-cookie", "location", "content-encoding", "x-archive-orig-x-long"}
+    assert not known & {"x-archive-orig-location", "x-archive-orig-x-null", "x-archive-orig-content-encoding"}
+    assert len(str(headers)) < 8_000
+
+
+def test_a_redirect_leads_to_the_version_of_its_target(table, client):
+    table.put(page(status=301, body=b"", redirect_to="https://example.org/x?<y>"))
+    table.put(page("https://example.com/junk", status=302, redirect_to="javascript:alert(1)\r\nX: y"))
+
+    status, headers, _ = raw(client, f"/web/{TIMES[0]}id_/{URL}")
+
+    assert (status, headers["location"]) == (
+        301,
+        address(client, "web", f"{TIMES[0]}id_", "https://example.org/x?%3Cy%3E"),
+    )
+    status, headers, _ = raw(client, f"/web/{TIMES[0]}id_/https://example.com/junk")
+    assert (status, headers["location"], headers["x"]) == (200, None, None)
+
+
+@pytest.mark.parametrize(("stored", "sent"), [(200, 200), (404, 404), (410, 410), (429, 200), (503, 200), (999, 200)])
+def test_a_refusal_has_its_status_and_no_other_page(table, client, stored, sent):
+    table.put(page(status=stored))
+
+    status, headers, _ = raw(client, f"/web/{TIMES[0]}/{URL}")
+
+    assert (status, headers["memento-datetime"]) == (sent, "Sun, 01 Mar 2026 10:20:30 GMT")
+
+
+def test_what_is_not_stored_is_not_found(filled, client):
+    filled.put(page("https://example.com/empty", body=None, headers={"Server": "s"}))
+    for path in ("timegate/", "timemap/link/", "timemap/json/", "web/2026/", "web/2026id_/"):
+        status, headers, body = raw(client, f"/{path}https://example.com/nothing%0d%0aX:y")
+
+        assert (status, headers["content-type"], b"No version is stored" in body) == (404, "application/json", True)
+        assert headers["x"] is headers["memento-datetime"] is None
+    assert raw(client, f"/web/{TIMES[0]}id_/https://example.com/empty")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "said"),
+    [
+        (f"/timegate/{URL}", {"Accept-Datetime": "yesterday"}, "Accept-Datetime: 'yesterday' must be a date"),
+        (f"/timegate/{URL}", {"Accept-Datetime": "Fri, 99 Nov 2026 99:30:00 GMT"}, "must be a date"),
+        (f"/timemap/csv/{URL}", {}, "neither /timemap/link/ nor /timemap/json/"),
+        (f"/web/20261399/{URL}", {}, "is not a date"),
+        (f"/web/2026js_/{URL}", {}, "must have up to 14 digits"),
+        ("/web/2026/ftp://example.com/", {}, "ftp://example.com/"),
+        ("/web/2026/https://exa<mple.com/", {}, "exa<mple.com"),
+        ("/web/2026/", {}, "https://"),
+        (f"/timegate/{URL}", {"Host": '127.0.0.1:1"><x'}, "Host"),
+    ],
+)
+def test_wrong_requests_are_refused_with_a_sentence(filled, client, path, headers, said):
+    status, found, body = raw(client, path, **headers)
+
+    assert status == 400
+    assert said in body.decode()
+    assert found["content-type"].startswith("text/plain")
+
+
+def test_a_page_of_300_versions_has_300_mementos(client_of_many):
+    listed = client_of_many.get("/timemap/json/https://example.com/docs/a").json()["mementos"]["list"]
+    middle = client_of_many.get(listed[150]["uri"].replace("/web/20260307060000/", "/web/20260307060000id_/"))
+
+    assert len(listed) == 300
+    assert middle.text == "<title>150</title>"
+    assert len(middle.headers["link"]) < 2_000
+
+
+def test_memento_client_finds_versions_by_time(table, client):
+    # The client asks the original server as well: here it is the explorer itself.
+    base = address(client, "-", TOKEN)
+    url = address(client, "docs//a?b=c%2Fd")
+    for days in (0, 1, 31):
+        table.put(page(url, days=days))
+
+    with MementoClient(timegate_uri=f"{base}/timegate/", check_native_timegate=False) as memento:
+        found = memento.get_memento_info(url, datetime(2026, 3, 2, 12))["mementos"]
+
+    assert found["closest"] == {
+        "datetime": datetime(2026, 3, 2, 10, 20, 30),
+        "uri": [f"{base}/web/{TIMES[1]}/{url}"],
+        "http_status_code": 200,
+    }
+    assert (found["first"]["uri"], found["prev"]["uri"]) == ([f"{base}/web/{TIMES[0]}/{url}"],) * 2
+    assert (found["last"]["datetime"], found["next"]["datetime"]) == (datetime(2026, 4, 1, 10, 20, 30),) * 2
+
+
+# The client leaves the temporary files of its records open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_cdx_toolkit_fetches_bodies_with_their_status_and_headers(filled, client, monkeypatch):
+    for setting in cdx_toolkit.myrequests.retry_info.values():
+        monkeypatch.setitem(setting, "minimum_interval", 0)
+    filled.put(page(days=40, status=404, headers={"Server": "s"}))
+    filled.put(page(days=41, status=301, body=b"", redirect_to="https://example.org/"))
+    base = address(client, "-", TOKEN)
+
+    fetcher = cdx_toolkit.CDXFetcher(source=f"{base}/cdx", wb=f"{base}/web")
+    records = [(one, one.fetch_warc_record()) for one in fetcher.get(URL)]
+
+    assert [record.http_headers.get_statuscode() for _, record in records] == ["200", "200", "200", "404", "301"]
+    assert [one.content for one, _ in records[:3]] == [b"<title>0</title>", b"<title>1</title>", b"<title>31</title>"]
+    assert records[3][1].http_headers.get_header("Server") == "s"
+    assert records[4][1].http_headers.get_header("Location") == "https://example.org/"
