@@ -60,3 +60,31 @@ def test_an_answer_goes_on_by_its_token_until_its_end(sample_client):
         query["after"] = answer["next"]
 
     assert found == whole
+
+
+def test_hosts_lead_to_their_pages(sample, sample_client):
+    shown = sample_client.get("/q/hosts").text
+
+    assert all(f'href="/site/{host.name}/"' in shown for host in sample.hosts())
+
+
+def test_a_question_that_takes_an_end_ends_at_the_chosen_moment_and_others_say_that_they_do_not(sample, sample_client):
+    moment = list(sample.crawls("example.com"))[1].end.isoformat()
+    found = sample_client.get(
+        "/q/changes.json", params={"site": "example.com", "since": "400d", "as_of": moment}
+    ).json()
+    shown = sample_client.get("/q/changes", params={"as_of": moment}).text
+
+    urls = [change.url for change in sample.changes("example.com", since="400d", until=moment)]
+    assert [one["url"] for one in found["results"]] == urls
+    assert len(urls) < len(list(sample.changes("example.com", since="400d")))
+    assert "This shows what is stored now" not in shown
+    assert "This shows what is stored now" in sample_client.get("/q/pages", params={"as_of": moment}).text
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_question_that_was_not_asked_yet_has_a_page_with_its_form(sample_client, name):
+    shown = sample_client.get(f"/q/{name.replace('_', '-')}", params={"as_of": "2026-11-20"}).text
+
+    assert 'class="options"' in shown
+    assert "</html>" in shown

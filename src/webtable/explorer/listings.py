@@ -48,7 +48,11 @@ class Asked:
         if unknown := sorted(query.keys() - listing.takes - _PARTS):
             known = ", ".join(sorted(listing.takes | _PARTS))
             raise InvalidArgument(f"{unknown[0]}: not an option of {listing.name}; these are: {known}")
-        self.arguments: Final = listing.arguments(query)
+        if "until" in listing.takes and not any(query.get("until", ())):
+            query = {**query, "until": query.get("as_of", ())}
+        # A moment that a method needs, such as `since`, is no needed option: the method itself says what is missing.
+        missing = {one.name: None for one in listing.options if one.default is None and one.kind == "time"}
+        self.arguments: Final = {**missing, **listing.arguments(query)}
         given = {name: texts[-1] for name, texts in query.items() if texts and texts[-1]}
         self.limit: Final = _limit(given.get("limit"))
         self.columns: Final = [name.strip() for name in given.get("columns", "").split(",") if name.strip()] or None
@@ -244,5 +248,5 @@ def _field(option: ListingOption, query: Mapping[str, Sequence[str]]) -> dict[st
         "is_needed": option.is_needed,
         "is_many": option.is_many,
         "value": given[-1],
-        "placeholder": option.default if option.default is not None else "",
+        "placeholder": query.get("as_of", [""])[-1] if option.name == "until" else option.default or "",
     }

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 import jinja2
 from markupsafe import Markup
 
+from webtable.answers import Host
 from webtable.errors import WebTableError
 from webtable.explorer.reading import Gone
 
@@ -135,7 +136,11 @@ def rows_of(records: Iterable[object], columns: Sequence[Column], place: Place, 
 def cell(column: Column, record: object, place: Place) -> Cell:
     """Return the cell of a *record* in a *column*."""
     value = column.of(record)
-    href = place.page(value) if column.form in _URL_FORMS and isinstance(value, str) and value else None
+    href = None
+    if column.form in _URL_FORMS and isinstance(value, str) and value:
+        href = place.page(value)
+    elif isinstance(record, Host) and column.name == "name":
+        href = place.link(f"/site/{record.name}/")
     return Cell(value_text(column.form, value), column.form, href)
 
 

@@ -40,13 +40,9 @@ _LAST: Final = "~" * 1_000
 
 
 def host_rows(table: WebTable, place: Place, ending: Ending, most: int, after: str = "") -> Iterator[list[Cell]]:
-    """Yield the first *most* hosts after a token as rows, whose names lead to their pages; *ending* is how they go on.
-
-    Without the host index there are none, and *ending* says so.
-    """
+    """Yield the first *most* hosts after a token as rows; *ending* is how they go on, or that the index is missing."""
     listed = Listed(Asked(LISTINGS["hosts"], {"after": [after]}), table, most)
-    for name, *others in rows_of(listed, HOST_COLUMNS, place, ending):
-        yield [name._replace(href=place.link(f"/site/{name.text}/")), *others]
+    yield from rows_of(listed, HOST_COLUMNS, place, ending)
     if listed.next is not None:
         ending.next = place.link("/site/", after=listed.next)
 
