@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -44,6 +45,7 @@ SAID = {
     "headers": {"X-Markup": MARKUP, MARKUP: "1", "X-Controls": CONTROLS, "Set-Cookie": "hostile=1", "Location": "//x"},
 }
 MOVED, LOST = f"https://{SITE}/moved", f"https://{SITE}/lost"
+ASKED = (*URLS, MOVED, LOST, f"https://{SITE}/<b data-hostile>", "javascript:alert('\"><b>')")
 
 OWN = re.compile(r"#|/(?![/\\])")
 OF_BIDI = re.compile("[\x00-\x08\x0b-\x1f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -80,13 +82,19 @@ def client() -> Iterator[httpx.Client]:
             yield client
 
 
-def answered(client, path, **query):
+def answered(client, path, query):
     """Return the response, which is no error of the server and has nothing of a page in its headers."""
     response = client.get(path, params=query)
     assert response.status_code < 500
-    assert not re.search(r"<|>|Set-Cookie|hostile-|alert", str(response.headers.multi_items()))
+    assert not re.search(r"[<>\r\n]", "".join(response.headers.values()))
+    assert not re.search(r"Set-Cookie|hostile-|alert", str({**response.headers, "location": ""}))
     assert response.headers["x-content-type-options"] == "nosniff"
     return response
+
+
+def is_page(response):
+    """Whether a response is a page of the explorer, and not what is stored."""
+    return "script-src 'self'" in response.headers["content-security-policy"] and "<!doctype html>" in response.text
 
 
 def assert_is_of_templates(response):
@@ -111,36 +119,38 @@ def assert_is_of_templates(response):
     assert scripts == [("/static/explorer.js", "")]
 
 
-def paths():
-    """Return the paths of all pages: those of questions by name, and others with something in the place of a part."""
-    names = [f"/q/{name.replace('_', '-')}" for name in LISTINGS]
-    return names + [re.sub(r"\{[^}]*\}", SITE, path) for path in ROUTES if not path.startswith("/q/")]
+def pages():
+    """Yield the path and the options of each page, with each of the URLs where it is about one."""
+    for name, listing in LISTINGS.items():
+        takes = {option.name for option in listing.options}
+        for url in ASKED if "url" in takes else URLS[:1]:
+            query = NEEDED | QUERY | {"url": url}
+            yield f"/q/{name.replace('_', '-')}", {name: value for name, value in query.items() if name in takes}
+    for path in ROUTES:
+        for url in ASKED if path.startswith("/page") or "url" in path else URLS[:1]:
+            if not path.startswith("/q/"):
+                yield re.sub(r"\{[^}]*\}", quote(url if "url" in path else SITE), path), QUERY | {"url": url}
 
 
-@pytest.mark.parametrize("path", paths())
-@pytest.mark.parametrize("url", [*URLS, MOVED, LOST, f"https://{SITE}/<b data-hostile>", "javascript:alert('\"><b>')"])
-def test_a_page_has_nothing_in_it_but_what_its_template_makes(client, path, url):
-    listing = LISTINGS.get(path.removeprefix("/q/").replace("-", "_"))
-    takes = {option.name for option in listing.options} if listing else {*QUERY, "url"}
-    query = {**NEEDED, **QUERY, "url": url}
+@pytest.mark.parametrize(("path", "query"), [*pages()])
+def test_a_page_has_nothing_in_it_but_what_its_template_makes(client, path, query):
+    response = answered(client, path, query)
 
-    response = answered(client, path, **{name: value for name, value in query.items() if name in takes})
-
-    if response.headers["content-type"].startswith("text/html") and path != "/page/rendered":
+    if is_page(response):
         assert_is_of_templates(response)
 
 
-@pytest.mark.parametrize("as_of", [MARKUP, CONTROLS, "javascript:alert(1)"])
-@pytest.mark.parametrize("path", ["/page", "/page/diff", "/q/pages", "/q/links-of", "/nothing"])
-def test_what_an_address_says_is_shown_as_text_too(client, path, as_of):
-    response = answered(client, path, url=URLS[0], as_of=as_of, site=MARKUP)
+@pytest.mark.parametrize("said", [MARKUP, CONTROLS, "javascript:alert(1)"])
+@pytest.mark.parametrize("path", ["/page", "/page/diff", "/q/pages", "/q/links-of", "/go", "/keys", "/stats", "/none"])
+def test_what_an_address_says_is_shown_as_text_too(client, path, said):
+    response = answered(client, path, {"url": URLS[0], **dict.fromkeys(("as_of", "site", "go", "urls", "old"), said)})
 
-    if response.headers["content-type"].startswith("text/html"):
+    if is_page(response):
         assert_is_of_templates(response)
 
 
 def test_the_differences_of_hostile_versions_are_text(client):
-    response = answered(client, "/page/diff", url=URLS[0])
+    response = answered(client, "/page/diff", {"url": URLS[0]})
 
     assert "<del>" in response.text
     assert_is_of_templates(response)
@@ -148,14 +158,28 @@ def test_the_differences_of_hostile_versions_are_text(client):
 
 def test_stored_markup_is_a_response_that_runs_and_loads_nothing(client):
     for url in URLS:
-        response = answered(client, "/page/rendered", url=url)
+        response = answered(client, "/page/rendered", {"url": url})
         assert response.status_code == 200
         assert response.headers["content-type"] == "text/html; charset=utf-8"
         assert response.headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
 
 
+def test_stored_markup_has_no_element_for_which_a_browser_connects_ahead(table):
+    frames = '<iframe srcdoc="&lt;link rel=preconnect href=//h&gt;"></iframe><frameset><frame src=//h></frameset>'
+    body = f"<LINK/rel=preconnect href=//h><noscript><link\nrel=dns-prefetch href=//h></noscript><p>Text {frames}</p>"
+    with table.writer() as writer:
+        writer.put(Page(url=URLS[0], body=body.encode(), content_type="text/html"))
+
+    with explored(table) as client:
+        response = client.get("/page/rendered", params={"url": URLS[0]})
+
+    assert response.headers["x-dns-prefetch-control"] == "off"
+    assert LexborHTMLParser(response.text).css("link, iframe, frame") == []
+    assert "Text" in response.text
+
+
 def test_a_stored_body_is_saved_under_a_name_of_ours(client):
-    response = answered(client, "/page/raw", url=URLS[0])
+    response = answered(client, "/page/raw", {"url": URLS[0]})
 
     assert response.content == BODIES[2]
     assert response.headers["content-type"] == "application/octet-stream"

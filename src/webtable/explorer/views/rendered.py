@@ -27,6 +27,10 @@ SANDBOX: Final = (
 MOST_BYTES: Final = 2_000_000
 """Of a body, or characters of its text, that are shown."""
 MOST_LINES: Final = 50_000
+# No policy holds back the connections that a browser opens ahead: for `rel=preconnect` and `dns-prefetch`, and to where
+# a frame leads before it is refused. So `<link` and `<frame` become `<meta`, an element of the same form without that
+# effect, and `<iframe` hidden text, as its `srcdoc` may have more of them.
+_CONNECTING: Final = re.compile(r"<(/?)(?:(link|frame(?!set))|iframe)", re.IGNORECASE)
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
@@ -37,7 +41,16 @@ async def rendered(explorer: Explorer, request: Request) -> Response:
     markup = None if page is None else page.html
     if markup is None:
         return asked.missing(explorer, "HTML of it")
-    return HTMLResponse(markup.encode("utf-8", "replace"), headers={"content-security-policy": SANDBOX})
+    return HTMLResponse(inert(markup).encode("utf-8", "replace"), headers={"content-security-policy": SANDBOX})
+
+
+def inert(markup: str) -> str:
+    """Return *markup* without elements that connect to other hosts whatever the policy is.
+
+    >>> inert("<LINK rel=preconnect href=//a.example><iframe srcdoc='<link>'></iframe>")
+    "<meta rel=preconnect href=//a.example><noframes srcdoc='<meta>'></noframes>"
+    """
+    return _CONNECTING.sub(lambda one: f"<{one[1]}{'meta' if one[2] else 'noframes'}", markup)
 
 
 async def raw(explorer: Explorer, request: Request) -> Response:
