@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 import webtable
-from webtable import Page
+from webtable import Page, WebTable
 from webtable.explorer.views import table as home
 from webtable.questions import LISTINGS
+from webtable.rowkey import KeyRange, split_points
+from webtable.store import Region, WrappedStore
 
 
 def test_the_page_of_the_table_has_hosts_counts_crawls_indexes_and_checks(sample, sample_client):
@@ -123,3 +125,28 @@ def test_words_are_searched_by_relevance_where_there_is_full_text(serving, tmp_p
         found = client.get("/go", params={"go": "salt"})
 
     assert found.headers["location"] == "/q/search?text=salt&site=all&order=relevance"
+
+
+class StoreOfRegions(WrappedStore):
+    """A store that says that the table has four regions on two servers."""
+
+    def regions(self, table):
+        bounds = [b"", *split_points(4), b""]
+        return [Region(KeyRange(bounds[at], bounds[at + 1]), f"server-{at % 2}") for at in range(4)]
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_regions_have_bars_of_their_pages_or_of_estimates_and_hot_ones_are_marked(
+    sample, serving, monkeypatch, is_counted
+):
+    monkeypatch.setattr(home, "MOST_COUNTED", 50_000 if is_counted else 1)
+    table = WebTable(StoreOfRegions(sample.store), sample.table, sample.layout)
+    with serving(table) as client:
+        shown = client.get("/").text.partition('id="regions"')[2].partition("</section>")[0]
+
+    counts = [int(one) for one in re.findall(r'<td class="count">(\d+)', shown)]
+    wanted = [group.pages for group in table.stats(webtable.ALL, by="region").by["region"].values()]
+    assert "4 regions on 2 server" in shown
+    assert sum(counts) == sum(wanted)
+    assert all(abs(one - other) <= 50 for one, other in zip(counts, wanted, strict=True))
+    assert shown.count('class="hot"') == sum(one > 2 * sum(counts) / 4 for one in counts)

@@ -110,10 +110,10 @@ class Pages:
         return self._templates.get_template(template).render(**named, **values)
 
 
-def attempt(make: Callable[[], T]) -> tuple[T | None, str]:
-    """Return what *make* returns and "", or None and the sentence that says what went wrong."""
+def attempt(make: Callable[..., T], *given: object) -> tuple[T | None, str]:
+    """Return what *make* returns for what is *given* and "", or None and the sentence that says what went wrong."""
     try:
-        return make(), ""
+        return make(*given), ""
     except Gone:
         raise
     except (WebTableError, OSError) as exc:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import webtable
@@ -16,6 +18,7 @@ from webtable.explorer.views.statistics import MOST_COUNTED, GroupBar, as_dict, 
 from webtable.rowkey import key_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from starlette.requests import Request
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 HOSTS: Final = 50
 CRAWLS: Final = 50
 REGIONS: Final = 200
+MOST_PARTS: Final = 1_024
 DOCTOR_SECONDS: Final = 20.0
 _GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "age", "month", "region")
 _HOT: Final = 2.0
@@ -79,15 +83,17 @@ class TableSketch:
         return {by: some for by, some in bars(stats, "all", self._place).items() if by != "region"}
 
     def region_bars(self, stats: Stats) -> list[GroupBar]:
-        """Return all regions with their pages, those without any included; hot ones are marked."""
-        fair = stats.pages / max(len(stats.regions), 1)
-        found = []
-        for name in stats.regions[:REGIONS]:
-            pages, size = stats.by["region"].get(name, (0, 0))
-            mark = "hot" if len(stats.regions) > 1 and pages > _HOT * fair else ""
-            share = round(100 * pages / max(stats.pages, 1), 2)
-            found.append(GroupBar(name or "the first key", pages, size, share, mark=mark))
-        return found
+        """Return the first regions with their pages, those without any included; hot ones are marked."""
+        return _region_bars({name: stats.by["region"].get(name, (0, 0)) for name in stats.regions}, stats.pages)
+
+    def estimated_bars(self, regions: Sequence[Region]) -> list[GroupBar]:
+        """Return the same with estimates of their rows: some ten thousand keys are read, spread over the table."""
+        starts = [region.keys.start for region in regions]
+        rows = [0] * len(starts)
+        for part in self.table.pages(ALL).partitions(min(16 * len(starts), MOST_PARTS)):
+            rows[bisect_right(starts, part.keys.start) - 1] += part.rows or 0
+        found = {key_text(start): (count, None) for start, count in zip(starts, rows, strict=True)}
+        return _region_bars(found, sum(rows))
 
     def crawls(self) -> list[CrawlMark]:
         """Return the last crawls, the newest first."""
@@ -111,6 +117,14 @@ class TableSketch:
         return None if address is None else webtable.doctor(address, timeout=DOCTOR_SECONDS)
 
 
+def _region_bars(groups: Mapping[str, tuple[int, int | None]], total: int) -> list[GroupBar]:
+    hot = _HOT * total / max(len(groups), 1) if len(groups) > 1 else total
+    return [
+        GroupBar(name or "the first key", rows, size, round(100 * rows / max(total, 1), 2), mark="hot" * (rows > hot))
+        for name, (rows, size) in islice(groups.items(), REGIONS)
+    ]
+
+
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of the table."""
     place, is_whole = Place(request), request.query_params.get("count") == "1"
@@ -127,7 +141,6 @@ def page(explorer: Explorer, request: Request) -> Response:
             rows=sketch.hosts(),
             after=sketch.hosts_after,
             groups=groups_of(place),
-            key_text=key_text,
         )
 
     return explorer.streaming.response(make, "text/html")
