@@ -117,6 +117,13 @@ def test_a_moment_stays_chosen(sample_client):
     assert all("as_of=2026" in link for link in links)
 
 
+def test_a_moment_that_is_none_is_refused_where_it_is_chosen(sample_client):
+    found = sample_client.get("/go", params={"go": "example.com", "as_of": "once"})
+
+    assert found.status_code == 400
+    assert "is not a time" in found.text
+
+
 def test_words_are_searched_by_relevance_where_there_is_full_text(serving, tmp_path):
     with webtable.open(tmp_path / "crawl.db", create=True) as table, serving(table) as client:
         table.put(Page(url="https://example.com/", body=b"salt", fetched_at=datetime(2026, 11, 1, tzinfo=UTC)))

@@ -75,6 +75,8 @@ def page(explorer: Explorer, request: Request) -> Response:
 async def go(explorer: Explorer, request: Request) -> Response:
     """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
     place, text = Place(request), " ".join(request.query_params.get("go", "").split())
+    if place.as_of:
+        explorer.table.changes(since=place.as_of, limit=0)  # it raises what is wrong with the moment, and reads nothing
     href = await explorer.streaming.value(lambda gone: _goal(reading(explorer.table, gone), place, text))
     return RedirectResponse(str(href), 303)
 
