@@ -40,7 +40,7 @@ _JSON = frozenset({"json", "jsonl"})
 _PARTS = frozenset({"order", "limit", "after", "columns", "as_of"})
 
 
-class Asked:
+class AskedListing:
     """What a request asks of a *listing*: the arguments of its method, and which part of the answer."""
 
     def __init__(self, listing: Listing, query: Mapping[str, Sequence[str]]) -> None:
@@ -67,10 +67,10 @@ class Asked:
         return self.listing.ask(table, {**self.arguments, "limit": limit})
 
 
-class Listed:
+class ListedRecords:
     """The records of an answer, up to a limit; `next` is the token that continues after them, once they were read."""
 
-    def __init__(self, asked: Asked, table: WebTable, most: int | None) -> None:
+    def __init__(self, asked: AskedListing, table: WebTable, most: int | None) -> None:
         self._most = most
         self.results: Final = asked.results(table, None if most is None else most + 1)
         self.next: str | None = None
@@ -101,11 +101,11 @@ class QuestionPage:
         self.problem = ""
         self._listing, self._place, self._path = listing, place, path
         self._query, self._fixed = query, fixed
-        self._asked: Asked | None = None
+        self._asked: AskedListing | None = None
         given = {**query, **fixed}
         if given.keys() - {"as_of"} or not any(option.is_needed for option in listing.options):
             try:
-                self._asked = Asked(listing, given)
+                self._asked = AskedListing(listing, given)
             except WebTableError as exc:
                 self.problem = str(exc)
 
@@ -116,7 +116,7 @@ class QuestionPage:
         rows = None
         if self._asked is not None:
             try:
-                listed = Listed(self._asked, table, min(self._asked.limit or ROWS, 1_000))
+                listed = ListedRecords(self._asked, table, min(self._asked.limit or ROWS, 1_000))
                 columns = self._listing.columns.chosen(self._asked.columns or self._listing.columns.listed)
                 rows = self._rows(listed, columns, ending)
             except Gone:
@@ -136,7 +136,7 @@ class QuestionPage:
             "file_link": lambda name: f"{self._place.root}/q/{dashed(self._listing.name)}.{name}?{asked}",
         }
 
-    def _rows(self, listed: Listed, columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
+    def _rows(self, listed: ListedRecords, columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
         yield from rows_of(listed, columns, self._place, ending)
         if listed.next is not None:
             ending.next = self._place.link(self._path, **{**self._query, "after": listed.next})
@@ -164,13 +164,13 @@ def file(explorer: Explorer, request: Request) -> Response:
     listing, ending = _listing(request), request.path_params["ending"]
     if ending not in MEDIA:
         raise InvalidArgument(f"there is no format {ending!r}: one of {', '.join(MEDIA)}")
-    asked = Asked(listing, query_of(request))
+    asked = AskedListing(listing, query_of(request))
 
     usual = [one.name for one in listing.columns.in_json()] if ending in _JSON else listing.columns.usual
     columns = asked.columns or usual
 
     def make(outlet: Outlet) -> None:
-        listed = Listed(asked, reading(explorer.table, outlet.gone), asked.limit)
+        listed = ListedRecords(asked, reading(explorer.table, outlet.gone), asked.limit)
         if ending == "json":
             _write_json(outlet, listed, columns)
         else:
@@ -181,7 +181,7 @@ def file(explorer: Explorer, request: Request) -> Response:
     return explorer.streaming.response(make, MEDIA[ending], headers=headers)
 
 
-def _write_json(outlet: Outlet, listed: Listed, columns: Sequence[str]) -> None:
+def _write_json(outlet: Outlet, listed: ListedRecords, columns: Sequence[str]) -> None:
     """Write an object with the results, and with the token after them, which is known at the end."""
     outlet.write('{"results": [')
     problem = None

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from webtable import Page
 from webtable.errors import InvalidArgument
-from webtable.explorer.listings import Asked, Listed, QuestionPage, query_of
+from webtable.explorer.listings import AskedListing, ListedRecords, QuestionPage, query_of
 from webtable.explorer.reading import reading
 from webtable.explorer.rendering import Cell, Ending, Place, rows_of
 from webtable.explorer.views.json_pages import json_page
@@ -41,7 +41,7 @@ _LAST: Final = "~" * 1_000
 
 def host_rows(table: WebTable, place: Place, ending: Ending, most: int, after: str = "") -> Iterator[list[Cell]]:
     """Yield the first *most* hosts after a token as rows; *ending* is how they go on, or that the index is missing."""
-    listed = Listed(Asked(LISTINGS["hosts"], {"after": [after]}), table, most)
+    listed = ListedRecords(AskedListing(LISTINGS["hosts"], {"after": [after]}), table, most)
     yield from rows_of(listed, HOST_COLUMNS, place, ending)
     if listed.next is not None:
         ending.next = place.link("/site/", after=listed.next)
