@@ -83,13 +83,15 @@ class Guard:
             return PlainTextResponse(f"421: this server has no name {host[:100]!r}: see --allow-host\n", 421)
         if scope["method"] not in {"GET", "HEAD"}:
             return PlainTextResponse("405: the explorer only reads\n", 405, {"allow": "GET, HEAD"})
+        if scope["path"].startswith("/-/"):
+            return self._by_path(scope)
         cookie = f"webtable-{port or 80}"
         if self._access.is_token(cookie_parser(headers.get("cookie", "")).get(cookie, "")):
             return None
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and self._access.is_token(given.strip()):
             return None
-        return self._by_path(scope) if scope["path"].startswith("/-/") else self._by_query(scope, cookie)
+        return self._by_query(scope, cookie)
 
     def _by_path(self, scope: Scope) -> ASGIApp | None:
         given, _, rest = scope["path"].removeprefix("/-/").partition("/")
