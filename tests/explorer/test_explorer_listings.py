@@ -88,3 +88,12 @@ def test_a_question_that_was_not_asked_yet_has_a_page_with_its_form(sample_clien
 
     assert 'class="options"' in shown
     assert "</html>" in shown
+
+
+def test_a_file_that_cannot_be_made_is_refused_with_a_sentence(sample_client):
+    for ending in ("jsonl", "csv", "parquet"):
+        found = sample_client.get(f"/q/near-duplicate-groups.{ending}", params={"site": "example.com"})
+
+        assert (found.status_code, "needs the index" in found.text) == (400, True)
+        assert found.headers["content-type"] == "text/plain; charset=utf-8"
+        assert "content-disposition" not in found.headers

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from webtable.errors import StoreError, WebTableError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from starlette.types import Send
 
@@ -27,9 +27,15 @@ class LateResponse(StreamingResponse):
     What it raises later breaks the connection, so that a part of an answer is not taken for all of it.
     """
 
-    def __init__(self, streaming: Streaming, make: Callable[[Outlet], None], media_type: str) -> None:
+    def __init__(
+        self,
+        streaming: Streaming,
+        make: Callable[[Outlet], None],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         made = streaming.response(make, media_type)
-        super().__init__(made.body_iterator, media_type=media_type)
+        super().__init__(made.body_iterator, headers=headers, media_type=media_type)
 
     async def stream_response(self, send: Send) -> None:
         """Send the response, once its first bytes are there."""
@@ -40,6 +46,7 @@ class LateResponse(StreamingResponse):
             refused = refusal(exc)
             self.status_code, first = refused.status_code, bytes(refused.body)
             self.headers["content-type"] = refused.headers["content-type"]
+            del self.headers["content-disposition"]
 
         async def body() -> AsyncIterator[str | bytes | memoryview]:
             yield first

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, urlencode
 
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.late_response import LateResponse
 from webtable.explorer.reading import Gone, reading
 from webtable.explorer.rendering import Ending, Place, dashed, rows_of, words
 from webtable.formats import write
@@ -178,7 +179,7 @@ def file(explorer: Explorer, request: Request) -> Response:
 
     name = f"{dashed(listing.name)}.{ending}"
     headers = {} if ending in _JSON else {"content-disposition": f'attachment; filename="{name}"'}
-    return explorer.streaming.response(make, MEDIA[ending], headers=headers)
+    return LateResponse(explorer.streaming, make, MEDIA[ending], headers)
 
 
 def _write_json(outlet: Outlet, listed: ListedRecords, columns: Sequence[str]) -> None:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from webtable.errors import InvalidArgument
+from webtable.explorer.late_response import LateResponse, NoCapture
 from webtable.explorer.protocols.cdx_blocks import BlockStart, pages_of
 from webtable.explorer.protocols.cdx_query import query_of, value_of
-from webtable.explorer.protocols.late_response import LateResponse, NoCapture
 from webtable.explorer.reading import reading
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import HTMLResponse, Response
 
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
-from webtable.explorer.protocols.late_response import NoCapture, refusal
+from webtable.explorer.late_response import NoCapture, refusal
 from webtable.explorer.protocols.mementos import Mementos
 from webtable.explorer.protocols.originals import moment_of, original_of, timestamp_of
 from webtable.explorer.reading import reading

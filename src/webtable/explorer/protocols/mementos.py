@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import quote
 
 from webtable.errors import InvalidArgument
-from webtable.explorer.protocols.late_response import NoCapture
+from webtable.explorer.late_response import NoCapture
 from webtable.explorer.protocols.originals import forms_of, timestamp_of
 
 if TYPE_CHECKING:
