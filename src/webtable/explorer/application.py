@@ -15,7 +15,7 @@ from webtable.errors import WebTableError
 from webtable.explorer import listings
 from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
-from webtable.explorer.protocols import cdx, memento
+from webtable.explorer.protocols import cdx, memento, openapi
 from webtable.explorer.rendering import Place
 from webtable.explorer.views import keys, page, questions, rendered, reports, site, statistics, versions
 from webtable.explorer.views import table as home
@@ -44,6 +44,7 @@ ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Respo
     "/timegate/{url:rest}": memento.timegate,
     "/timemap/{form}/{url:rest}": memento.timemap,
     "/web/{time}/{url:rest}": memento.memento,
+    "/openapi.json": openapi.description,
     "/stats": statistics.page,
     "/stats.json": statistics.as_json,
     "/audit": reports.audit,

@@ -1,0 +1,67 @@
+"""The OpenAPI description is valid, and says of each question and protocol what can be asked of it."""
+
+from __future__ import annotations
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from webtable.explorer.listings import MEDIA
+from webtable.explorer.protocols.cdx_query import PARAMETERS
+from webtable.questions import LISTINGS
+
+
+@pytest.fixture(scope="module")
+def described(sample_client):
+    return sample_client.get("/openapi.json").json()
+
+
+def parameters(described, path):
+    return {one["name"]: one for one in described["paths"][path]["get"]["parameters"]}
+
+
+def test_it_is_valid(described):
+    OpenAPIV31SpecValidator(described).validate()
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_it_has_every_parameter_of_a_question(described, name):
+    listing = LISTINGS[name]
+
+    known = parameters(described, f"/q/{name.replace('_', '-')}.{{ending}}")
+
+    assert known.keys() == listing.takes | {"ending", "order", "limit", "after", "columns"}
+    assert known["ending"]["schema"]["enum"] == list(MEDIA)
+    assert known["columns"]["schema"]["items"]["enum"] == list(listing.columns.names)
+    assert [one.name for one in listing.options if known[one.name]["required"]] == [
+        one.name for one in listing.options if one.is_needed
+    ]
+
+
+def test_what_it_describes_is_answered(described, sample_client):
+    examples = {"ending": "jsonl", "site": "example.com", "url": "https://example.com/", "time": "2026", "form": "json"}
+    examples |= {"status": 404, "text": "salt", "index": "status", "since": "400d", "until": "1h"}
+    examples |= {"not_fetched_since": "1h"}
+    assert described["servers"] == [{"url": "/"}]
+    for path, operations in described["paths"].items():
+        asked = [one for one in operations["get"]["parameters"] if one["name"] in examples]
+        query = {one["name"]: examples[one["name"]] for one in asked if one["in"] == "query"}
+        found = sample_client.get(path.format(**examples), params=query)
+
+        assert found.status_code in {200, 302} or "needs the index" in found.text, (path, found.text)
+
+
+def test_it_has_every_parameter_of_the_cdx_server_and_every_path_of_memento(described):
+    for path in ("/cdx", "/cdx/search/cdx"):
+        assert parameters(described, path).keys() == PARAMETERS.keys()
+    assert {path for path in described["paths"] if not path.startswith(("/q/", "/cdx"))} == {
+        "/timegate/{url}",
+        "/timemap/{form}/{url}",
+        "/web/{time}/{url}",
+        "/web/{time}id_/{url}",
+    }
+
+
+def test_its_server_is_the_address_by_which_it_was_asked_for(sample_client):
+    root = f"/-/{sample_client.headers['authorization'].removeprefix('Bearer ')}"
+
+    assert sample_client.get(f"{root}/openapi.json").json()["servers"] == [{"url": root}]
