@@ -136,6 +136,7 @@ def test_a_stored_body_comes_as_it_is_and_alone(table, client):
     assert headers["content-type"] == "image/svg+xml; charset=utf-8"
     assert headers["content-security-policy"] == "sandbox; default-src 'none'"
     assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-disposition"] == "attachment"
     assert (headers["x-archive-orig-etag"], headers["x-archive-orig-refresh"]) == ('"1"', "0")
     assert headers["etag"] is headers["refresh"] is None
 
@@ -149,6 +150,23 @@ def test_a_rendered_version_is_in_the_sandbox(filled, client):
         "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     )
     assert not [name for name in headers if name.startswith("x-archive-orig")]
+
+
+def test_what_is_no_html_is_shown_only_if_it_has_no_markup(table, client):
+    for number, media in enumerate(("image/png", "image/svg+xml", "application/xml", "text/plain")):
+        table.put(page(f"https://example.com/{number}", content_type=media, body=b"<a/>"))
+
+    found = [raw(client, f"/web/{TIMES[0]}/https://example.com/{number}")[1] for number in range(4)]
+
+    assert [one["content-disposition"] for one in found] == [None, "attachment", "attachment", None]
+    assert {one["content-security-policy"] for one in found} == {"sandbox; default-src 'none'"}
+
+
+def test_rendered_markup_connects_to_no_other_host(table, client):
+    table.put(page(body=b"<link rel=preconnect href=//a.example><iframe src=//b.example></iframe>"))
+
+    assert b"<link" not in (found := raw(client, f"/web/{TIMES[0]}/{URL}")[2])
+    assert b"<iframe" not in found
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from webtable.explorer.late_response import NoCapture, refusal
 from webtable.explorer.protocols.mementos import Mementos
 from webtable.explorer.protocols.originals import moment_of, original_of, timestamp_of
 from webtable.explorer.reading import reading
-from webtable.explorer.views.rendered import SANDBOX
+from webtable.explorer.views.rendered import SANDBOX, inert
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _ALONE: Final = "sandbox; default-src 'none'"
 """The policy of a stored body: it is shown by itself, runs nothing and loads nothing."""
+# Markup that is rendered as it is stored may connect to other hosts, whatever the policy: it is for programs alone.
+_SHOWN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SECOND: Final = timedelta(milliseconds=999)
 """Versions have milliseconds, and addresses whole seconds: the last version of one is served."""
@@ -140,10 +142,10 @@ def _content(page: Page, form: str) -> Response:
         raise NoCapture(f"the body of {page.url} of {page.fetched_at:%Y-%m-%d %H:%M:%S} is not stored")
     status, markup = page.status if is_refusal else 200, None if form else page.html
     if markup is not None:
-        policy = {"content-security-policy": SANDBOX}
-        return HTMLResponse(markup.encode("utf-8", "replace"), status, policy)
-    made = Response(page.body or b"", status, {"content-security-policy": _ALONE})
-    made.headers["content-type"] = _content_type(page)
+        return HTMLResponse(inert(markup).encode("utf-8", "replace"), status, {"content-security-policy": SANDBOX})
+    made = Response(page.body or b"", status, {"content-security-policy": _ALONE, "content-type": _content_type(page)})
+    if form or page.content_type not in _SHOWN:
+        made.headers["content-disposition"] = "attachment"
     for name, value in _originals(page):
         made.headers[f"x-archive-orig-{name}"] = value
     return made
