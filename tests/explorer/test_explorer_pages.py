@@ -37,7 +37,7 @@ def tree_of(response):
 
 
 def texts(response, selector):
-    return [node.text(strip=True) for node in tree_of(response).css(selector)]
+    return [node.text().strip() for node in tree_of(response).css(selector)]
 
 
 def hrefs(response, selector="a"):
@@ -147,7 +147,7 @@ def test_any_two_versions_are_compared_side_by_side(crawl, client):
         f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}",
         f"{NOW:%Y-%m-%dT%H:%M:%SZ}",
     ]
-    assert (texts(found, ".changed td.old del"), texts(found, ".changed td.new ins")) == (["5"], ["8", "Gone"])
+    assert (texts(found, ".changed td.old del"), texts(found, ".changed td.new ins")) == (["2.50"], ["2.80", "Gone"])
     rows = {
         row.css_first("th").text(): [cell.text() for cell in row.css("td")]
         for row in tree_of(found).css("tr:has(td.old)")
@@ -169,7 +169,8 @@ def test_the_files_have_what_the_methods_return(crawl, client):
 
 def test_stored_markup_is_rendered_in_a_sandbox_that_loads_nothing(crawl, client):
     found = client.get("/page/rendered", params={"url": URL})
-    frame = tree_of(client.get("/page", params={"url": URL})).css_first("iframe")
+    shown = client.get("/page", params={"url": URL})
+    frame = tree_of(shown).css_first("iframe")
 
     assert found.content == NEW
     policy = found.headers["content-security-policy"].split("; ")
@@ -181,7 +182,8 @@ def test_stored_markup_is_rendered_in_a_sandbox_that_loads_nothing(crawl, client
         "frame-ancestors 'self'",
     } <= {*policy}
     assert found.headers["x-content-type-options"] == "nosniff"
-    assert (frame.attributes["sandbox"], frame.attributes["loading"]) == (None, "lazy")
+    assert frame.attributes == {"sandbox": None, "name": "rendered", "title": "The stored HTML"}
+    assert hrefs(shown, "a[target=rendered]") == {"/page/rendered?url=https%3A%2F%2Fexample.com%2Fdocs%2Fa%3Fb%3Dc"}
     assert client.get("/page/rendered", params={"url": "https://example.com/x.png"}).status_code == 404
 
 

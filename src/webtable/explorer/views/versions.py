@@ -186,14 +186,21 @@ def side_by_side(text: Sequence[str]) -> Iterator[LinePair]:
 
 
 def _pair(old: str | None, new: str | None) -> LinePair:
-    if old is None or new is None:
-        old_side, new_side = (None if one is None else Side("", one, "") for one in (old, new))
-        return LinePair("changed", old_side, new_side)
-    shortest = min(len(old), len(new))
-    start = next((at for at in range(shortest) if old[at] != new[at]), shortest)
-    end = next((at for at in range(shortest - start) if old[-1 - at] != new[-1 - at]), shortest - start)
-    old_side, new_side = (Side(one[:start], one[start : len(one) - end], one[len(one) - end :]) for one in (old, new))
-    return LinePair("changed", old_side, new_side)
+    before, after = (None if one is None else one.split(" ") for one in (old, new))
+    first = last = 0
+    if before is not None and after is not None:
+        shortest = min(len(before), len(after))
+        first = next((at for at in range(shortest) if before[at] != after[at]), shortest)
+        last = next((at for at in range(shortest - first) if before[-1 - at] != after[-1 - at]), shortest - first)
+    return LinePair("changed", _side(before, first, last), _side(after, first, last))
+
+
+def _side(words: list[str] | None, first: int, last: int) -> Side | None:
+    """Return the *words* of a line, of which the *first* ones and the *last* ones are the same in the other line."""
+    if words is None:
+        return None
+    end = len(words) - last
+    return Side(" ".join([*words[:first], ""]), " ".join(words[first:end]), " ".join(["", *words[end:]]))
 
 
 def _moments(request: Request, asked: AskedPage) -> tuple[str | None, str | None]:
