@@ -326,6 +326,7 @@ def test_stored_html_is_rendered_but_runs_nothing_and_asks_nobody(browser, evil)
     with watched(browser, evil) as opened:
         tab = opened.open(f"/page?url={quote(EVIL, safe='')}")
         tab.locator("details.rendered summary").click()
+        tab.locator("details.rendered a").click()
         frame = tab.frame_locator("details.rendered iframe")
         frame.get_by_role("button").click()
         frame.get_by_role("link").first.click()
