@@ -51,7 +51,7 @@ SNIPPETS = {
 @pytest.fixture(scope="module")
 def run_snippet():
     """Run a piece of Python in a folder; returns its exit code and what it wrote."""
-    imported = "aio", "formats", "reports", "testing"
+    imported = "aio", "explorer", "formats", "reports", "testing"
     with pieces_run_after(*(f"webtable.{name}" for name in imported), "pandas", "pyarrow", warnings="error") as run:
         yield run
 
@@ -249,6 +249,18 @@ def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
     make_gallery.main()
 
     assert {path.stem.removeprefix("gallery-") for path in tmp_path.iterdir()} == set(make_gallery.PICTURES)
+
+
+@pytest.mark.usefixtures("makers_of_docs")
+def test_the_page_of_the_explorer_shows_every_picture_that_is_taken_for_it_and_each_is_small():
+    pytest.importorskip("playwright")
+    from make_explorer_pictures import FOLDER, PICTURES
+
+    page = (ROOT / "docs" / "explorer.md").read_text()
+    files = {path.stem.removeprefix("explorer-"): path.stat().st_size for path in FOLDER.glob("explorer-*")}
+
+    assert set(re.findall(r"\]\(pictures/explorer-(\w+)\.png\)", page)) == set(PICTURES) == set(files)
+    assert max(files.values()) < 150_000, "a picture is too large for a page of the docs"
 
 
 def test_the_tables_of_the_page_on_large_tables_are_of_what_was_measured():
