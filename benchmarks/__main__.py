@@ -52,6 +52,7 @@ NAMES = (
     "embedded_ingest",
     "embedded_scan",
     "embedded_frames",
+    "explorer",
     "asyncio_lag",
     "scrapy",
     "memory",
@@ -106,7 +107,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar="N",
         type=int,
         default=100_000,
-        help=f"pages of the largest table in hbase_questions and full_text, a multiple of {HOSTS} (default: 100,000)",
+        help=f"pages of the largest table in hbase_questions, full_text and explorer, a multiple of {HOSTS} (100,000)",
     )
     parser.add_argument("--write", metavar="FILE", type=Path, help="also write the results there, as Markdown")
     parser.add_argument(

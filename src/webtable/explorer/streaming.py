@@ -21,8 +21,9 @@ MOST_AT_ONCE: Final = 32
 MOST_UNSENT: Final = 256 * 1024
 """Bytes of a response that are made ahead of its reader."""
 PIECE: Final = 16 * 1024
+FIRST_WAIT: Final = 0.002
 WAIT: Final = 0.04
-"""After how many seconds a piece is sent even though it is small."""
+"""After how many seconds the first piece, and others, are sent even though they are small."""
 
 
 class Outlet:
@@ -64,10 +65,12 @@ class Outlet:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield what is written until its end."""
+        wait = FIRST_WAIT
         while True:
             await self._ready.wait()
             if not self._is_over and len(self._unsent) < PIECE:
-                await asyncio.sleep(WAIT)
+                await asyncio.sleep(wait)
+            wait = WAIT
             self._ready.clear()
             is_over = self._is_over
             with self._changed:
