@@ -21,12 +21,14 @@ import webtable
 import webtable.aio
 import webtable.demo
 import webtable.errors
+import webtable.explorer
 import webtable.formats
 import webtable.integrations.dask
 import webtable.integrations.opentelemetry
 import webtable.integrations.prometheus
 import webtable.integrations.ray
 import webtable.integrations.scrapy
+import webtable.questions
 import webtable.reports
 import webtable.rowkey
 import webtable.schema
@@ -43,6 +45,7 @@ MODULES = [
     webtable.answers,
     webtable.demo,
     webtable.errors,
+    webtable.explorer,
     webtable.formats,
     webtable.indexes,
     webtable.integrations.dask,
@@ -55,6 +58,7 @@ MODULES = [
     webtable.page,
     webtable.parallel,
     webtable.progress,
+    webtable.questions,
     webtable.records,
     webtable.reports,
     webtable.rowkey,
@@ -65,7 +69,7 @@ MODULES = [
 ]
 
 LISTED = [webtable.answers, webtable.indexes, webtable.maintenance, webtable.metrics, webtable.page, webtable.records]
-LISTED += [webtable.progress, webtable.writing]
+LISTED += [webtable.explorer, webtable.progress, webtable.questions, webtable.writing]
 """The modules that only list public names."""
 
 
