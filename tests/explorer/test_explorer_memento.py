@@ -11,6 +11,7 @@ import pytest
 from memento_client import MementoClient
 
 from webtable import Page
+from webtable.errors import StoreUnavailable
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/docs//a%20b?c=%2F&d=1;2"
@@ -270,6 +271,25 @@ def test_a_page_of_300_versions_has_300_mementos(client_of_many):
     assert len(listed) == 300
     assert middle.text == "<title>150</title>"
     assert len(middle.headers["link"]) < 2_000
+
+
+def test_a_long_url_is_answered_as_well(table, client):
+    url = "https://example.com/" + "a" * 9_000
+    table.put(page(url))
+
+    assert raw(client, f"/web/{TIMES[0]}id_/{url}")[2] == b"<title>0</title>"
+    assert raw(client, f"/timegate/{url}")[1]["location"] == address(client, "web", TIMES[0], url)
+
+
+def test_a_store_that_is_not_reached_is_said(filled, client, monkeypatch):
+    def fail(*_, **__):
+        raise StoreUnavailable("memory: not reached in 5 s")
+
+    monkeypatch.setattr(type(filled), "history", fail)
+
+    for path in (f"timegate/{URL}", f"web/2026/{URL}", f"timemap/link/{URL}", "cdx?url=example.com"):
+        status, _, body = raw(client, f"/{path}")
+        assert (status, body) == (503, b"memory: not reached in 5 s\n")
 
 
 def test_memento_client_finds_versions_by_time(table, client):

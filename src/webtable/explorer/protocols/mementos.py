@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
 _UNQUOTED: Final = "!#$%&'()*+,/:;=?@[]~"
+_LONG: Final = 4_000
 _LINKS: Final = "application/link-format"
 
 
@@ -57,7 +58,12 @@ class Mementos(NamedTuple):
         return self.address("web", f"{timestamp_of(self.moments[number])}{form}", self.original)
 
     def links(self, number: int) -> str:
-        """Return the value of the header Link of the version, or for a redirect to it."""
+        """Return the value of the header Link of the version, or for a redirect to it.
+
+        It is without the other versions if the URL is long: clients refuse a header of more than 64 KiB.
+        """
+        if len(self.original) > _LONG:
+            return ", ".join(self._about("timemap"))
         last = len(self.moments) - 1
         rels: dict[int, list[str]] = {}
         for rel, other in (("first", 0), ("prev", number - 1), ("", number), ("next", number + 1), ("last", last)):
