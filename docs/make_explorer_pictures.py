@@ -50,8 +50,10 @@ def main() -> None:
                 for name, picture in PICTURES.items():
                     size = {"width": picture.width, "height": picture.height}
                     tab = chromium.new_page(viewport=size, color_scheme=picture.scheme)
+                    address = running.url.partition("?")[0]
                     tab.goto(running.url)
-                    tab.goto(running.url.partition("/?")[0] + picture.path)
+                    tab.wait_for_url(address)
+                    tab.goto(address + picture.path.lstrip("/"))
                     tab.locator(picture.element).evaluate("element => element.scrollIntoView()")
                     tab.screenshot(path=FOLDER / f"explorer-{name}.png")
             running.stop()
