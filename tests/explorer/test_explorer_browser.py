@@ -232,6 +232,22 @@ def test_where_rows_cannot_be_loaded_the_link_is_followed(opened):
     tab.wait_for_url("**after=*")
 
 
+@pytest.mark.parametrize(
+    ("path", "picture", "label"),
+    [("/stats?site=example.com&by=status", ".bars svg", " %"), (f"/page?url={HOME}", ".timeline circle", ": 200")],
+)
+def test_a_picture_says_what_is_under_the_pointer(opened, path, picture, label):
+    tab = opened.open(path)
+
+    tab.locator(picture).first.hover()
+
+    assert tab.locator("#tip").is_visible()
+    assert label in tab.locator("#tip").inner_text()
+    tab.locator("h1").hover()
+    assert not tab.locator("#tip").is_visible()
+    assert opened.troubles == []
+
+
 def test_a_page_of_another_site_opens_the_explorer(browser, sample_client):
     with browser.new_context() as context:
         tab = context.new_page()

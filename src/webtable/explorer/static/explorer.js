@@ -83,13 +83,14 @@ tip.id = "tip";
 tip.hidden = true;
 tip.setAttribute("aria-hidden", "true"); // who does not see it has heard it already
 
-function labelOf(element) {
-  const labelled = element.closest?.("[data-label], svg :has(> title)");
-  return labelled?.dataset.label ?? labelled?.querySelector(":scope > title")?.textContent ?? "";
+// The browser would show a <title> too, a second later. Links around it have their names in aria-label.
+function takeTitle(title) {
+  title.parentElement.dataset.label = title.textContent;
+  title.remove();
 }
 
 function showTip(event) {
-  const label = labelOf(event.target);
+  const label = event.target.closest?.("[data-label]")?.dataset.label;
   tip.hidden = !label;
   if (!label) return;
   tip.textContent = label;
@@ -100,6 +101,7 @@ function showTip(event) {
 }
 
 document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
+document.querySelectorAll("svg title").forEach(takeTitle);
 document.body.append(tip);
 document.addEventListener("pointermove", showTip);
 document.addEventListener("click", (event) => {
