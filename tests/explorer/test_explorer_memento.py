@@ -223,6 +223,17 @@ def test_a_redirect_leads_to_the_version_of_its_target(table, client):
     assert (status, headers["location"], headers["x"]) == (200, None, None)
 
 
+def test_a_redirect_that_would_lead_back_without_end_is_shown(table, client):
+    table.put(page("http://example.com/", status=301, body=b"<title>Moved</title>", redirect_to="https://example.com/"))
+
+    shown = raw(client, f"/web/{TIMES[0]}/http://example.com/")
+    stored = raw(client, f"/web/{TIMES[0]}id_/http://example.com/")
+    table.put(page("https://example.com/"))
+
+    assert (shown[0], shown[2], stored[0]) == (200, b"<title>Moved</title>", 301)
+    assert raw(client, f"/web/{TIMES[0]}/http://example.com/")[0] == 301
+
+
 @pytest.mark.parametrize(("stored", "sent"), [(200, 200), (404, 404), (410, 410), (429, 200), (503, 200), (999, 200)])
 def test_a_refusal_has_its_status_and_no_other_page(table, client, stored, sent):
     table.put(page(status=stored))

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
 from webtable.explorer.late_response import NoCapture, refusal
 from webtable.explorer.protocols.mementos import Mementos
-from webtable.explorer.protocols.originals import moment_of, original_of, timestamp_of
+from webtable.explorer.protocols.originals import forms_of, moment_of, original_of, timestamp_of
 from webtable.explorer.reading import reading
 from webtable.explorer.views.rendered import SANDBOX, inert
 from webtable.rowkey import canonical_url
@@ -91,7 +91,7 @@ async def memento(explorer: Explorer, request: Request) -> Response:
         page = table.get(mementos.original, as_of=moment + _SECOND, columns=["body"])
         if page is None:
             raise NoCapture(f"{mementos.original} is not stored any more")
-        made = _redirect(page, mementos, form) or _content(page, form)
+        made = _redirect(page, mementos, form, table) or _content(page, form)
         made.headers["memento-datetime"] = format_datetime(moment, usegmt=True)
         made.headers["link"] = mementos.links(number)
         return made
@@ -124,13 +124,17 @@ def _accepted(text: str | None) -> datetime | None:
         raise InvalidArgument(said) from None
 
 
-def _redirect(page: Page, mementos: Mementos, form: str) -> Response | None:
+def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Response | None:
     """Return the redirect of *page*, to the version of its target here; None if it is none."""
     if page.status not in _REDIRECTS or page.redirect_to is None:
         return None
     try:
         target = canonical_url(page.redirect_to)
     except InvalidURL:
+        return None
+    # http and https are found by each other: where the target is not stored, it would lead back here without end.
+    is_form = not form and target in forms_of(mementos.original)
+    if is_form and (target == mementos.original or not table.history(target)):
         return None
     location = mementos.address("web", f"{timestamp_of(page.fetched_at)}{form}", target)
     return Response(None, page.status, {"location": location, "content-security-policy": _ALONE})
