@@ -242,6 +242,28 @@ def test_an_answer_that_fails_half_way_is_not_taken_for_all_of_it(table, client)
         client.get("/cdx", params={"url": "example.com/*", "filter": "!~url:https://example.com/(a|aa)+$"})
 
 
+@pytest.mark.parametrize("asked", [{}, {"filter": "=status:500"}])
+def test_a_client_that_goes_away_ends_the_reading(table, client, monkeypatch, asked):
+    with table.writer() as writer:
+        writer.put_many(page(f"https://example.com/{number}") for number in range(400))
+    read, history = [], type(table).history
+
+    def slow(self, url, **known):
+        read.append(url)
+        time.sleep(0.02)
+        return history(self, url, **known)
+
+    monkeypatch.setattr(type(table), "history", slow)
+
+    with pytest.raises(httpx.ReadTimeout):
+        client.get("/cdx", params={"url": "example.com/*"} | asked, timeout=httpx.Timeout(5, read=0.01))
+    time.sleep(1)
+    count = len(read)
+    time.sleep(0.3)
+
+    assert len(read) == count < 100
+
+
 def test_what_was_crawled_cannot_make_a_line_of_its_own(table, client):
     url = "https://example.com/a%20b?c=%0Ad e\"'<>"
     table.put(page(url, content_type="text/x y\norg,victim)/ 2026", digest=None))
