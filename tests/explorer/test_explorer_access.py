@@ -6,9 +6,9 @@ import threading
 
 import httpx
 import pytest
+from exploring import TOKEN
 
 import webtable
-from conftest import TOKEN
 from webtable.explorer.reading import reading
 
 PATH = "/q/pages?site=example.com"

@@ -16,9 +16,9 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
+from exploring import TOKEN, explored
 
 import webtable
-from conftest import TOKEN, explored
 from webtable import Link, Page
 
 if TYPE_CHECKING:

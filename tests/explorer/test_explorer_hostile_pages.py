@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from exploring import explored
 from selectolax.lexbor import LexborHTMLParser
 from test_explorer_listings import NEEDED
 
 import webtable
-from conftest import explored
 from webtable import Link, Page
 from webtable.explorer.application import ROUTES
 from webtable.questions import LISTINGS

@@ -6,9 +6,9 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from exploring import explored
 from selectolax.lexbor import LexborHTMLParser
 
-from conftest import explored
 from webtable import Page, WebTable
 from webtable.store import NewCell, Put, WrappedStore
 

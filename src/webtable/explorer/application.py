@@ -16,7 +16,7 @@ from webtable.explorer import listings
 from webtable.explorer.access import Access, Guard
 from webtable.explorer.explorer import Explorer
 from webtable.explorer.protocols import cdx, memento, openapi
-from webtable.explorer.rendering import Place
+from webtable.explorer.rendering import Linker
 from webtable.explorer.views import keys, page, questions, rendered, reports, site, statistics, versions
 from webtable.explorer.views import table as home
 
@@ -81,7 +81,7 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
         if request.url.path.endswith(".json"):
             return JSONResponse({"problem": str(exc)}, 400)
         title = "This cannot be answered"
-        return HTMLResponse(explorer.pages.text("message.html", Place(request), title, problem=str(exc)), 400)
+        return HTMLResponse(explorer.pages.text("message.html", Linker(request), title, problem=str(exc)), 400)
 
     static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
     routes = [Route(path, endpoint(answer)) for path, answer in ROUTES.items()]

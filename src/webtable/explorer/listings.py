@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.late_response import LateResponse
 from webtable.explorer.reading import Gone, reading
-from webtable.explorer.rendering import Ending, Place, dashed, rows_of, words
+from webtable.explorer.rendering import Ending, Linker, dashed, rows_of, words
 from webtable.formats import write
 from webtable.questions import LISTINGS
 
@@ -94,13 +94,13 @@ class QuestionPage:
     def __init__(
         self,
         listing: Listing,
-        place: Place,
+        linker: Linker,
         path: str,
         query: Mapping[str, Sequence[str]],
         fixed: Mapping[str, Sequence[str]] = {},
     ) -> None:
         self.problem = ""
-        self._listing, self._place, self._path = listing, place, path
+        self._listing, self._linker, self._path = listing, linker, path
         self._query, self._fixed = query, fixed
         self._asked: AskedListing | None = None
         given = {**query, **fixed}
@@ -127,30 +127,30 @@ class QuestionPage:
         asked = urlencode({**self._query, **self._fixed}, doseq=True)
         return {
             "listing": self._listing,
-            "action": self._place.root + quote(self._path),
+            "action": self._linker.root + quote(self._path),
             "fields": [one for one in _fields(self._listing, self._query) if one["name"] not in self._fixed],
             "problem": said,
             "columns": columns,
             "rows": rows,
             "after": ending,
             "formats": MEDIA,
-            "file_link": lambda name: f"{self._place.root}/q/{dashed(self._listing.name)}.{name}?{asked}",
+            "file_link": lambda name: f"{self._linker.root}/q/{dashed(self._listing.name)}.{name}?{asked}",
         }
 
     def _rows(self, listed: ListedRecords, columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
-        yield from rows_of(listed, columns, self._place, ending)
+        yield from rows_of(listed, columns, self._linker, ending)
         if listed.next is not None:
-            ending.next = self._place.link(self._path, **{**self._query, "after": listed.next})
+            ending.next = self._linker.link(self._path, **{**self._query, "after": listed.next})
 
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of a question; without what it needs, its form alone."""
-    listing, place = _listing(request), Place(request)
-    answer = QuestionPage(listing, place, f"/q/{dashed(listing.name)}", query_of(request))
+    listing, linker = _listing(request), Linker(request)
+    answer = QuestionPage(listing, linker, f"/q/{dashed(listing.name)}", query_of(request))
 
     def make(outlet: Outlet) -> None:
         values = answer.values(reading(explorer.table, outlet.gone))
-        explorer.pages.write(outlet, "listing.html", place, words(listing.name), **values)
+        explorer.pages.write(outlet, "listing.html", linker, words(listing.name), **values)
 
     return explorer.streaming.response(make, "text/html", 400 if answer.problem else 200)
 

@@ -34,7 +34,7 @@ _URL_FORMS = frozenset({"url"})
 T = TypeVar("T")
 
 
-class Cell(NamedTuple):
+class ShownCell(NamedTuple):
     """A value in a table: as text, and where it leads."""
 
     text: str
@@ -52,7 +52,7 @@ class Ending:
     empty: str = "Nothing was found."
 
 
-class Place:
+class Linker:
     """Where a request came in: what links are relative to, and the moment that all pages are shown as of."""
 
     def __init__(self, request: Request) -> None:
@@ -92,9 +92,9 @@ class Pages:
         self._templates.filters |= filters
         self._templates.globals |= {"table_name": table_name, "attempt": attempt}
 
-    def write(self, outlet: Outlet, template: str, place: Place, title: str, **values: object) -> None:
+    def write(self, outlet: Outlet, template: str, linker: Linker, title: str, **values: object) -> None:
         """Write the page of a *template*; what fails half-way is said at the end of what was written."""
-        named = {"title": title, "root": place.root, "as_of": place.as_of, "link": place.link, "place": place}
+        named = {"title": title, "root": linker.root, "as_of": linker.as_of, "link": linker.link, "linker": linker}
         pieces = self._templates.get_template(template).generate(**named, **values)
         try:
             for piece in pieces:
@@ -104,9 +104,9 @@ class Pages:
         except (WebTableError, OSError) as exc:
             outlet.write(Markup('<p class="problem" role="alert">{}</p>').format(harmless(str(exc))))
 
-    def text(self, template: str, place: Place, title: str, **values: object) -> str:
+    def text(self, template: str, linker: Linker, title: str, **values: object) -> str:
         """Return the page of a *template*."""
-        named = {"title": title, "root": place.root, "as_of": place.as_of, "link": place.link, "place": place}
+        named = {"title": title, "root": linker.root, "as_of": linker.as_of, "link": linker.link, "linker": linker}
         return self._templates.get_template(template).render(**named, **values)
 
 
@@ -120,9 +120,11 @@ def attempt(make: Callable[..., T], *given: object) -> tuple[T | None, str]:
         return None, str(exc)
 
 
-def rows_of(records: Iterable[object], columns: Sequence[Column], place: Place, ending: Ending) -> Iterator[list[Cell]]:
+def rows_of(
+    records: Iterable[object], columns: Sequence[Column], linker: Linker, ending: Ending
+) -> Iterator[list[ShownCell]]:
     """Yield the cells of *records*; counts them in *ending*, and keeps there what goes wrong."""
-    make = partial(cell, place=place)
+    make = partial(cell, linker=linker)
     try:
         for record in records:
             ending.count += 1
@@ -133,15 +135,15 @@ def rows_of(records: Iterable[object], columns: Sequence[Column], place: Place, 
         ending.problem = str(exc)
 
 
-def cell(column: Column, record: object, place: Place) -> Cell:
+def cell(column: Column, record: object, linker: Linker) -> ShownCell:
     """Return the cell of a *record* in a *column*."""
     value = column.of(record)
     href = None
     if column.form in _URL_FORMS and isinstance(value, str) and value:
-        href = place.page(value)
+        href = linker.page(value)
     elif isinstance(record, Host) and column.name == "name":
-        href = place.link(f"/site/{record.name}/")
-    return Cell(value_text(column.form, value), column.form, href)
+        href = linker.link(f"/site/{record.name}/")
+    return ShownCell(value_text(column.form, value), column.form, href)
 
 
 def value_text(form: str, value: Any) -> str:

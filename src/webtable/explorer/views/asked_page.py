@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse
 
 from webtable.errors import InvalidArgument
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Cell, Place, cell
+from webtable.explorer.rendering import Linker, ShownCell, cell
 from webtable.questions import LISTINGS
 from webtable.rowkey import canonical_url
 
@@ -33,8 +33,8 @@ class AskedPage:
         if not given:
             raise InvalidArgument("url is needed: the URL of a page")
         self.url: Final = canonical_url(given)
-        self.place: Final = Place(request)
-        self.moment: Final = request.query_params.get("at") or self.place.as_of or None
+        self.linker: Final = Linker(request)
+        self.moment: Final = request.query_params.get("at") or self.linker.as_of or None
 
     async def read(self, explorer: Explorer, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page as it was at the moment, None if it was not stored; *columns* are those of `get`."""
@@ -47,13 +47,13 @@ class AskedPage:
     def missing(self, explorer: Explorer, what: str = "It") -> HTMLResponse:
         """Return the response for something that is not stored."""
         problem = f"{what} is not stored{f' as of {self.moment}' if self.moment else ''}: {self.url}"
-        return HTMLResponse(explorer.pages.text("message.html", self.place, "Not stored", problem=problem), 404)
+        return HTMLResponse(explorer.pages.text("message.html", self.linker, "Not stored", problem=problem), 404)
 
 
-def facts_of(page: Page, place: Place) -> dict[str, Cell]:
+def facts_of(page: Page, linker: Linker) -> dict[str, ShownCell]:
     """Return what is known of the capture *page*, besides its headers, body and links, by the names of columns."""
     known = (one for one in PAGE_COLUMNS if one.name == "status" or one.of(page) not in (None, one.default))
-    return {one.name: cell(one, page, place) for one in known}
+    return {one.name: cell(one, page, linker) for one in known}
 
 
 def exact(moment: datetime) -> str:

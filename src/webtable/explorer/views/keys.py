@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Place
+from webtable.explorer.rendering import Linker
 from webtable.explorer.views.json_pages import json_page
 from webtable.explorer.views.row_key import KeyPiece, pieces_of
 from webtable.rowkey import key_text, sample_split_points, split_points
@@ -80,7 +80,7 @@ def _made(table: WebTable, url: str) -> MadeKey:
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of keys."""
-    place, asked = Place(request), KeyQuestion(explorer.table, request)
+    linker, asked = Linker(request), KeyQuestion(explorer.table, request)
 
     def make(outlet: Outlet) -> None:
         table = reading(explorer.table, outlet.gone)
@@ -91,12 +91,12 @@ def page(explorer: Explorer, request: Request) -> Response:
         explorer.pages.write(
             outlet,
             "keys.html",
-            place,
+            linker,
             "Row keys",
             asked=asked,
             starts=starts,
             key_text=key_text,
-            json=place.link("/keys.json", urls=asked.text, regions=asked.regions),
+            json=linker.link("/keys.json", urls=asked.text, regions=asked.regions),
         )
 
     return explorer.streaming.response(make, "text/html")

@@ -36,7 +36,7 @@ async def page(explorer: Explorer, request: Request) -> Response:
     def make(outlet: Outlet) -> None:
         title = (found and found.title) or asked.url
         parts = _parts(reading(explorer.table, outlet.gone), asked)
-        explorer.pages.write(outlet, "page.html", asked.place, title, page=found, problem=problem, **parts)
+        explorer.pages.write(outlet, "page.html", asked.linker, title, page=found, problem=problem, **parts)
 
     return explorer.streaming.response(make, "text/html", 200 if found or problem else 404)
 
@@ -48,8 +48,8 @@ async def page_json(explorer: Explorer, request: Request) -> Response:
 
 
 def _parts(table: WebTable, asked: AskedPage) -> dict[str, Any]:
-    """Return what the template of a page takes; what reads *table* is a function, which it calls in its place."""
-    url, place = asked.url, asked.place
+    """Return what the template of a page takes; what reads *table* is a function, which it calls in its linker."""
+    url, linker = asked.url, asked.linker
 
     @cache
     def whole() -> Page | None:
@@ -63,10 +63,10 @@ def _parts(table: WebTable, asked: AskedPage) -> dict[str, Any]:
         "url": url,
         "host": urlsplit(url).netloc,
         "directory": urljoin(url, "."),
-        "now": f"{place.root}/page?{urlencode({'url': url})}",
-        "facts": lambda page: facts_of(page, place),
+        "now": f"{linker.root}/page?{urlencode({'url': url})}",
+        "facts": lambda page: facts_of(page, linker),
         "pieces": pieces_of(table.key, url),
-        "versions": lambda: timeline(table, url, place),
+        "versions": lambda: timeline(table, url, linker),
         "chain": lambda: table.resolve(url),
         "text": text,
         "outlinks": lambda: (found := whole()) and found.outlinks,

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse
 
 from webtable.errors import WebTableError
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Place, dashed, words
+from webtable.explorer.rendering import Linker, dashed, words
 from webtable.questions import LISTINGS
 from webtable.rowkey import canonical_host, parse_key
 
@@ -47,54 +47,56 @@ _GROUPS: Final = {
 }
 
 
-def groups_of(place: Place) -> dict[str, list[QuestionLink]]:
+def groups_of(linker: Linker) -> dict[str, list[QuestionLink]]:
     """Return all questions in groups."""
     named = {group: names.split() for group, names in _GROUPS.items()}
     grouped = {name for names in named.values() for name in names}
     named["Others"] = [name for name in LISTINGS if name not in grouped]
-    return {group: [_link(name, place) for name in names] for group, names in named.items() if names}
+    return {group: [_link(name, linker) for name in names] for group, names in named.items() if names}
 
 
-def _link(name: str, place: Place) -> QuestionLink:
+def _link(name: str, linker: Linker) -> QuestionLink:
     if name in _OTHER:
         path, about = _OTHER[name]
-        return QuestionLink(name, about, path and place.link(path))
-    return QuestionLink(words(name), LISTINGS[name].help.partition("\n")[0], place.link(f"/q/{dashed(name)}"))
+        return QuestionLink(name, about, path and linker.link(path))
+    return QuestionLink(words(name), LISTINGS[name].help.partition("\n")[0], linker.link(f"/q/{dashed(name)}"))
 
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page with all questions."""
-    place = Place(request)
+    linker = Linker(request)
 
     def make(outlet: Outlet) -> None:
-        explorer.pages.write(outlet, "questions.html", place, "Questions", groups=groups_of(place))
+        explorer.pages.write(outlet, "questions.html", linker, "Questions", groups=groups_of(linker))
 
     return explorer.streaming.response(make, "text/html")
 
 
 async def go(explorer: Explorer, request: Request) -> Response:
     """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
-    place, text = Place(request), " ".join(request.query_params.get("go", "").split())
-    if place.as_of:
-        explorer.table.changes(since=place.as_of, limit=0)  # it raises what is wrong with the moment, and reads nothing
-    href = await explorer.streaming.value(lambda gone: _goal(reading(explorer.table, gone), place, text))
+    linker, text = Linker(request), " ".join(request.query_params.get("go", "").split())
+    if linker.as_of:
+        explorer.table.changes(
+            since=linker.as_of, limit=0
+        )  # it raises what is wrong with the moment, and reads nothing
+    href = await explorer.streaming.value(lambda gone: _goal(reading(explorer.table, gone), linker, text))
     return RedirectResponse(str(href), 303)
 
 
 _HOST = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
 
 
-def _goal(table: WebTable, place: Place, text: str) -> str:
+def _goal(table: WebTable, linker: Linker, text: str) -> str:
     if not text:
-        return place.link("/")
+        return linker.link("/")
     url = text if re.match(r"(?i)https?://", text) else _url_of_key(table, text)
     if url is not None:
-        return place.page(url)
+        return linker.page(url)
     if (found := _HOST.fullmatch(text)) and _is_host(found["host"]):
         rest = found["rest"] or "/"
-        return place.link(f"/site/{text.rstrip('/')}/") if rest.endswith("/") else place.page(f"https://{text}")
+        return linker.link(f"/site/{text.rstrip('/')}/") if rest.endswith("/") else linker.page(f"https://{text}")
     order = "relevance" if (state := table.search_index.state()) is not None and state.is_complete else None
-    return place.link("/q/search", text=text, site="all", order=order)
+    return linker.link("/q/search", text=text, site="all", order=order)
 
 
 def _url_of_key(table: WebTable, text: str) -> str | None:

@@ -93,7 +93,7 @@ async def _lines(explorer: Explorer, request: Request, what: str, read: Callable
     def make(outlet: Outlet) -> None:
         title = f"{what}: {asked.url}"
         explorer.pages.write(
-            outlet, "source.html", asked.place, title, url=asked.url, what=what, page=page, lines=lines
+            outlet, "source.html", asked.linker, title, url=asked.url, what=what, page=page, lines=lines
         )
 
     return explorer.streaming.response(make, "text/html")

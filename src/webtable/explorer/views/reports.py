@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Place, size_text, value_text
+from webtable.explorer.rendering import Linker, size_text, value_text
 from webtable.explorer.views.json_pages import json_page
 from webtable.explorer.views.statistics import SITE, bars_of, named_site, site_in
 from webtable.questions import LISTINGS
@@ -40,11 +40,11 @@ class CellPart(NamedTuple):
 
 def audit(explorer: Explorer, request: Request) -> Response:
     """Return the page of an audit, or its form if no site is named."""
-    place = Place(request)
+    linker = Linker(request)
     site = site_in(explorer, request)
-    make = (lambda table: _shown_audit(table.audit(named_site(site)), site, place)) if site else None
+    make = (lambda table: _shown_audit(table.audit(named_site(site)), site, linker)) if site else None
     about = "What is wrong with the pages of a site: broken links, errors, redirects, titles. It reads all its pages."
-    return _report(explorer, place, "audit", about, {"site": (site, SITE)}, make)
+    return _report(explorer, linker, "audit", about, {"site": (site, SITE)}, make)
 
 
 def audit_json(explorer: Explorer, request: Request) -> Response:
@@ -57,15 +57,15 @@ def audit_json(explorer: Explorer, request: Request) -> Response:
 
 def compare(explorer: Explorer, request: Request) -> Response:
     """Return the page of a comparison, or its form without a site and a moment."""
-    place, (site, since, until) = Place(request), _compared(explorer, request)
+    linker, (site, since, until) = Linker(request), _compared(explorer, request)
     fields = {"site": (site, SITE), "since": (since, _TIMES["since"]), "until": (until, _TIMES["until"])}
 
     def make(table: WebTable) -> dict[str, Any]:
         found = compared(table, named_site(site), since=since, until=until or None)
-        return _shown_comparison(found, place)
+        return _shown_comparison(found, linker)
 
     about = "Which pages of a site are new, gone or changed between two moments. It reads all its pages."
-    return _report(explorer, place, "compare", about, fields, make if site and since else None)
+    return _report(explorer, linker, "compare", about, fields, make if site and since else None)
 
 
 def compare_json(explorer: Explorer, request: Request) -> Response:
@@ -81,7 +81,7 @@ def compare_json(explorer: Explorer, request: Request) -> Response:
 def _compared(explorer: Explorer, request: Request) -> tuple[str, str, str]:
     site = site_in(explorer, request)
     since = request.query_params.get("since", "").strip()
-    until = request.query_params.get("until", "").strip() or Place(request).as_of
+    until = request.query_params.get("until", "").strip() or Linker(request).as_of
     if site and since:
         explorer.table.changes(named_site(site), since=since, until=until or None, limit=0)
     return site, since, until
@@ -89,7 +89,7 @@ def _compared(explorer: Explorer, request: Request) -> tuple[str, str, str]:
 
 def _report(
     explorer: Explorer,
-    place: Place,
+    linker: Linker,
     name: str,
     about: str,
     fields: dict[str, tuple[str, str]],
@@ -105,19 +105,19 @@ def _report(
         explorer.pages.write(
             outlet,
             "report.html",
-            place,
+            linker,
             title,
             about=about,
-            action=f"{place.root}/{name}",
+            action=f"{linker.root}/{name}",
             fields=fields,
             report=report,
-            json=place.link(f"/{name}.json", **asked),
+            json=linker.link(f"/{name}.json", **asked),
         )
 
     return explorer.streaming.response(write, "text/html")
 
 
-def _shown_audit(found: Audit, site: str, place: Place) -> dict[str, Any]:
+def _shown_audit(found: Audit, site: str, linker: Linker) -> dict[str, Any]:
     facts = {"pages": f"{found.pages:,}", "hosts": f"{found.hosts:,}", "bodies": size_text(found.bytes)}
     if found.oldest and found.newest:
         facts |= {"fetched first": value_text("time", found.oldest), "fetched last": value_text("time", found.newest)}
@@ -127,49 +127,49 @@ def _shown_audit(found: Audit, site: str, place: Place) -> dict[str, Any]:
     return {
         "lead": f"{found.subject}, as they are stored now.",
         "facts": facts | ({"damaged rows, left out": f"{found.damaged:,}"} if found.damaged else {}),
-        "charts": bars_of(charts, found.pages, site, place) if found.pages else {},
-        "sections": [_section(one, place) for one in found.sections],
+        "charts": bars_of(charts, found.pages, site, linker) if found.pages else {},
+        "sections": [_section(one, linker) for one in found.sections],
     }
 
 
-def _shown_comparison(found: Comparison, place: Place) -> dict[str, Any]:
+def _shown_comparison(found: Comparison, linker: Linker) -> dict[str, Any]:
     counts = {kind: (pages, None) for kind, pages in found.counts.items()}
     since, until = (value_text("time", one) for one in (found.since, found.until))
     return {
         "lead": f"{found.subject}, from {since} to {until}.",
         "facts": {"damaged rows, left out": f"{found.damaged:,}"} if found.damaged else {},
-        "charts": bars_of({"pages": counts}, sum(found.counts.values()), found.site, place),
-        "sections": [_section(one, place) for one in found.sections],
+        "charts": bars_of({"pages": counts}, sum(found.counts.values()), found.site, linker),
+        "sections": [_section(one, linker) for one in found.sections],
     }
 
 
-def _section(section: Section, place: Place) -> dict[str, Any]:
+def _section(section: Section, linker: Linker) -> dict[str, Any]:
     kinds = [heading.kind for heading in section.headings]
     rows = [
-        [_pieces(kind, value, place) for kind, value in zip(kinds, row.values(), strict=True)]
+        [_pieces(kind, value, linker) for kind, value in zip(kinds, row.values(), strict=True)]
         for row in section.to_dict()["rows"]
     ]
-    return {"is": section, "rows": rows, "href": _question_link(section.command, place)}
+    return {"is": section, "rows": rows, "href": _question_link(section.command, linker)}
 
 
-def _pieces(kind: str, value: Any, place: Place) -> list[CellPart]:
+def _pieces(kind: str, value: Any, linker: Linker) -> list[CellPart]:
     """Return the parts of a cell of a *kind*; a value before and after is a dict."""
     match kind, value:
         case _, None:
             return []
         case _, {"before": before, "after": after}:
-            pieces = [one._replace(form="del") for one in _pieces(kind, before, place)]
-            return [*pieces, *(one._replace(form="ins") for one in _pieces(kind, after, place))]
+            pieces = [one._replace(form="del") for one in _pieces(kind, before, linker)]
+            return [*pieces, *(one._replace(form="ins") for one in _pieces(kind, after, linker))]
         case "url", str():
-            return [CellPart(value_text("text", value), href=place.page(value))]
+            return [CellPart(value_text("text", value), href=linker.page(value))]
         case "urls", tuple() | list():
-            return [CellPart(value_text("text", one), href=place.page(one)) for one in value]
+            return [CellPart(value_text("text", one), href=linker.page(one)) for one in value]
         case "size", int():
             return [CellPart(size_text(value))]
     return [CellPart(value_text("count" if kind == "number" else "text", value))]
 
 
-def _question_link(command: str, place: Place) -> str | None:
+def _question_link(command: str, linker: Linker) -> str | None:
     """Return the page of the question that a *command* asks: `webtable errors example.com`."""
     _, name, *given = shlex.split(command)
     listing = LISTINGS.get(name.replace("-", "_"))
@@ -186,4 +186,4 @@ def _question_link(command: str, place: Place) -> str | None:
             query[options.get(option, option)] = next(words)
         else:
             next(words)
-    return place.link(f"/q/{name}", **query)
+    return linker.link(f"/q/{name}", **query)

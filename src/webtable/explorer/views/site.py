@@ -9,7 +9,7 @@ from webtable import Page
 from webtable.errors import InvalidArgument
 from webtable.explorer.listings import AskedListing, ListedRecords, QuestionPage, query_of
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Cell, Ending, Place, rows_of
+from webtable.explorer.rendering import Ending, Linker, ShownCell, rows_of
 from webtable.explorer.views.json_pages import json_page
 from webtable.explorer.views.statistics import MOST_COUNTED, USUAL, GroupBar, as_dict, bars, counted
 from webtable.questions import LISTINGS
@@ -39,12 +39,12 @@ _OURS: Final = frozenset({"below", "count"})
 _LAST: Final = "~" * 1_000
 
 
-def host_rows(table: WebTable, place: Place, ending: Ending, most: int, after: str = "") -> Iterator[list[Cell]]:
+def host_rows(table: WebTable, linker: Linker, ending: Ending, most: int, after: str = "") -> Iterator[list[ShownCell]]:
     """Yield the first *most* hosts after a token as rows; *ending* is how they go on, or that the index is missing."""
     listed = ListedRecords(AskedListing(LISTINGS["hosts"], {"after": [after]}), table, most)
-    yield from rows_of(listed, HOST_COLUMNS, place, ending)
+    yield from rows_of(listed, HOST_COLUMNS, linker, ending)
     if listed.next is not None:
-        ending.next = place.link("/site/", after=listed.next)
+        ending.next = linker.link("/site/", after=listed.next)
 
 
 class Directory(NamedTuple):
@@ -62,10 +62,10 @@ class Directories:
     where this had to end.
     """
 
-    def __init__(self, table: WebTable, site: str, place: Place, after: str | None = None) -> None:
+    def __init__(self, table: WebTable, site: str, linker: Linker, after: str | None = None) -> None:
         self.next: str | None = None
         self.found: Final[list[Directory]] = []
-        self._table, self._site, self._place, self._after = table, site, place, after
+        self._table, self._site, self._linker, self._after = table, site, linker, after
 
     def __iter__(self) -> Iterator[Directory]:
         pages, after, read, run = self._table.pages(self._site), self._after, 0, 1
@@ -81,7 +81,7 @@ class Directories:
             if name and not (self.found and self.found[-1].name == name):
                 site = f"{self._site}{name}"
                 after, run = pages.token_after(Page(url=f"{site}{_LAST}")), 1
-                self.found.append(Directory(name, site, self._place.link(site_path(site))))
+                self.found.append(Directory(name, site, self._linker.link(site_path(site))))
                 yield self.found[-1]
         self.next = after
 
@@ -107,15 +107,15 @@ def directory_named(explorer: Explorer, text: str) -> str:
 class SiteSketch:
     """What the page about the directory *site* of a host shows, each part when it is asked for."""
 
-    def __init__(self, table: WebTable, site: str, place: Place, *, below: str | None, most: int | None) -> None:
+    def __init__(self, table: WebTable, site: str, linker: Linker, *, below: str | None, most: int | None) -> None:
         self.site: Final = site
-        self.directories: Final = Directories(table, site, place, below)
-        self._table, self._place, self._most = table, place, most
+        self.directories: Final = Directories(table, site, linker, below)
+        self._table, self._linker, self._most = table, linker, most
 
     def more(self) -> str | None:
         """Return where the directories go on."""
         token = self.directories.next
-        return None if token is None else self._place.link(site_path(self.site), below=token)
+        return None if token is None else self._linker.link(site_path(self.site), below=token)
 
     def pages_of(self, directory: Directory) -> str:
         """Return how many pages a directory has, counted as far as that is quick."""
@@ -129,19 +129,19 @@ class SiteSketch:
 
     def bars(self, stats: Stats) -> dict[str, list[GroupBar]]:
         """Return the groups of *stats*."""
-        return bars(stats, self.site, self._place)
+        return bars(stats, self.site, self._linker)
 
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of all hosts, or that of a directory of one."""
-    place, path, query = Place(request), str(request.path_params["path"]), query_of(request)
+    linker, path, query = Linker(request), str(request.path_params["path"]), query_of(request)
     if not path:
-        return _hosts(explorer, place, query.get("after", [""])[-1])
+        return _hosts(explorer, linker, query.get("after", [""])[-1])
     site = directory_named(explorer, path)
     below = query.get("below", [""])[-1] or None
     explorer.table.pages(site, after=below, limit=0)
     filters = {name: values for name, values in query.items() if name not in _OURS}
-    answer = QuestionPage(LISTINGS["pages"], place, site_path(site), filters, {"site": [site]})
+    answer = QuestionPage(LISTINGS["pages"], linker, site_path(site), filters, {"site": [site]})
 
     def make(outlet: Outlet) -> None:
         table = reading(explorer.table, outlet.gone)
@@ -150,37 +150,37 @@ def page(explorer: Explorer, request: Request) -> Response:
         explorer.pages.write(
             outlet,
             "site.html",
-            place,
+            linker,
             site.removeprefix("https://"),
-            sketch=SiteSketch(table, site, place, below=below, most=most),
-            above=_above(site, place),
+            sketch=SiteSketch(table, site, linker, below=below, most=most),
+            above=_above(site, linker),
             host=urlsplit(site).netloc,
             is_first="after" not in filters,
-            count=place.link(site_path(site), count=1),
+            count=linker.link(site_path(site), count=1),
             **values,
         )
 
     return explorer.streaming.response(make, "text/html", 400 if answer.problem else 200)
 
 
-def _above(site: str, place: Place) -> list[tuple[str, str]]:
+def _above(site: str, linker: Linker) -> list[tuple[str, str]]:
     """Return the host and the directories of *site*, each with its page."""
     parts = urlsplit(site)
     names, found = [f"{parts.netloc}/", *(f"{name}/" for name in parts.path[1:-1].split("/") if parts.path != "/")], []
     path = "/site/"
     for name in names:
         path += name
-        found.append((name, place.link(path)))
+        found.append((name, linker.link(path)))
     return found
 
 
-def _hosts(explorer: Explorer, place: Place, after: str) -> Response:
+def _hosts(explorer: Explorer, linker: Linker, after: str) -> Response:
     explorer.table.hosts(after=after or None, limit=0)
 
     def make(outlet: Outlet) -> None:
         ending = Ending(empty="No host.")
-        rows = host_rows(reading(explorer.table, outlet.gone), place, ending, HOSTS, after)
-        explorer.pages.write(outlet, "hosts.html", place, "Sites", columns=HOST_COLUMNS, rows=rows, after=ending)
+        rows = host_rows(reading(explorer.table, outlet.gone), linker, ending, HOSTS, after)
+        explorer.pages.write(outlet, "hosts.html", linker, "Sites", columns=HOST_COLUMNS, rows=rows, after=ending)
 
     return explorer.streaming.response(make, "text/html")
 
@@ -190,13 +190,13 @@ def as_json(explorer: Explorer, request: Request) -> Response:
     query = query_of(request)
     if not any(query.get("site", [])):
         raise InvalidArgument("site is needed, as in /site.json?site=https://example.com/docs/")
-    site, place = directory_named(explorer, query["site"][-1]), Place(request)
+    site, linker = directory_named(explorer, query["site"][-1]), Linker(request)
     below = query.get("below", [""])[-1] or None
     explorer.table.pages(site, after=below, limit=0)
     is_whole = query.get("count") == ["1"]
 
     def make(table: WebTable) -> dict[str, Any]:
-        directories = Directories(table, site, place, below)
+        directories = Directories(table, site, linker, below)
         found: list[dict[str, Any]] = [{"name": one.name, "site": one.site} for one in directories]
         for one in found if is_whole else ():
             one["pages"] = table.stats(one["site"], by=(), bytes=False).pages

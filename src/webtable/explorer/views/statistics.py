@@ -9,7 +9,7 @@ from webtable import ALL
 from webtable.answers import Grouping
 from webtable.errors import InvalidArgument
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Place
+from webtable.explorer.rendering import Linker
 from webtable.explorer.views.json_pages import json_page
 
 if TYPE_CHECKING:
@@ -75,64 +75,64 @@ def counted(
         return None
 
 
-def bars(stats: Stats, site: str, place: Place) -> dict[str, list[GroupBar]]:
+def bars(stats: Stats, site: str, linker: Linker) -> dict[str, list[GroupBar]]:
     """Return the groups of *stats* of *site*, by their groupings."""
-    return bars_of(cast("Any", stats.by), stats.pages, site, place)
+    return bars_of(cast("Any", stats.by), stats.pages, site, linker)
 
 
 def bars_of(
-    groups: Mapping[str, Mapping[str, tuple[int, int | None]]], total: int, site: str, place: Place
+    groups: Mapping[str, Mapping[str, tuple[int, int | None]]], total: int, site: str, linker: Linker
 ) -> dict[str, list[GroupBar]]:
     """Return *groups* of pages (and bytes) by their groupings, with their share in the *total* of pages."""
     found: dict[str, list[GroupBar]] = {}
     for by, some in groups.items():
         names = list(some) if by in _IN_ORDER else sorted(some, key=lambda name, some=some: -some[name][0])  # type: ignore[misc]
         shown = names[-36:] if by in {"day", "month"} else names if by in _IN_ORDER else names[:SHOWN]
-        found[by] = [_bar(by, name, some[name], total, site, place) for name in shown]
+        found[by] = [_bar(by, name, some[name], total, site, linker) for name in shown]
         if rest := [some[name] for name in names if name not in set(shown)]:
             pages = sum(one for one, _ in rest)
             found[by].append(GroupBar(f"… and {len(rest):,} more", pages, None, 100 * pages / max(total, 1)))
     return found
 
 
-def _bar(by: str, name: str, group: tuple[int, int | None], total: int, site: str, place: Place) -> GroupBar:
+def _bar(by: str, name: str, group: tuple[int, int | None], total: int, site: str, linker: Linker) -> GroupBar:
     pages, size = group
     said = name or "from the first key on" if by == "region" else name
-    return GroupBar(said, pages, size, round(100 * pages / max(total, 1), 2), _link(by, name, site, place))
+    return GroupBar(said, pages, size, round(100 * pages / max(total, 1), 2), _link(by, name, site, linker))
 
 
-def _link(by: str, name: str, site: str, place: Place) -> str | None:
+def _link(by: str, name: str, site: str, linker: Linker) -> str | None:
     """Return the page with the pages of a group."""
     match by:
         case "status" if name.isdecimal():
-            return place.link("/q/pages", site=site, status=name)
+            return linker.link("/q/pages", site=site, status=name)
         case "type" if "/" in name:
-            return place.link("/q/pages", site=site, content_type=name)
+            return linker.link("/q/pages", site=site, content_type=name)
         case "host":
-            return place.link(f"/site/{name}/")
+            return linker.link(f"/site/{name}/")
         case "day" | "month":
             first = date.fromisoformat(name if by == "day" else f"{name}-01")
             last = first + timedelta(days=1 if by == "day" else 32)
-            return place.link("/q/fetched", site=site, since=first, until=last if by == "day" else last.replace(day=1))
+            return linker.link("/q/fetched", site=site, since=first, until=last if by == "day" else last.replace(day=1))
     return None
 
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of the statistics of a site, or its form if no site is named."""
-    place, (site, by) = Place(request), _asked(explorer, request)
+    linker, (site, by) = Linker(request), _asked(explorer, request)
 
     def make(outlet: Outlet) -> None:
         table = reading(explorer.table, outlet.gone)
         explorer.pages.write(
             outlet,
             "statistics.html",
-            place,
+            linker,
             f"Statistics of {site}" if site else "Statistics",
             site=site,
             by=by,
             groupings=get_args(Grouping),
             count=lambda: table.stats(named_site(site), by=by),
-            bars=lambda stats: bars(stats, site, place),
+            bars=lambda stats: bars(stats, site, linker),
         )
 
     return explorer.streaming.response(make, "text/html")

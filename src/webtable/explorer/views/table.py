@@ -10,7 +10,7 @@ import webtable
 from webtable import ALL
 from webtable.answers import Crawl
 from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Ending, Place, value_text
+from webtable.explorer.rendering import Ending, Linker, value_text
 from webtable.explorer.views.json_pages import json_page
 from webtable.explorer.views.questions import groups_of
 from webtable.explorer.views.site import HOST_COLUMNS, host_rows
@@ -61,14 +61,14 @@ class CrawlMark(NamedTuple):
 class TableSketch:
     """What the page about the *table* shows, each part when it is asked for; what is slow comes last there."""
 
-    def __init__(self, table: WebTable, place: Place, *, is_whole: bool) -> None:
+    def __init__(self, table: WebTable, linker: Linker, *, is_whole: bool) -> None:
         self.table: Final = table
         self.hosts_after: Final = Ending(empty="There is no host yet.")
-        self._place, self._is_whole = place, is_whole
+        self._linker, self._is_whole = linker, is_whole
 
     def hosts(self) -> Any:
         """Yield the first hosts as rows."""
-        return host_rows(self.table, self._place, self.hosts_after, HOSTS)
+        return host_rows(self.table, self._linker, self.hosts_after, HOSTS)
 
     def regions(self) -> list[Region]:
         """Return the regions."""
@@ -80,7 +80,7 @@ class TableSketch:
 
     def bars(self, stats: Stats) -> dict[str, list[GroupBar]]:
         """Return the groups of *stats*, without those of the regions."""
-        return {by: some for by, some in bars(stats, "all", self._place).items() if by != "region"}
+        return {by: some for by, some in bars(stats, "all", self._linker).items() if by != "region"}
 
     def region_bars(self, stats: Stats) -> list[GroupBar]:
         """Return the first regions with their pages, those without any included; hot ones are marked."""
@@ -127,20 +127,20 @@ def _region_bars(groups: Mapping[str, tuple[int, int | None]], total: int) -> li
 
 def page(explorer: Explorer, request: Request) -> Response:
     """Return the page of the table."""
-    place, is_whole = Place(request), request.query_params.get("count") == "1"
+    linker, is_whole = Linker(request), request.query_params.get("count") == "1"
 
     def make(outlet: Outlet) -> None:
-        sketch = TableSketch(reading(explorer.table, outlet.gone), place, is_whole=is_whole)
+        sketch = TableSketch(reading(explorer.table, outlet.gone), linker, is_whole=is_whole)
         explorer.pages.write(
             outlet,
             "home.html",
-            place,
+            linker,
             "The table",
             sketch=sketch,
             columns=HOST_COLUMNS,
             rows=sketch.hosts(),
             after=sketch.hosts_after,
-            groups=groups_of(place),
+            groups=groups_of(linker),
         )
 
     return explorer.streaming.response(make, "text/html")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webtable import WebTable
     from webtable.answers import Difference
     from webtable.explorer.explorer import Explorer
-    from webtable.explorer.rendering import Cell, Place
+    from webtable.explorer.rendering import Linker, ShownCell
     from webtable.explorer.streaming import Outlet
 
 MOST_VERSIONS: Final = 200
@@ -64,7 +64,7 @@ class LinePair(NamedTuple):
     new: Side | None
 
 
-def timeline(table: WebTable, url: str, place: Place) -> tuple[int, list[TimelineVersion]]:
+def timeline(table: WebTable, url: str, linker: Linker) -> tuple[int, list[TimelineVersion]]:
     """Return how many versions of *url* there are, and the newest of them, newest first."""
     pages = table.history(url)
     shown = pages[:MOST_VERSIONS]
@@ -77,8 +77,8 @@ def timeline(table: WebTable, url: str, place: Place) -> tuple[int, list[Timelin
             page,
             date,
             round(10 + (WIDTH - 20) * ((page.fetched_at - first) / (last - first) if last > first else 1), 1),
-            place.link("/page", url=url, as_of=date),
-            place.link("/page/diff", url=url, old=before, new=date) if before else None,
+            linker.link("/page", url=url, as_of=date),
+            linker.link("/page/diff", url=url, old=before, new=date) if before else None,
         )
         for page, date, before in zip_longest(shown, dates[: len(shown)], dates[1 : len(shown) + 1])
     ]
@@ -94,7 +94,7 @@ async def diff(explorer: Explorer, request: Request) -> Response:
         table = reading(explorer.table, gone)
         for moment in filter(None, (old, new)):
             table.get(asked.url, as_of=moment, columns=["url"])  # raises for what is no moment
-        return timeline(table, asked.url, asked.place)
+        return timeline(table, asked.url, asked.linker)
 
     _, known = await explorer.streaming.value(versions)
     if not known:
@@ -107,12 +107,12 @@ async def diff(explorer: Explorer, request: Request) -> Response:
         explorer.pages.write(
             outlet,
             "diff.html",
-            asked.place,
+            asked.linker,
             f"Differences: {asked.url}",
             url=asked.url,
             choices=[("old", _choices(known, old, place_of_new + 1)), ("new", _choices(known, new, 0))],
             difference=lambda: table.diff(asked.url, old, new),
-            facts=lambda found: changed_facts(found, asked.place),
+            facts=lambda found: changed_facts(found, asked.linker),
             lines=lambda text: islice(side_by_side(text), MOST_LINES),
             most_lines=MOST_LINES,
             exact=exact,
@@ -153,9 +153,9 @@ async def json_of(explorer: Explorer, ask: Callable[[WebTable], Page | Iterable[
     return Response(content, media_type="application/json")
 
 
-def changed_facts(found: Difference, place: Place) -> list[tuple[str, Cell | None, Cell | None]]:
+def changed_facts(found: Difference, linker: Linker) -> list[tuple[str, ShownCell | None, ShownCell | None]]:
     """Return the facts of both versions that differ, with their names."""
-    old, new = facts_of(found.old, place), facts_of(found.new, place)
+    old, new = facts_of(found.old, linker), facts_of(found.new, linker)
     return [(name, old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
