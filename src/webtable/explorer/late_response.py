@@ -12,6 +12,7 @@ from webtable.errors import StoreError, WebTableError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from starlette.responses import AsyncContentStream
     from starlette.types import Send
 
     from webtable.explorer.streaming import Outlet, Streaming
@@ -26,6 +27,9 @@ class LateResponse(StreamingResponse):
 
     What it raises later breaks the connection, so that a part of an answer is not taken for all of it.
     """
+
+    status_code: int
+    body_iterator: AsyncContentStream
 
     def __init__(
         self,

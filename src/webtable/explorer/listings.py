@@ -53,7 +53,7 @@ class AskedListing:
             query = {**query, "until": query.get("as_of", ())}
         # A moment that a method needs, such as `since`, is no needed option: the method itself says what is missing.
         missing = {one.name: None for one in listing.options if one.default is None and one.kind == "time"}
-        self.arguments: Final = {**missing, **listing.arguments(query)}
+        self.arguments: Final[dict[str, Any]] = {**missing, **listing.arguments(query)}
         given = {name: texts[-1] for name, texts in query.items() if texts and texts[-1]}
         self.limit: Final = _limit(given.get("limit"))
         self.columns: Final = [name.strip() for name in given.get("columns", "").split(",") if name.strip()] or None
@@ -99,7 +99,7 @@ class QuestionPage:
         query: Mapping[str, Sequence[str]],
         fixed: Mapping[str, Sequence[str]] = {},
     ) -> None:
-        self.problem = ""
+        self.problem: str = ""
         self._listing, self._linker, self._path = listing, linker, path
         self._query, self._fixed = query, fixed
         self._asked: AskedListing | None = None

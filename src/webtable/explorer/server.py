@@ -55,7 +55,8 @@ class RunningExplorer:
 
     def __init__(self, table: WebTable, port: int = 0) -> None:
         self._sock = _listening("127.0.0.1", port)
-        self._server, self.url = _server(table, self._sock, "127.0.0.1", None, ())
+        self._server, address = _server(table, self._sock, "127.0.0.1", None, ())
+        self.url: Final[str] = address
         self._thread = threading.Thread(target=self._run, name="webtable-explore", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
