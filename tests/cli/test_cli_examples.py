@@ -36,8 +36,8 @@ def commands_with_examples():
             yield from lines
 
 
-# A copy that follows goes on until a signal ends it: see test_cli_copy.
-NEEDS = ("hbase://", "hbase+native://", "--follow")  # a cluster, or no end
+# A copy that follows and a server go on until a signal ends them: see test_cli_copy and test_cli_serve.
+NEEDS = ("hbase://", "hbase+native://", "--follow", " serve")  # a cluster, or no end
 EXAMPLES = [line for line in commands_with_examples() if not any(one in line for one in NEEDS)]
 
 
