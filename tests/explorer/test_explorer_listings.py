@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import threading
 
 import pytest
 
+from webtable import WebTable
+from webtable.errors import StoreUnavailable
 from webtable.questions import LISTINGS
+from webtable.testing import FailingStore
 
 NEEDED = {
     "url": "https://example.com/",
@@ -47,6 +52,18 @@ def test_its_files_have_all_of_the_answer(sample, sample_client, name):
     assert len(answer["results"]) == len(lines) == len(rows) == len(records)
     assert (answer["next"], answer["problem"]) == (None, None)
     assert answer["results"] == [json.loads(line) for line in lines]
+
+
+def test_a_store_that_goes_away_is_reported_in_the_page_and_the_server_goes_on(sample, serving):
+    is_away = threading.Event()
+    store = FailingStore(sample.store, StoreUnavailable("no route to it"), at=lambda _: is_away.is_set())
+    with serving(WebTable(store, sample.table, sample.layout)) as client:
+        is_away.set()
+        page = client.get("/q/pages?site=all").text
+        is_away.clear()
+
+        assert re.search("no route to it.*webtable doctor", page)
+        assert 'class="problem"' not in client.get("/q/pages?site=all").text
 
 
 def test_an_answer_goes_on_by_its_token_until_its_end(sample_client):

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.late_response import LateResponse
 from webtable.explorer.reading import Gone, reading
-from webtable.explorer.rendering import Ending, Linker, dashed, rows_of, words
+from webtable.explorer.rendering import Ending, Linker, dashed, problem_of, rows_of, words
 from webtable.formats import write
 from webtable.questions import LISTINGS
 
@@ -123,7 +123,7 @@ class QuestionPage:
             except Gone:
                 raise
             except WebTableError as exc:
-                said = str(exc)
+                said = problem_of(exc)
         asked = urlencode({**self._query, **self._fixed}, doseq=True)
         return {
             "listing": self._listing,

@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from webtable.answers import Host
-from webtable.errors import WebTableError
+from webtable.errors import StoreUnavailable, WebTableError
 from webtable.explorer.reading import Gone
 
 if TYPE_CHECKING:
@@ -102,12 +102,18 @@ class Pages:
         except Gone:
             raise
         except (WebTableError, OSError) as exc:
-            outlet.write(Markup('<p class="problem" role="alert">{}</p>').format(harmless(str(exc))))
+            outlet.write(Markup('<p class="problem" role="alert">{}</p>').format(harmless(problem_of(exc))))
 
     def text(self, template: str, linker: Linker, title: str, **values: object) -> str:
         """Return the page of a *template*."""
         named = {"title": title, "root": linker.root, "as_of": linker.as_of, "link": linker.link, "linker": linker}
         return self._templates.get_template(template).render(**named, **values)
+
+
+def problem_of(exc: Exception) -> str:
+    """Return what *exc* says; where the store does not answer, also what finds out why."""
+    more = ". The checks on the first page, or webtable doctor, say what is wrong and what helps"
+    return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
 
 
 def attempt(make: Callable[..., T], *given: object) -> tuple[T | None, str]:
@@ -117,7 +123,7 @@ def attempt(make: Callable[..., T], *given: object) -> tuple[T | None, str]:
     except Gone:
         raise
     except (WebTableError, OSError) as exc:
-        return None, str(exc)
+        return None, problem_of(exc)
 
 
 def rows_of(
@@ -132,7 +138,7 @@ def rows_of(
     except Gone:
         raise
     except (WebTableError, OSError) as exc:
-        ending.problem = str(exc)
+        ending.problem = problem_of(exc)
 
 
 def cell(column: Column, record: object, linker: Linker) -> ShownCell:
