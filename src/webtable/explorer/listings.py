@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, urlencode
 
@@ -12,7 +11,7 @@ from webtable.explorer.late_response import LateResponse
 from webtable.explorer.reading import Gone, reading
 from webtable.explorer.rendering import Ending, Linker, dashed, problem_of, rows_of, words
 from webtable.formats import write
-from webtable.questions import LISTINGS
+from webtable.questions import LISTINGS, Limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from webtable import WebTable
-    from webtable.answers import Results
     from webtable.explorer.explorer import Explorer
     from webtable.explorer.streaming import Outlet
     from webtable.questions import Column, Listing, ListingOption
@@ -63,26 +61,10 @@ class AskedListing:
         if listing.is_of_pages and self.columns:
             self.arguments["columns"] = self.columns
 
-    def results(self, table: WebTable, limit: int | None) -> Results[Any]:
-        """Return the answer, of at most *limit* records."""
-        return self.listing.ask(table, {**self.arguments, "limit": limit})
-
-
-class ListedRecords:
-    """The records of an answer, up to a limit; `next` is the token that continues after them, once they were read."""
-
-    def __init__(self, asked: AskedListing, table: WebTable, most: int | None) -> None:
-        self._most = most
-        self.results: Final = asked.results(table, None if most is None else most + 1)
-        self.next: str | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        last: Any = None
-        records = iter(self.results)
-        for last in islice(records, self._most):
-            yield last
-        if self._most is not None and next(records, None) is not None and last is not None:
-            self.next = self.results.token_after(last)
+    def answer(self, table: WebTable, most: int | None) -> Limited[Any]:
+        """Return the answer, of at most *most* records."""
+        limit = None if most is None else most + 1
+        return Limited(self.listing.ask(table, {**self.arguments, "limit": limit}), most)
 
 
 class QuestionPage:
@@ -117,7 +99,7 @@ class QuestionPage:
         rows = None
         if self._asked is not None:
             try:
-                listed = ListedRecords(self._asked, table, min(self._asked.limit or ROWS, 1_000))
+                listed = self._asked.answer(table, min(self._asked.limit or ROWS, 1_000))
                 columns = self._listing.columns.chosen(self._asked.columns or self._listing.columns.listed)
                 rows = self._rows(listed, columns, ending)
             except Gone:
@@ -137,10 +119,10 @@ class QuestionPage:
             "file_link": lambda name: f"{self._linker.root}/q/{dashed(self._listing.name)}.{name}?{asked}",
         }
 
-    def _rows(self, listed: ListedRecords, columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
+    def _rows(self, listed: Limited[Any], columns: Sequence[Column], ending: Ending) -> Iterator[Any]:
         yield from rows_of(listed, columns, self._linker, ending)
-        if listed.next is not None:
-            ending.next = self._linker.link(self._path, **{**self._query, "after": listed.next})
+        if listed.next_token is not None:
+            ending.next = self._linker.link(self._path, **{**self._query, "after": listed.next_token})
 
 
 def page(explorer: Explorer, request: Request) -> Response:
@@ -171,7 +153,7 @@ def file(explorer: Explorer, request: Request) -> Response:
     columns = asked.columns or usual
 
     def make(outlet: Outlet) -> None:
-        listed = ListedRecords(asked, reading(explorer.table, outlet.gone), asked.limit)
+        listed = asked.answer(reading(explorer.table, outlet.gone), asked.limit)
         if ending == "json":
             _write_json(outlet, listed, columns)
         else:
@@ -182,7 +164,7 @@ def file(explorer: Explorer, request: Request) -> Response:
     return LateResponse(explorer.streaming, make, MEDIA[ending], headers)
 
 
-def _write_json(outlet: Outlet, listed: ListedRecords, columns: Sequence[str]) -> None:
+def _write_json(outlet: Outlet, listed: Limited[Any], columns: Sequence[str]) -> None:
     """Write an object with the results, and with the token after them, which is known at the end."""
     outlet.write('{"results": [')
     problem = None
@@ -192,7 +174,7 @@ def _write_json(outlet: Outlet, listed: ListedRecords, columns: Sequence[str]) -
         raise
     except (WebTableError, OSError) as exc:
         problem = str(exc)
-    outlet.write(f'\n], "next": {json.dumps(listed.next)}, "problem": {json.dumps(problem)}}}\n')
+    outlet.write(f'\n], "next": {json.dumps(listed.next_token)}, "problem": {json.dumps(problem)}}}\n')
 
 
 class _Array:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
 
@@ -37,16 +37,14 @@ from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
 from webtable.formats.answer_files import ENDINGS, format_of, write_rows
+from webtable.repository.answers.limited import Limited
 from webtable.repository.answers.page_columns import read_for
 from webtable.repository.arguments import is_ago, parse_time
 from webtable.repository.questions.listing import Listing, ListingOption
 
 if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column, Columns
-    from webtable.repository.answers.results import Results
     from webtable.repository.table.web_table import WebTable
-
-T = TypeVar("T")
 
 _TYPES: dict[str, Any] = {"text": str, "number": int, "fraction": float, "flag": bool, "time": str, "size": str}
 """The type that typer parses for each kind of option."""
@@ -214,25 +212,6 @@ def _write_file(path: Path, records: Iterable[object], columns: Sequence[Column]
         count = write_rows(records, columns, file, format)
     note(f"written: {path}, {plural(count, 'row')}")
     return count
-
-
-class Limited(Generic[T]):
-    """The first *limit* results of a question; `next_token` continues after them, None if there are no more."""
-
-    def __init__(self, results: Results[T], limit: int | None) -> None:
-        self._results = results
-        self._limit = limit
-        self.next_token: str | None = None
-
-    def __iter__(self) -> Iterator[T]:
-        last: T | None = None
-        for number, result in enumerate(self._results):
-            if number == self._limit:
-                if last is not None:
-                    self.next_token = self._results.token_after(last)
-                return
-            yield result
-            last = result
 
 
 def report_freshness(ctx: typer.Context, table: WebTable) -> None:

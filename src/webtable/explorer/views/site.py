@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from webtable import Page
 from webtable.errors import InvalidArgument
-from webtable.explorer.listings import AskedListing, ListedRecords, QuestionPage, query_of
+from webtable.explorer.listings import AskedListing, QuestionPage, query_of
 from webtable.explorer.reading import reading
 from webtable.explorer.rendering import Ending, Linker, ShownCell, rows_of
 from webtable.explorer.views.json_pages import json_page
@@ -41,10 +41,10 @@ _LAST: Final = "~" * 1_000
 
 def host_rows(table: WebTable, linker: Linker, ending: Ending, most: int, after: str = "") -> Iterator[list[ShownCell]]:
     """Yield the first *most* hosts after a token as rows; *ending* is how they go on, or that the index is missing."""
-    listed = ListedRecords(AskedListing(LISTINGS["hosts"], {"after": [after]}), table, most)
+    listed = AskedListing(LISTINGS["hosts"], {"after": [after]}).answer(table, most)
     yield from rows_of(listed, HOST_COLUMNS, linker, ending)
-    if listed.next is not None:
-        ending.next = linker.link("/site/", after=listed.next)
+    if listed.next_token is not None:
+        ending.next = linker.link("/site/", after=listed.next_token)
 
 
 class Directory(NamedTuple):
