@@ -38,8 +38,7 @@ class LateResponse(StreamingResponse):
         media_type: str,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        made = streaming.response(make, media_type)
-        super().__init__(made.body_iterator, headers=headers, media_type=media_type)
+        super().__init__(streaming.body(make), headers=headers, media_type=media_type)
 
     async def stream_response(self, send: Send) -> None:
         """Send the response, once its first bytes are there."""

@@ -94,10 +94,8 @@ class Pages:
 
     def write(self, outlet: Outlet, template: str, linker: Linker, title: str, **values: object) -> None:
         """Write the page of a *template*; what fails half-way is said at the end of what was written."""
-        named = {"title": title, "root": linker.root, "as_of": linker.as_of, "link": linker.link, "linker": linker}
-        pieces = self._templates.get_template(template).generate(**named, **values)
         try:
-            for piece in pieces:
+            for piece in self._pieces(template, linker, title, values):
                 outlet.write(piece)
         except Gone:
             raise
@@ -106,8 +104,11 @@ class Pages:
 
     def text(self, template: str, linker: Linker, title: str, **values: object) -> str:
         """Return the page of a *template*."""
+        return "".join(self._pieces(template, linker, title, values))
+
+    def _pieces(self, template: str, linker: Linker, title: str, values: Mapping[str, object]) -> Iterator[str]:
         named = {"title": title, "root": linker.root, "as_of": linker.as_of, "link": linker.link, "linker": linker}
-        return self._templates.get_template(template).render(**named, **values)
+        return self._templates.get_template(template).generate(**named, **values)
 
 
 def problem_of(exc: Exception) -> str:

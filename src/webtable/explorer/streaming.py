@@ -100,9 +100,10 @@ class Streaming:
         headers: Mapping[str, str] | None = None,
     ) -> StreamingResponse:
         """Return the response whose bytes *make* writes; it handles its own errors, except for `Gone`."""
-        return StreamingResponse(self._body(make), status, headers, media_type)
+        return StreamingResponse(self.body(make), status, headers, media_type)
 
-    async def _body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
+    async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
+        """Yield the bytes that *make* writes."""
         await self._free.acquire()
         outlet = Outlet(asyncio.get_running_loop())
         making = self._started(_made, make, outlet)
