@@ -60,7 +60,7 @@ class Blocks:
 
 
 def pages_of(table: WebTable, sites: Sites, start: BlockStart, blocks: int | None) -> Iterator[Page]:
-    """Yield the pages of *sites* from *start* on: those of so many *blocks*, or all."""
+    """Yield the pages of *sites* from *start* on: those of that many *blocks*, or all."""
     found = (page for _, _, page in _placed(table, sites, start))
     return found if blocks is None else islice(found, blocks * BLOCK)
 

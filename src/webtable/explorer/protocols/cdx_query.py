@@ -39,7 +39,7 @@ PARAMETERS: Final = {
     "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
     "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. May be given more than once.",
     "output": "json, cdxj or text.",
-    "limit": "At most so many lines; below 0: the last ones.",
+    "limit": "The most lines; below 0: the last ones.",
     "sort": "reverse, or closest, both with matchType=exact alone.",
     "closest": "The time to which the versions are sorted, the nearest first.",
     "fl": "The fields, with commas between them.",

@@ -125,7 +125,7 @@ def _accepted(text: str | None) -> datetime | None:
 
 
 def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Response | None:
-    """Return the redirect of *page*, to the version of its target here; None if it is none."""
+    """Return the redirect of *page*, to the version of its target here; None if it is no redirect."""
     if page.status not in _REDIRECTS or page.redirect_to is None:
         return None
     try:

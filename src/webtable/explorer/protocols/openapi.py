@@ -65,7 +65,7 @@ def _question(listing: Listing) -> JSON:
     array = {"type": "array", "items": {"type": "string", "enum": list(listing.columns.names)}}
     parts = [
         _query("order", "The order of the answer.", {**_TEXT, "enum": list(listing.orders)}),
-        _query("limit", "At most so many results.", {"type": "integer", "minimum": 1}),
+        _query("limit", "The most results.", {"type": "integer", "minimum": 1}),
         _query("after", "The token `next` of an answer, after which this one begins.", _TEXT),
         {**_query("columns", "The columns, with commas between them.", array), "style": "form", "explode": False},
     ]

@@ -28,7 +28,7 @@ REGIONS: Final = 16
 
 
 class MadeKey(NamedTuple):
-    """The row key that a URL has in the table, in `pieces`; or the `problem` of a text that is none."""
+    """The row key that a URL has in the table, in `pieces`; or the `problem` of a text that is no URL."""
 
     url: str
     key: bytes

@@ -100,7 +100,7 @@ def _goal(table: WebTable, linker: Linker, text: str) -> str:
 
 
 def _url_of_key(table: WebTable, text: str) -> str | None:
-    """Return the URL of the row key that *text* is, as the HBase shell shows it or in hex; None if it is none."""
+    """Return the URL of the row key that *text* is, as the HBase shell shows it or in hex; None if it is not one."""
     try:
         if re.fullmatch(r"(?:[0-9a-fA-F]{2}){4,}", text):
             return table.key.decode(bytes.fromhex(text))

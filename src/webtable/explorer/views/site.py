@@ -58,7 +58,7 @@ class Directory(NamedTuple):
 class Directories:
     """The directories right below the directory *site*, found one after another as they are read.
 
-    After a page in one of them, the next page is looked for behind all of that one. `next` is the token that goes on
+    After a page in one of them, the next page is looked for after all of that one. `next` is the token that goes on
     where this had to end.
     """
 
