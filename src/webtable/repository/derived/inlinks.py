@@ -91,8 +91,8 @@ class InlinkCells:
         return gone.keys() | (links.keys() - stored.keys())
 
     def _put(self, derived: DerivedCells, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
-        column = self.column(page.url)
-        cells = [NewCell(column, timestamp, inlink_value(link)) for link in links.values()]
+        column, new = self.column(page.url), tuple.__new__  # a loop over all links of a batch
+        cells = [new(NewCell, (column, timestamp, inlink_value(link))) for link in links.values()]
         derived.put(owner, self.table, list(links), cells)
 
     def _remove_all(
@@ -104,6 +104,8 @@ class InlinkCells:
         gone: Mapping[bytes, Link],
         gone_at: int,
     ) -> None:
+        if not gone:
+            return
         until, now = milliseconds(hints_at(page)) - 1, now_in_milliseconds()
         self.remove(derived, owner, gone, page.url, until=until, before=before, now=now, gone_at=gone_at)
 
@@ -131,8 +133,10 @@ class InlinkCells:
     def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
         """Return *links* by the rows of their targets, without links to URLs that cannot be pages."""
         rows: dict[bytes, Link] = {}
+        known_row_of = self._known_row_of
         for link in links:
-            row = (self._known_row_of if len(link.url) <= LONGEST_REMEMBERED else self._row_of)(link.url)
+            url = link[0]
+            row = known_row_of(url) if len(url) <= LONGEST_REMEMBERED else self._row_of(url)
             if row is not None and row not in rows:
                 rows[row] = link
         return rows
@@ -151,8 +155,8 @@ def _missing_in(stored: Mapping[bytes, Link], links: Mapping[bytes, Link]) -> di
 
 def inlink_value(link: Link) -> bytes:
     """Return the value of an inlink."""
-    text = f"{link.anchor}\0{link.rel}" if link.rel else link.anchor
-    return text.encode("utf-8", "replace")
+    _, anchor, rel = link
+    return (f"{anchor}\0{rel}" if rel else anchor).encode("utf-8", "replace")
 
 
 def link_of(url: str, value: bytes) -> Link:

@@ -89,6 +89,8 @@ class Write:
         self._batch_bytes = BATCH_BYTES if frame is None else min(BATCH_BYTES, frame * 3 // 4)
         self._known = families(False)
         self._refreshed = False
+        self._valid: set[bytes] = set()
+        """Columns that were checked: many rows have the same."""
 
     def outcomes(self, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* and return the outcome of each."""
@@ -144,11 +146,13 @@ class Write:
             for column in columns:
                 self._check_family(row, column)
             return sum(len(column) + 50 for column in columns) and len(row) + sum(len(c) + 50 for c in columns)
-        size = 0
+        size, overhead, valid = 0, len(row) - 1 + _CELL_OVERHEAD, self._valid
         for column, timestamp, value in mutation.cells:
-            self._check_time(row, timestamp)
-            self._check_family(row, column)
-            length = len(row) + len(column) - 1 + len(value) + _CELL_OVERHEAD
+            if not 0 <= timestamp <= _MAX_TIMESTAMP:
+                self._check_time(row, timestamp)
+            if column not in valid:
+                self._check_family(row, column)
+            length = overhead + len(column) + len(value)
             if length > MAX_CELL:
                 raise self._refusal(
                     row, f"the cell {_short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
@@ -178,6 +182,7 @@ class Write:
     def _check_family(self, row: bytes, column: bytes) -> None:
         family, colon, _ = column.partition(b":")
         if family in self._known and colon:
+            self._valid.add(column)
             return
         if not colon:
             raise self._refusal(row, f"a column is family:qualifier, not {_short(column)}")

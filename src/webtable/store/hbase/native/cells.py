@@ -32,7 +32,7 @@ def encode_put(put: Put, out: list[bytes], names: dict[bytes, bytes]) -> int:
     """Append the cells of *put* to *out*, and return how many they are; *names* remembers columns."""
     row = put.row
     length = len(row)
-    add, head, tail = out.append, _HEAD.pack, _TAIL.pack
+    head, tail = _HEAD.pack, _TAIL.pack  # a loop over all cells of a batch
     for column, timestamp, value in put.cells:
         name = names.get(column)
         if name is None:
@@ -40,8 +40,7 @@ def encode_put(put: Put, out: list[bytes], names: dict[bytes, bytes]) -> int:
             if len(names) < _MOST_NAMES:
                 names[column] = name
         key, size = length + len(name) + 11, len(value)
-        add(b"%b%b%b%b" % (head(key + size + 8, key, size, length), row, name, tail(timestamp, PUT)))
-        add(value)
+        out += (head(key + size + 8, key, size, length), row, name, tail(timestamp, PUT), value)
     return len(put.cells)
 
 
