@@ -31,6 +31,7 @@ NAMES = (
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",
+    "corpus_indexed",
     "parallel_reading",
     "hbase_site_scan",
     "hbase_listing",

@@ -29,7 +29,7 @@ RESULTS = Path(__file__).with_name("results") / "main.json"
 PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- table begins: made by benchmarks/main_table.py -->", "<!-- table ends -->"
 PAIRS = 3
-"""How often both sides of a row run at most: the whole table is to be measured in 20 minutes."""
+"""How often both sides of a row run at most: the whole table is to be measured in an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,29 @@ class Row:
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """What was measured for the question of a row, when and where; *ratio* over 1 means that webtable is faster."""
+    """What was measured for the question of a row, when and where.
+
+    *ratio* over 1 means that webtable is faster; None if the two do not do the same work.
+    """
 
     webtable: str
     peer: str
-    ratio: float
+    ratio: float | None
     date: str
     machine: str
 
 
 ROWS = (
     Row("Make row keys of URLs", "w3lib `canonicalize_url`", "keys"),
+    Row("Extract what a page of the corpus says", "selectolax, title and links alone", "extraction"),
+    Row("Start, and get a page from a file", "`python -c pass`; with typer imported", "startup", "get URL"),
     Row("Write prepared pages of 33 KB, HBase", "HappyBase", "hbase_write"),
     Row("Ingest WARC files, HBase", "warcio, selectolax, HappyBase", "hbase_ingest", against="selectolax"),
     Row("Ingest WARC files, HBase", "warcio, `html.parser`, HappyBase", "hbase_ingest", against="html.parser"),
     Row("Write with seven indexes, HBase", "without an index", "hbase_indexed_ingest", "all seven indexes"),
+    Row("Ingest WARC files with seven indexes, HBase", "without an index", "corpus_indexed", "HBase"),
+    Row("Ingest WARC files in two processes, HBase", "in one process", "ingest_workers"),
+    Row("Crawl by Scrapy into HBase", "Scrapy, nothing stored", "scrapy", "HBase"),
     Row("Get a page with its body, HBase", "HappyBase `row`", "single_get", "from HBase"),
     Row("Scan a site with bodies, HBase", "HappyBase, bodies and metadata", "hbase_site_scan", against="12 metadata"),
     Row("Scan a site with bodies, HBase", "HappyBase, bodies alone", "hbase_site_scan", against="bodies alone"),
@@ -83,6 +91,8 @@ ROWS = (
     Row("100 pages of a domain in 256 ranges, native", "HappyBase, 8 threads", "hbase_fanout", native=True),
     Row("`to_arrow()` of 100,000 pages, native", "the same by Thrift2", "hbase_native", "to_arrow", native=True),
     Row("Write pages, SQLite", "`sqlite3`, cells prepared", "embedded_ingest", "through a writer, digests"),
+    Row("Ingest WARC files with seven indexes, SQLite", "without an index", "corpus_indexed", "a file"),
+    Row("Crawl by Scrapy into a file, SQLite", "Scrapy, nothing stored", "scrapy", "a file"),
     Row("Get a page with its body, SQLite", "`sqlite3`", "single_get", "from a file"),
     Row("Scan sites with bodies, SQLite", "`sqlite3`", "embedded_scan", "Page objects with bodies"),
     Row("List sites without bodies, SQLite", "`sqlite3`", "embedded_scan", "Page objects without bodies"),
@@ -140,7 +150,8 @@ def keep(results: Iterable[Result], benchmark: str, machine: str, file: Path, *,
         found = [one for one in results if asked and row.is_of(one)]
         if found:
             first = found[0]
-            figures[key(row)] = Figure(first.ours, first.peer, round(first.figure, 2), today, machine)
+            ratio = round(first.figure, 2) if first.unit == "×" else None
+            figures[key(row)] = Figure(first.ours, first.peer, ratio, today, machine)
     text = msgspec.json.format(msgspec.json.encode(figures), indent=1)
     file.write_bytes(text + b"\n")
 
@@ -171,7 +182,8 @@ def table(figures: dict[str, Figure]) -> str:
     for row in ROWS:
         if key(row) in figures:
             one = figures[key(row)]
-            cells = (f"{one.peer}: {row.peer}", f"{one.ratio:.2f}", f"{one.date}, {machines[one.machine]}")
+            ratio = "–" if one.ratio is None else f"{one.ratio:.2f}"
+            cells = (f"{one.peer}: {row.peer}", ratio, f"{one.date}, {machines[one.machine]}")
             lines.append(f"| {row.question} | `{row.benchmark}` | {one.webtable} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", *(f"Machine {letter}: {name}.\n" for name, letter in machines.items())]).rstrip()
 

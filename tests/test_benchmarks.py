@@ -165,7 +165,7 @@ def test_every_row_of_the_main_table_is_one_figure_of_its_benchmark(tmp_path, ca
     main_table.main(["--quick", "--results", str(results)])
 
     assert "holds no" in capsys.readouterr().out
-    embedded = [row for row in main_table.ROWS if "SQLite" in row.question]
+    embedded = [row for row in main_table.ROWS if "SQLite" in row.question or row.benchmark == "startup"]
     assert main_table.read(results).keys() == {main_table.key(row) for row in embedded}
 
 
@@ -199,6 +199,14 @@ def test_a_row_that_is_measured_again_has_its_new_date_and_the_others_keep_their
 
     assert "| 2.00 |" in table
     assert "| 0.50 | 2026-01-01, B |\n\nMachine A: new machine.\n\nMachine B: old machine." in table
+
+
+def test_a_row_whose_sides_do_not_do_the_same_work_has_no_ratio(tmp_path):
+    results = tmp_path / "main.json"
+
+    main_table.keep([Result("title", "x", "400 µs", "200 µs", 400, 400, unit=" µs")], "extraction", "machine", results)
+
+    assert "| 400 µs | 200 µs: selectolax, title and links alone | – |" in main_table.table(main_table.read(results))
 
 
 @pytest.mark.nightly
