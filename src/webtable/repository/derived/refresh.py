@@ -12,7 +12,6 @@ from webtable.repository.derived.host_changes import MOST_BYTES, HostChanges
 from webtable.repository.derived.host_counts import HostCounter
 from webtable.repository.derived.link_counts import LinkCounter
 from webtable.repository.derived.queue import CountedBatch, RecountQueue
-from webtable.repository.stored.cells import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""
+COUNTED_AT_ONCE = 2_000
+"""How many rows are counted together: their counts are one transaction, or a few calls one after another."""
 MOST_JOINED = MOST_BYTES // 2
 """How much memory joined changes may take before they are counted."""
 A_HELD_BATCH = 300
@@ -128,8 +129,8 @@ class Refresh:
         rows = sorted(row for row in asked if row in tried or row not in self._counted)
         self._counted.add(rows)
         counter = LinkCounter(self._frame, self._damage)
-        for at in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[at : at + ROWS_AT_ONCE]
+        for at in range(0, len(rows), COUNTED_AT_ONCE):
+            some = rows[at : at + COUNTED_AT_ONCE]
             counter.count(some, tried)
             self._pages += len(some)
             self._report()
