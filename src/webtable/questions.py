@@ -1,6 +1,6 @@
 """The questions that list records, as data, for programs that offer all of them, as the explorer does."""
 
-from webtable.repository.answers.columns import Column, Columns
+from webtable.repository.answers.columns import Column, Columns, column
 from webtable.repository.answers.limited import Limited
 from webtable.repository.questions.listing import Listing, ListingOption
 from webtable.repository.table.catalogue import LISTINGS
@@ -12,4 +12,5 @@ __all__ = [
     "Limited",
     "Listing",
     "ListingOption",
+    "column",
 ]

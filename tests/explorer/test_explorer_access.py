@@ -9,7 +9,7 @@ import pytest
 from exploring import TOKEN
 
 import webtable
-from webtable.explorer.reading import reading
+from webtable._serving.reading import reading
 
 PATH = "/q/pages?site=example.com"
 

@@ -12,7 +12,7 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable.explorer.protocols import cdx_blocks
+from webtable._protocols import cdx_blocks
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/docs/a"

@@ -14,7 +14,7 @@ from test_explorer_listings import NEEDED
 
 import webtable
 from webtable import Link, Page
-from webtable.explorer.application import ROUTES
+from webtable.explorer.views.all import RAW, VIEWS
 from webtable.questions import LISTINGS
 
 MARKUP = (
@@ -49,10 +49,15 @@ ASKED = (*URLS, MOVED, LOST, f"https://{SITE}/<b data-hostile>", "javascript:ale
 
 OWN = re.compile(r"#|/(?![/\\])")
 OF_BIDI = re.compile("[\x00-\x08\x0b-\x1f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-TAGS = """a body button caption circle code dd del details div dl dt em fieldset figcaption figure form g h1 h2 h3 head
-    header html iframe input ins label legend li line link main mark meta nav ol option p path polyline pre rect script
+TAGS = """a body br button caption circle code dd del details div dl dt em fieldset figcaption figure form g h1 h2 h3
+    head header html iframe input ins label legend li line link main mark meta nav ol option p path polyline pre rect script
     section select small span strong summary svg table tbody td text textarea tfoot th thead time title tr ul"""
 LEADING = ("href", "src", "action", "formaction", "poster", "data", "srcset", "xlink:href", "ping")
+PATHS = [
+    *(path for name, view in VIEWS.items() for path in (view.path or f"/{name}", f"/{name}.json", f"/{name}.csv")),
+    *RAW,
+    *("/cdx", "/cdx/search/cdx", "/timegate/{url}", "/timemap/link/{url}", "/web/2026/{url}", "/web/2026id_/{url}"),
+]
 # What any page takes; each of the questions refuses what it does not.
 QUERY = {
     "site": SITE,
@@ -126,7 +131,7 @@ def pages():
         for url in ASKED if "url" in takes else URLS[:1]:
             query = NEEDED | QUERY | {"url": url}
             yield f"/q/{name.replace('_', '-')}", {name: value for name, value in query.items() if name in takes}
-    for path in ROUTES:
+    for path in PATHS:
         for url in ASKED if path.startswith("/page") or "url" in path else URLS[:1]:
             if not path.startswith("/q/"):
                 yield re.sub(r"\{[^}]*\}", quote(url if "url" in path else SITE), path), QUERY | {"url": url}

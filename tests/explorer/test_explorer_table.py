@@ -9,7 +9,7 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
-from webtable.explorer.views import table as home
+from webtable.explorer.views import home
 from webtable.questions import LISTINGS
 from webtable.rowkey import KeyRange, split_points
 from webtable.store import Region, WrappedStore
@@ -24,9 +24,9 @@ def test_the_page_of_the_table_has_hosts_counts_crawls_indexes_and_checks(sample
     for groups in stats.by.values():
         assert all(f'<td class="count">{group.pages:,}' in shown for group in groups.values())
     assert shown.count("<rect") == shown.count('class="bar"') + len(list(sample.crawls(webtable.ALL)))
-    assert all(f"<dt>{name}</dt><dd>ready</dd>" in shown for name in sample.indexes.states())
-    assert all(f"{one.check}: " in shown for one in webtable.doctor(sample.store.address))
-    assert "problem" not in shown
+    assert all(f'{name}</td><td class="text">ready</td>' in shown for name in sample.indexes.states())
+    assert all(f'<td class="text">{one.check}</td>' in shown for one in webtable.doctor(sample.store.address))
+    assert 'class="problem"' not in shown
 
 
 def test_it_begins_before_the_store_answers(sample, begins_without_the_store):
@@ -37,10 +37,10 @@ def test_as_json_it_has_statistics_and_crawls_where_they_are_asked_for(sample, s
     quick = sample_client.get("/table.json").json()
     whole = sample_client.get("/table.json", params={"count": 1}).json()
 
-    assert (quick["name"], quick["problem"]) == (sample.name, None)
-    assert quick["indexes"] == dict.fromkeys(sample.indexes.states(), "ready")
-    assert "statistics" not in quick
-    assert whole["statistics"]["pages"] == sample.stats(webtable.ALL).pages
+    assert (quick["table"]["name"], quick["problem"]) == (sample.name, None)
+    assert {one["name"]: one["phase"] for one in quick["indexes"]} == dict.fromkeys(sample.indexes.states(), "ready")
+    assert ("total" in quick, len(quick["regions"])) == (False, 1)
+    assert whole["total"]["pages"] == sample.stats(webtable.ALL).pages
     assert [one["captures"] for one in whole["crawls"]] == [one.captures for one in sample.crawls(webtable.ALL)]
 
 

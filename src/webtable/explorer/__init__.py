@@ -12,7 +12,7 @@ try:
 except ImportError as _exc:
     raise missing_extra("starlette, uvicorn and jinja2", "web", _exc) from _exc
 
-from webtable.explorer.access import Access
+from webtable._serving.access import Access
 from webtable.explorer.application import create_app
 from webtable.explorer.server import RunningExplorer, explore, serve
 

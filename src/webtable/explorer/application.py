@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,56 +11,26 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from webtable.errors import WebTableError
-from webtable.explorer import listings
-from webtable.explorer.access import Access, Guard
-from webtable.explorer.explorer import Explorer
-from webtable.explorer.protocols import cdx, memento, openapi
-from webtable.explorer.rendering import Linker
-from webtable.explorer.views import keys, page, questions, rendered, reports, site, statistics, versions
-from webtable.explorer.views import table as home
+from webtable import _protocols
+from webtable._serving.access import Access, Guard
+from webtable._serving.late_response import LateResponse
+from webtable._serving.reading import reading
+from webtable._serving.streaming import Streaming
+from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.linker import Linker
+from webtable.explorer.openapi import openapi
+from webtable.explorer.rendering import Pages
+from webtable.explorer.rows import MEDIA
+from webtable.explorer.sheets import Asked, parts_of, write_file, write_json
+from webtable.explorer.views.all import RAW, VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.requests import Request
     from starlette.responses import Response
 
     from webtable import WebTable
-
-ROUTES: Final[dict[str, Callable[[Explorer, Request], Response | Awaitable[Response]]]] = {
-    "/": home.page,
-    "/table.json": home.as_json,
-    "/questions": questions.page,
-    "/go": questions.go,
-    "/keys": keys.page,
-    "/keys.json": keys.as_json,
-    "/site.json": site.as_json,
-    "/site/{path:path}": site.page,
-    "/q/{name}.{ending}": listings.file,
-    "/q/{name}": listings.page,
-    "/cdx": cdx.pywb,
-    "/cdx/search/cdx": cdx.wayback,
-    "/timegate/{url:rest}": memento.timegate,
-    "/timemap/{form}/{url:rest}": memento.timemap,
-    "/web/{time}/{url:rest}": memento.memento,
-    "/openapi.json": openapi.description,
-    "/stats": statistics.page,
-    "/stats.json": statistics.as_json,
-    "/audit": reports.audit,
-    "/audit.json": reports.audit_json,
-    "/compare": reports.compare,
-    "/compare.json": reports.compare_json,
-    "/page": page.page,
-    "/page.json": page.page_json,
-    "/page/text": rendered.text,
-    "/page/source": rendered.source,
-    "/page/raw": rendered.raw,
-    "/page/rendered": rendered.rendered,
-    "/page/diff": versions.diff,
-    "/page/diff.json": versions.diff_json,
-    "/page/history.json": versions.history_json,
-}
+    from webtable._serving.streaming import Outlet
+    from webtable.explorer.views.all import Raw, View
 
 
 def create_app(table: WebTable, access: Access | None = None) -> Starlette:
@@ -68,25 +38,65 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
 
     The table stays open when the application ends.
     """
-    explorer = Explorer(table)
-
-    def endpoint(answer: Callable[[Explorer, Request], Response | Awaitable[Response]]) -> Callable[[Request], object]:
-        async def answered(request: Request) -> Response:
-            found = answer(explorer, request)
-            return await found if isawaitable(found) else found
-
-        return answered
+    streaming, pages = Streaming(), Pages(table.name)
 
     def failed(request: Request, exc: Exception) -> Response:
         if request.url.path.endswith(".json"):
             return JSONResponse({"problem": str(exc)}, 400)
-        title = "This cannot be answered"
-        return HTMLResponse(explorer.pages.text("message.html", Linker(request), title, problem=str(exc)), 400)
+        return HTMLResponse(pages.problem(Linker(request), "This cannot be answered", str(exc)), 400)
 
+    made = {
+        path: partial(_sheet, table, streaming, pages, name, view)
+        for name, view in VIEWS.items()
+        for path in (f"/{name}.{{ending}}", view.path or f"/{name}")
+    }
+    made |= {path: partial(_raw, table, streaming, answer) for path, answer in RAW.items()}
+    routes = [Route(path, answer) for path, answer in made.items()]
+    routes += [Route("/openapi.json", _description), *_protocols.routes(table, streaming)]
     static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
-    routes = [Route(path, endpoint(answer)) for path, answer in ROUTES.items()]
     return Starlette(
         routes=[*routes, static],
         middleware=[Middleware(Guard, access=access or Access())],
         exception_handlers={WebTableError: failed},
     )
+
+
+async def _sheet(
+    table: WebTable, streaming: Streaming, pages: Pages, name: str, view: View, request: Request
+) -> Response:
+    """Return the page or the file that a *view* makes."""
+
+    def asked_of(view_of_table: WebTable) -> Asked:
+        return Asked(view_of_table, request, name, view.options)
+
+    asked = asked_of(table)
+    sheet = await streaming.value(lambda gone: view.make(asked_of(reading(table, gone))))
+    if asked.is_file and sheet.parts is None and not sheet.problem:
+        needed = next(one for one in view.options if one.is_needed)
+        raise InvalidArgument(f"{needed.name} is needed: {needed.help}")
+    media, headers = MEDIA.get(asked.ending, "text/html"), {}
+
+    def make(outlet: Outlet) -> None:
+        view_of_table = reading(table, outlet.gone)
+        if asked.ending == "json":
+            write_json(outlet, sheet, view_of_table)
+        elif asked.is_file:
+            write_file(outlet, asked, sheet, view_of_table)
+        else:
+            pages.write(outlet, asked, sheet, parts_of(sheet, view_of_table))
+
+    if asked.is_file and not asked.ending.startswith("json"):
+        filename = f"{asked.path.rpartition('/')[2]}"
+        headers = {"content-disposition": f'attachment; filename="{filename}"'}
+    if asked.is_file and asked.ending != "json":
+        return LateResponse(streaming, make, media, headers)
+    return streaming.response(make, media, sheet.status)
+
+
+async def _raw(table: WebTable, streaming: Streaming, answer: Raw, request: Request) -> Response:
+    return await streaming.value(lambda gone: answer(Asked(reading(table, gone), request, "", ())))
+
+
+def _description(request: Request) -> Response:
+    """Return the description; its server is the address at which it was asked for, with the token if that has one."""
+    return JSONResponse(openapi(request.scope.get("root_path", "") or "/"))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 from markupsafe import Markup
 
+from webtable._serving.access import LOCAL, Access, new_token
 from webtable.errors import InvalidArgument
-from webtable.explorer.access import LOCAL, Access, new_token
 from webtable.explorer.application import create_app
 
 if TYPE_CHECKING:

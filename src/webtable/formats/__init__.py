@@ -7,7 +7,7 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page.json_lines import page_to_json
-    from webtable.formats.answer_files import FORMATS, write, write_pages
+    from webtable.formats.answer_files import FORMATS, write, write_pages, write_rows
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.archives.warc_files import surt
     from webtable.formats.exports.export import Exported, write_export
@@ -43,6 +43,7 @@ __all__ = [
     "write_export",
     "write_lake",
     "write_pages",
+    "write_rows",
     "write_wacz",
     "write_warc",
 ]
@@ -77,6 +78,7 @@ _HOMES = {
         "FORMATS",
         "write",
         "write_pages",
+        "write_rows",
     ),
     "webtable.formats.read": ("read_pages",),
 }

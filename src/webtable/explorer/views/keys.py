@@ -1,124 +1,177 @@
-"""Row keys: those of URLs that are given, split points of regions, and what the advisor says of these URLs."""
+"""Row keys: those of URLs, split points of regions, and what the advisor says of these URLs or of the table's."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from bisect import bisect_right
+from contextlib import suppress
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webtable import ALL, Page
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Linker
-from webtable.explorer.views.json_pages import json_page
-from webtable.explorer.views.row_key import KeyPiece, pieces_of
+from webtable.explorer.rows import Rows
+from webtable.explorer.sheets import Part, Sheet
+from webtable.questions import ListingOption, column
 from webtable.rowkey import key_text, sample_split_points, split_points
-from webtable.rowkey.advice import Advice, advise
+from webtable.rowkey.advice import advise
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
+    from collections.abc import Iterator, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.explorer import Explorer
-    from webtable.explorer.streaming import Outlet
+    from webtable.explorer.sheets import Asked
+    from webtable.rowkey import WebKey
+    from webtable.rowkey.advice import Advice
 
 MOST_URLS: Final = 500
 """How many URLs are taken: they are in the address of the page, which servers limit to some 64 kB."""
+SAMPLE: Final = 2_000
+"""How many pages of the table the advisor measures, spread over all of it."""
+PARTS: Final = 20
 MOST_REGIONS: Final = 1_000
-REGIONS: Final = 16
+OPTIONS: Final = (
+    ListingOption(
+        "urls", f"URLs, one a line, in the order in which they are fetched; up to {MOST_URLS}.", metavar="LINES"
+    ),
+    ListingOption("regions", "How many regions a table is to have.", "number", default=16),
+    ListingOption("sample", f"Take {SAMPLE:,} pages of this table in place of these URLs.", "flag"),
+)
+_ABOUT: Final = (
+    "The key of a row is made of the URL of its page: {salt}the host from its end (com.example), and the path. Rows "
+    "are stored in the order of their keys, so the key decides which questions are one range, and which server is "
+    "busy."
+)
+_SALT: Final = "{digits} hex digits of a hash of the {salt} (the salt, which spreads pages over the regions), "
+_ADVICE: Final = (
+    "Designs of keys, measured on these URLs. The score is how hot the hottest region is at any moment, times what the "
+    "questions cost in ranges: the lower the better. "
+)
+
+
+class KeyPiece(NamedTuple):
+    """Some bytes of a row key as text: the `kind` is their CSS class, the `part` says what they are."""
+
+    kind: str
+    part: str
+    text: str
 
 
 class MadeKey(NamedTuple):
-    """The row key that a URL has in the table, in `pieces`; or the `problem` of a text that is no URL."""
+    """The row key that a URL has in the table, or the `problem` of a text that is no URL."""
 
     url: str
-    key: bytes
-    pieces: list[KeyPiece]
-    problem: str = ""
+    key: bytes | None
+    problem: str | None = None
 
 
-class KeyQuestion:
-    """What the page of keys is asked: *urls*, one a line, and a number of *regions*; raises `InvalidArgument`."""
+def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
+    """Return the pieces of the row key of *url*, in their order; the port and the scheme may be missing."""
+    row = key.encode(url)
+    plain = key.unsalted(row)
+    host, slash, rest = plain.partition(b"/")
+    path, mark, scheme = rest.partition(b"#")
+    pieces = (
+        ("salt", "salt", row[: len(row) - len(plain)]),
+        ("host", "host, reversed", host),
+        ("terminator", "terminator", slash),
+        ("path", "path and query", path),
+        ("scheme", "scheme and port", mark + scheme),
+    )
+    return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
 
-    def __init__(self, table: WebTable, request: Request) -> None:
-        self.text: Final = str(request.query_params.get("urls", ""))
-        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        if len(lines) > MOST_URLS:
-            raise InvalidArgument(
-                f"urls: {len(lines):,} are too many for an address; give up to {MOST_URLS}, or use webtable keys advise"
+
+def sheet(asked: Asked) -> Sheet:
+    """Return the page of keys."""
+    layout, lines = asked.table.layout, [one for line in asked.one("urls").splitlines() if (one := line.strip())]
+    if len(lines) > MOST_URLS:
+        raise InvalidArgument(
+            f"urls: {len(lines):,} are too many for an address; give up to {MOST_URLS}, or use webtable keys advise"
+        )
+    regions = OPTIONS[1].value(asked.one("regions", "16"))
+    if not 1 <= regions <= MOST_REGIONS:
+        raise InvalidArgument(f"regions={regions!r} must be a number from 1 to {MOST_REGIONS:,}")
+    is_sample = OPTIONS[2].value(asked.one("sample"))
+
+    def parts(table: WebTable) -> Iterator[Part]:
+        made = [_made(table, line) for line in lines]
+
+        @cache
+        def urls() -> list[str]:
+            return sampled(table) if is_sample else [one.url for one in made if one.key is not None]
+
+        @cache
+        def advice() -> Advice:
+            return advise(urls(), regions=regions)
+
+        if made:
+            yield Part("keys", lambda: _keys(table, made), "Keys")
+        if layout.digits:
+            about = f"The first keys of all regions but the first, for a new table of {regions} regions."
+            even = split_points(min(regions, 16**layout.digits), layout.digits)
+            yield Part("split_points", lambda: _points(even), "Split points by the salts", about, look="points")
+        if made or is_sample:
+            about = "The same, with equally many of these URLs in each region."
+            yield Part(
+                "split_points_by_urls",
+                lambda: _points(sample_split_points([table.key.encode(url) for url in urls()], regions)),
+                "Split points by these URLs",
+                about,
+                look="points",
             )
-        regions = str(request.query_params.get("regions", "")).strip() or str(REGIONS)
-        if not (regions.isascii() and regions.isdecimal() and 1 <= int(regions) <= MOST_REGIONS):
-            raise InvalidArgument(f"regions={regions!r} must be a number from 1 to {MOST_REGIONS:,}")
-        self.regions: Final = int(regions)
-        self.salt: Final = table.layout.salt
-        self.digits: Final = table.layout.digits
-        self.keys: Final = [_made(table, line) for line in lines]
+        if urls():
+            said = f"{advice().measure}. {' '.join(f'{one[:1].upper()}{one[1:]}.' for one in advice().said_of_all)}"
+            yield Part("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said)
 
-    def urls(self) -> list[str]:
-        """Return the given URLs that have a key."""
-        return [one.url for one in self.keys if not one.problem]
+    salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
+    return Sheet("Row keys", parts, _ABOUT.format(salt=salt), form=asked.form("Show"))
 
-    def even_points(self) -> list[bytes]:
-        """Return the split points with which a new table has evenly many salts in each region; none without salts."""
-        return split_points(min(self.regions, 16**self.digits), self.digits) if self.digits else []
 
-    def sample_points(self) -> list[bytes]:
-        """Return the split points that give each region equally many of the given URLs."""
-        return sample_split_points([one.key for one in self.keys if not one.problem], self.regions)
-
-    def advice(self) -> Advice:
-        """Return how designs of keys compare on the given URLs."""
-        return advise(self.urls(), regions=self.regions)
+def sampled(table: WebTable) -> list[str]:
+    """Return some URLs of *table* from many places in it, in the order in which they were fetched last."""
+    answer = table.pages(ALL, order="storage", columns=["url"])
+    found: list[Page] = []
+    starts: list[str | None] = [None]
+    with suppress(InvalidArgument):  # a table in memory is not divided
+        for part in table.pages(ALL).partitions(PARTS):
+            with suppress(WebTableError):
+                starts.append(answer.token_after(Page(url=table.key.decode(part.keys.start))))
+    for after in starts:
+        found += table.pages(ALL, order="storage", after=after, limit=SAMPLE // len(starts))
+    return list(dict.fromkeys(page.url for page in sorted(found, key=attrgetter("fetched_at"))))
 
 
 def _made(table: WebTable, url: str) -> MadeKey:
     try:
-        return MadeKey(url, table.key.encode(url), pieces_of(table.key, url))
+        return MadeKey(url, table.key.encode(url))
     except WebTableError as exc:
-        return MadeKey(url, b"", [], str(exc))
+        return MadeKey(url, None, str(exc))
 
 
-def page(explorer: Explorer, request: Request) -> Response:
-    """Return the page of keys."""
-    linker, asked = Linker(request), KeyQuestion(explorer.table, request)
-
-    def make(outlet: Outlet) -> None:
-        table = reading(explorer.table, outlet.gone)
-
-        def starts() -> list[bytes]:
-            return [region.keys.start for region in table.store.regions(table.table)]
-
-        explorer.pages.write(
-            outlet,
-            "keys.html",
-            linker,
-            "Row keys",
-            asked=asked,
-            starts=starts,
-            key_text=key_text,
-            json=linker.link("/keys.json", urls=asked.text, regions=asked.regions),
-        )
-
-    return explorer.streaming.response(make, "text/html")
+def _keys(table: WebTable, made: Sequence[MadeKey]) -> Rows:
+    starts = [region.keys.start for region in table.store.regions(table.table)]
+    columns = (
+        column("url", "url"),
+        column("key", of=lambda one: one.key and key_text(one.key)),
+        column("hex", of=lambda one: one.key and one.key.hex()),
+        column("region", "count", of=lambda one: one.key and bisect_right(starts, one.key)),
+        column("problem"),
+    )
+    return Rows(columns, made)
 
 
-def as_json(explorer: Explorer, request: Request) -> Response:
-    """Return the keys, the split points and the advice as JSON; keys are as the HBase shell shows them."""
-    asked = KeyQuestion(explorer.table, request)
+def _points(points: Sequence[bytes]) -> Rows:
+    return Rows([column("key", of=key_text)], points, empty="None: all rows are in one region.")
 
-    def make(_: WebTable) -> dict[str, Any]:
-        return {
-            "keys": [
-                {"url": one.url, "key": None, "problem": one.problem}
-                if one.problem
-                else {"url": one.url, "key": key_text(one.key), "hex": one.key.hex(), "problem": None}
-                for one in asked.keys
-            ],
-            "split_points": {
-                "salts": [key_text(point) for point in asked.even_points()],
-                "urls": [key_text(point) for point in asked.sample_points()],
-            },
-            "advice": json.loads(asked.advice().to_json()) if asked.urls() else None,
-        }
 
-    return json_page(explorer, make)
+def _designs(asked: Asked, advice: Advice) -> Rows:
+    columns = (
+        column("name", heading="design"),
+        column("score", "fraction"),
+        column("hottest_region", "fraction", of=lambda one: one.writes.hottest_at_once, heading="hottest region"),
+        column("by_chance", "fraction", of=lambda one: one.writes.fair, heading="by chance"),
+        column("gini", "fraction", of=lambda one: one.writes.gini, heading="Gini"),
+        column("key_bytes", "fraction", of=lambda one: one.lengths.mean, heading="key bytes"),
+        column("why", of=lambda one: "; ".join(one.why) if asked.is_file else one.why),
+    )
+    return Rows(columns, advice.designs)

@@ -1,116 +1,110 @@
-"""All questions in groups, and where what is typed into the field at the top leads."""
+"""The pages and files of the questions that list records: one for each, made of what it declares of itself."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from starlette.responses import RedirectResponse
-
-from webtable.errors import WebTableError
-from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Linker, dashed, words
-from webtable.questions import LISTINGS
-from webtable.rowkey import canonical_host, parse_key
+from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.rendering import words
+from webtable.explorer.rows import Rows
+from webtable.explorer.sheets import Part, Sheet
+from webtable.questions import LISTINGS, Limited, ListingOption
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
+    from collections.abc import Mapping, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.explorer import Explorer
-    from webtable.explorer.streaming import Outlet
+    from webtable.explorer.sheets import Asked
+    from webtable.questions import Listing
+
+ROWS: Final = 100
+"""Rows of a page."""
+MOST_ROWS: Final = 1_000
+_PARTS = frozenset({"order", "limit", "after", "columns", "as_of", "part"})
 
 
-class QuestionLink(NamedTuple):
-    """A question: its name in words, one line about it, and its page; None if it is one for each stored page."""
-
-    name: str
-    about: str
-    href: str | None
-
-
-_OTHER: Final[dict[str, tuple[str | None, str]]] = {
-    "page": (None, "A page as it was stored: its text, its source, its headers and its links."),
-    "history": (None, "The versions of a page, on a time line."),
-    "difference": (None, "What changed between two versions of a page, side by side."),
-    "statistics": ("/stats", "Counts and bytes of pages by status, type, language, age, host and more."),
-    "audit": ("/audit", "What is wrong on a site: broken links, errors, redirects, titles, copies."),
-    "comparison": ("/compare", "Which pages of a site are new, gone or changed between two moments."),
-}
-_GROUPS: Final = {
-    "Pages": "pages search fetched modified outdated largest errors with_status redirects indexed",
-    "One page": "page history difference linking_to links_of duplicates near_duplicates",
-    "Links": "broken_links orphans most_linked dead_ends discovered edges",
-    "A site as a whole": "statistics audit comparison hosts crawls changes largest_growth titles redirect_chains "
-    "duplicate_groups near_duplicate_groups",
-}
+def sheet(asked: Asked) -> Sheet:
+    """Return the page of a question; without what it needs, its form alone."""
+    listing = listing_named(asked.request.path_params["name"])
+    question = AskedQuestion(asked, listing, asked.query)
+    found = Sheet(words(listing.name).capitalize(), lambda table: iter([question.part(table, "results")]), listing.help)
+    found.status, found.is_now = (400 if question.problem else 200), "until" not in listing.takes
+    return found
 
 
-def groups_of(linker: Linker) -> dict[str, list[QuestionLink]]:
-    """Return all questions in groups."""
-    named = {group: names.split() for group, names in _GROUPS.items()}
-    grouped = {name for names in named.values() for name in names}
-    named["Others"] = [name for name in LISTINGS if name not in grouped]
-    return {group: [_link(name, linker) for name in names] for group, names in named.items() if names}
+def listing_named(name: str) -> Listing:
+    """Return the question of that *name*; raises `InvalidArgument`."""
+    listing = LISTINGS.get(name.replace("-", "_"))
+    if listing is None:
+        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
+    return listing
 
 
-def _link(name: str, linker: Linker) -> QuestionLink:
-    if name in _OTHER:
-        path, about = _OTHER[name]
-        return QuestionLink(name, about, path and linker.link(path))
-    return QuestionLink(words(name), LISTINGS[name].help.partition("\n")[0], linker.link(f"/q/{dashed(name)}"))
+class AskedQuestion:
+    """What a *query* asks of a *listing*, on its page or on that of a site, which gives the options *fixed*.
 
+    `problem` says what is wrong with it on a page; for a file that is raised.
+    """
 
-def page(explorer: Explorer, request: Request) -> Response:
-    """Return the page with all questions."""
-    linker = Linker(request)
+    def __init__(
+        self, asked: Asked, listing: Listing, query: Mapping[str, Sequence[str]], fixed: Mapping[str, str] = {}
+    ) -> None:
+        self.problem: str = ""
+        self._asked, self._listing = asked, listing
+        given = {
+            **{name: texts for name, texts in query.items() if any(texts)},
+            **{one: [of] for one, of in fixed.items()},
+        }
+        columns = ListingOption("columns", f"Of these, with commas: {', '.join(listing.columns.names)}")
+        order = ListingOption("order", "The order of the answer.", choices=listing.orders)
+        self._form = asked.form("Ask", [*listing.options, order, columns], [*fixed])
+        self._arguments: dict[str, Any] | None = None
+        needed = [one.name for one in listing.options if one.is_needed]
+        if asked.is_file or all(name in given for name in needed):
+            try:
+                self._read(given)
+            except WebTableError as exc:
+                if asked.is_file:
+                    raise
+                self.problem = str(exc)
 
-    def make(outlet: Outlet) -> None:
-        explorer.pages.write(outlet, "questions.html", linker, "Questions", groups=groups_of(linker))
+    def _read(self, given: Mapping[str, Sequence[str]]) -> None:
+        listing = self._listing
+        if unknown := sorted(given.keys() - listing.takes - _PARTS):
+            known = ", ".join(sorted(listing.takes | _PARTS))
+            raise InvalidArgument(f"{unknown[0]}: not an option of {listing.name}; these are: {known}")
+        if "until" in listing.takes and "until" not in given:
+            given = {**given, "until": given.get("as_of", ())}
+        # A moment that a method needs, such as `since`, is no needed option: the method itself says what is missing.
+        arguments: dict[str, Any] = {
+            one.name: None for one in listing.options if one.default is None and one.kind == "time"
+        }
+        arguments |= listing.arguments(given) | {name: given[name][-1] for name in ("order", "after") if name in given}
+        limit = ListingOption("limit", "", "number").value(given["limit"][-1]) if "limit" in given else None
+        if limit is not None and limit < 1:
+            raise InvalidArgument(f"limit={limit} must be a number of results, 1 or more")
+        self._limit = limit if self._asked.is_file else min(limit or ROWS, MOST_ROWS)
+        names = [name for name in ",".join(given.get("columns", ())).replace(" ", "").split(",") if name] or None
+        if listing.is_of_pages and names:
+            arguments["columns"] = names
+        if names is None and not self._asked.is_file:
+            names = list(listing.columns.listed)
+        is_json = self._asked.ending.startswith("json")
+        self._columns = listing.columns.in_json() if names is None and is_json else listing.columns.chosen(names)
+        self._arguments = arguments
 
-    return explorer.streaming.response(make, "text/html")
+    def part(self, table: WebTable, name: str, title: str = "") -> Part:
+        """Return the part with the form and the answer of *table*."""
 
+        def make() -> Rows | None:
+            if self._arguments is None:
+                return None
+            most = None if self._limit is None else self._limit + 1
+            found = Limited(self._listing.ask(table, {**self._arguments, "limit": most}), self._limit)
+            return Rows(self._columns, found, self._hrefs())
 
-async def go(explorer: Explorer, request: Request) -> Response:
-    """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
-    linker, text = Linker(request), " ".join(request.query_params.get("go", "").split())
-    if linker.as_of:
-        explorer.table.changes(
-            since=linker.as_of, limit=0
-        )  # it raises what is wrong with the moment, and reads nothing
-    href = await explorer.streaming.value(lambda gone: _goal(reading(explorer.table, gone), linker, text))
-    return RedirectResponse(str(href), 303)
+        return Part(name, make, title, form=self._form, problem=self.problem)
 
-
-_HOST = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
-
-
-def _goal(table: WebTable, linker: Linker, text: str) -> str:
-    if not text:
-        return linker.link("/")
-    url = text if re.match(r"(?i)https?://", text) else _url_of_key(table, text)
-    if url is not None:
-        return linker.page(url)
-    if (found := _HOST.fullmatch(text)) and _is_host(found["host"]):
-        rest = found["rest"] or "/"
-        return linker.link(f"/site/{text.rstrip('/')}/") if rest.endswith("/") else linker.page(f"https://{text}")
-    order = "relevance" if (state := table.search_index.state()) is not None and state.is_complete else None
-    return linker.link("/q/search", text=text, site="all", order=order)
-
-
-def _url_of_key(table: WebTable, text: str) -> str | None:
-    """Return the URL of the row key that *text* is, as the HBase shell shows it or in hex; None if it is not one."""
-    try:
-        if re.fullmatch(r"(?:[0-9a-fA-F]{2}){4,}", text):
-            return table.key.decode(bytes.fromhex(text))
-        return table.key.decode(parse_key(text)) if table.layout.digits else None
-    except WebTableError:
-        return None
-
-
-def _is_host(text: str) -> bool:
-    try:
-        return bool(canonical_host(re.sub(r":\d*$", "", text) if text.count(":") == 1 or "]" in text else text))
-    except WebTableError:
-        return False
+    def _hrefs(self) -> dict[str, Any]:
+        is_of_hosts = self._listing.name == "hosts"
+        return {"name": lambda host: self._asked.link(f"/site/{host.name}/")} if is_of_hosts else {}

@@ -5,63 +5,74 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_args
 
-from webtable import ALL
 from webtable.answers import Grouping
-from webtable.errors import InvalidArgument
-from webtable.explorer.reading import reading
-from webtable.explorer.rendering import Linker
-from webtable.explorer.views.json_pages import json_page
+from webtable.explorer.rows import Rows, facts
+from webtable.explorer.sheets import SITE, Part, Sheet
+from webtable.questions import ListingOption, column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from starlette.requests import Request
-    from starlette.responses import Response
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webtable import WebTable
     from webtable.answers import Site, Stats
-    from webtable.explorer.explorer import Explorer
-    from webtable.explorer.streaming import Outlet
+    from webtable.explorer.sheets import Asked
 
 MOST_COUNTED: Final = 50_000
 """How many pages are counted on a page that was not asked to count: it takes a second or two."""
 SHOWN: Final = 20
 USUAL: Final[tuple[Grouping, ...]] = ("status", "type", "language", "age", "month")
-SITE: Final = "Which pages: example.com (with all hosts below it), https://example.com/docs/, or all."
+GROUPED: Final = ListingOption("by", "What they are grouped by.", choices=get_args(Grouping), is_many=True)
+OPTIONS: Final = (SITE, GROUPED)
 _IN_ORDER: Final = frozenset({"age", "size", "day", "month", "region"})
 """Groupings whose groups have an order of their own."""
 
 
 class GroupBar(NamedTuple):
-    """A group as a bar: its name, its pages, their bytes if known, its share in percent, its link, and a mark on it."""
+    """A group as a bar: its grouping, name, pages, their bytes if known, share in percent, and a mark on it."""
 
-    name: str
+    by: str
+    group: str
     pages: int
     bytes: int | None
     share: float
-    href: str | None = None
     mark: str = ""
+
+
+BARS: Final = (
+    column("by"), column("group"), column("pages", "count"), column("bytes", "bytes"), column("share", "fraction"),
+    column("mark"),
+)  # fmt: skip
 
 
 class _EnoughError(Exception):
     """So many pages were counted that it would take too long."""
 
 
-def named_site(text: str) -> Site:
-    """Return the site that *text* names: "all" is every page."""
-    return ALL if text.lower() == ALL.value else text
+def sheet(asked: Asked) -> Sheet:
+    """Return the page of the statistics of a site."""
+    site = asked.site()
+    given = [name for text in asked.query.get("by", ()) for name in text.split(",") if name]
+    by = cast("tuple[Grouping, ...]", tuple(dict.fromkeys(map(GROUPED.value, given)))) or USUAL
+
+    def parts(table: WebTable) -> Iterator[Part]:
+        stats = table.stats(cast("Site", site), by=by)
+        yield from counts(asked, stats, "groups")
+
+    title = f"Statistics of {asked.one('site')}" if site else "Statistics"
+    return Sheet(title, parts if site else None, form=asked.form("Count"))
 
 
-def site_in(explorer: Explorer, request: Request) -> str:
-    """Return the site that *request* names, "" if none; raises `InvalidURL` and `InvalidArgument`."""
-    site = str(request.query_params.get("site", "")).strip()
-    if site:
-        explorer.table.pages(named_site(site), limit=0)  # it raises what is wrong with the site, and reads nothing
-    return site
+def counts(asked: Asked, stats: Stats, name: str, title: str = "") -> Iterator[Part]:
+    """Yield the parts with the groups of *stats*, and with their sums as a file has them."""
+    sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
+    said = str(stats).partition("\n")[0] + (f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else ".")
+    yield Part(name, lambda: bars(asked, stats.by, stats.pages), title, said, look="bars")
+    if asked.is_file:
+        yield Part("total", lambda: facts(sums), look="facts")
 
 
 def counted(
-    table: WebTable, site: Site, by: Sequence[Grouping], *, most: int | None = MOST_COUNTED, size: bool = True
+    table: WebTable, site: Site, by: Sequence[Grouping], most: int | None, *, size: bool = True
 ) -> Stats | None:
     """Return the statistics of *site*, or None if it has over *most* pages; without *size* only keys are read."""
 
@@ -75,87 +86,45 @@ def counted(
         return None
 
 
-def bars(stats: Stats, site: str, linker: Linker) -> dict[str, list[GroupBar]]:
-    """Return the groups of *stats* of *site*, by their groupings."""
-    return bars_of(cast("Any", stats.by), stats.pages, site, linker)
+def bars(asked: Asked, groups: Mapping[Any, Mapping[str, Any]], pages: int) -> Rows:
+    """Return *groups* of pages (and bytes) by their groupings, with their share in all *pages*."""
+
+    def made() -> Iterator[GroupBar]:
+        for by, some in groups.items():
+            is_date, names = by in {"day", "month"}, list(some)
+            if by not in _IN_ORDER:
+                names.sort(key=lambda name, some=some: -some[name][0])  # type: ignore[misc]
+            shown = names[-36:] if is_date else names if by in _IN_ORDER else names[:SHOWN]
+            shown = names if asked.is_file else shown
+            yield from (bar_of(by, name, some[name][0], some[name][1], pages) for name in shown)
+            if rest := {*names} - {*shown}:
+                yield bar_of(by, f"… and {len(rest):,} more", sum(some[name][0] for name in rest), None, pages)
+
+    return bar_rows(asked, made())
 
 
-def bars_of(
-    groups: Mapping[str, Mapping[str, tuple[int, int | None]]], total: int, site: str, linker: Linker
-) -> dict[str, list[GroupBar]]:
-    """Return *groups* of pages (and bytes) by their groupings, with their share in the *total* of pages."""
-    found: dict[str, list[GroupBar]] = {}
-    for by, some in groups.items():
-        names = list(some) if by in _IN_ORDER else sorted(some, key=lambda name, some=some: -some[name][0])  # type: ignore[misc]
-        shown = names[-36:] if by in {"day", "month"} else names if by in _IN_ORDER else names[:SHOWN]
-        found[by] = [_bar(by, name, some[name], total, site, linker) for name in shown]
-        if rest := [some[name] for name in names if name not in set(shown)]:
-            pages = sum(one for one, _ in rest)
-            found[by].append(GroupBar(f"… and {len(rest):,} more", pages, None, 100 * pages / max(total, 1)))
-    return found
+def bar_rows(asked: Asked, found: Iterable[GroupBar]) -> Rows:
+    """Return bars as rows that lead to the pages of their groups."""
+    site = asked.one("site", "all")
+    return Rows(BARS, found, {"group": lambda bar: _link(asked, bar.by, bar.group, site)})
 
 
-def _bar(by: str, name: str, group: tuple[int, int | None], total: int, site: str, linker: Linker) -> GroupBar:
-    pages, size = group
-    said = name or "from the first key on" if by == "region" else name
-    return GroupBar(said, pages, size, round(100 * pages / max(total, 1), 2), _link(by, name, site, linker))
+def bar_of(by: str, name: str, pages: int, size: int | None, total: int, mark: str = "") -> GroupBar:
+    """Return the bar of a group of *pages* in a *total* of pages."""
+    return GroupBar(by, name, pages, size, round(100 * pages / max(total, 1), 2), mark)
 
 
-def _link(by: str, name: str, site: str, linker: Linker) -> str | None:
+def _link(asked: Asked, by: str, name: str, site: str) -> str | None:
     """Return the page with the pages of a group."""
     match by:
         case "status" if name.isdecimal():
-            return linker.link("/q/pages", site=site, status=name)
+            return asked.link("/q/pages", site=site, status=name)
         case "type" if "/" in name:
-            return linker.link("/q/pages", site=site, content_type=name)
-        case "host":
-            return linker.link(f"/site/{name}/")
-        case "day" | "month":
+            return asked.link("/q/pages", site=site, content_type=name)
+        case "host" if "…" not in name:
+            return asked.link(f"/site/{name}/")
+        case "day" | "month" if "…" not in name:
             first = date.fromisoformat(name if by == "day" else f"{name}-01")
-            last = first + timedelta(days=1 if by == "day" else 32)
-            return linker.link("/q/fetched", site=site, since=first, until=last if by == "day" else last.replace(day=1))
+            last = first + timedelta(days=1) if by == "day" else (first + timedelta(days=32)).replace(day=1)
+            return asked.link("/q/fetched", site=site, since=first, until=last)
     return None
-
-
-def page(explorer: Explorer, request: Request) -> Response:
-    """Return the page of the statistics of a site, or its form if no site is named."""
-    linker, (site, by) = Linker(request), _asked(explorer, request)
-
-    def make(outlet: Outlet) -> None:
-        table = reading(explorer.table, outlet.gone)
-        explorer.pages.write(
-            outlet,
-            "statistics.html",
-            linker,
-            f"Statistics of {site}" if site else "Statistics",
-            site=site,
-            by=by,
-            groupings=get_args(Grouping),
-            count=lambda: table.stats(named_site(site), by=by),
-            bars=lambda stats: bars(stats, site, linker),
-        )
-
-    return explorer.streaming.response(make, "text/html")
-
-
-def as_json(explorer: Explorer, request: Request) -> Response:
-    """Return the statistics of a site as JSON."""
-    site, by = _asked(explorer, request)
-    if not site:
-        raise InvalidArgument("site is needed, as in /stats.json?site=example.com&by=status")
-    return json_page(explorer, lambda table: as_dict(table.stats(named_site(site), by=by)))
-
-
-def as_dict(stats: Stats) -> dict[str, Any]:
-    """Return *stats* as values of JSON."""
-    groups = {by: {name: group._asdict() for name, group in some.items()} for by, some in stats.by.items()}
-    return {"pages": stats.pages, "bytes": stats.bytes, "by": groups, "damaged": stats.damaged}
-
-
-def _asked(explorer: Explorer, request: Request) -> tuple[str, tuple[Grouping, ...]]:
-    """Return the site and the groupings that are asked for; raises `InvalidURL` and `InvalidArgument`."""
-    site = site_in(explorer, request)
-    given = [name for text in request.query_params.getlist("by") for name in text.split(",") if name]
-    if wrong := [name for name in given if name not in get_args(Grouping)]:
-        raise InvalidArgument(f"by={wrong[0]!r} is not a grouping; there are {', '.join(get_args(Grouping))}")
-    return site, cast("tuple[Grouping, ...]", tuple(dict.fromkeys(given)) or USUAL)

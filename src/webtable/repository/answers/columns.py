@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from webtable._page.names import unknown_column
-from webtable._shown import Marked
+from webtable._shown import Marked, harmless, shown_text
+from webtable._shown.sizes import size_text
+from webtable._shown.text import minute_text
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.stored.named_columns import column_names
 
@@ -83,6 +86,28 @@ class Column:
     def type(self) -> Type:
         """The type of its values."""
         return _LOOKS[self.form].type
+
+    def shown(self, record: object) -> Marked:
+        """Return the value of *record* as short text for people, in pieces of which some may be marked.
+
+        >>> column("size", "bytes", len).shown("x" * 2_000).pieces
+        [('2.0 kB', False)]
+        """
+        value = (self.marked or self.of)(record)
+        if isinstance(value, Marked):
+            return Marked([(harmless(piece), is_marked) for piece, is_marked in value.pieces])
+        match self.form, value:
+            case "bytes", int():
+                text = size_text(value)
+            case "status", int():
+                text = str(value)
+            case "time", datetime():
+                text = minute_text(value)
+            case "fraction", float():
+                text = f"{value:,.2f}"
+            case _:
+                text = shown_text(value)
+        return Marked([(text, False)])
 
 
 def column(

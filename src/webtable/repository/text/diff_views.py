@@ -48,10 +48,15 @@ DIFFERENCES = declared(
 
 def side_by_side(title: str, changes: Iterable[DifferenceRow]) -> Shown:
     """Return *changes*, each with `part`, `name`, `old` and `new`, as a table that notebooks and terminals show."""
-    pairs = list(islice(paired(changes), SHOWN_CHANGES + 1))
-    rows = [(pair.part, pair.name, *_marked(pair.old, pair.new)) for pair in pairs[:SHOWN_CHANGES]]
-    more = f"the first {SHOWN_CHANGES}; str() or .to_dicts() has all" if len(pairs) > SHOWN_CHANGES else ""
-    return Shown(title, ("part", "name", "old", "new"), rows, more or ("" if pairs else "no difference"))
+    rows = list(islice(marked(changes), SHOWN_CHANGES + 1))
+    more = f"the first {SHOWN_CHANGES}; str() or .to_dicts() has all" if len(rows) > SHOWN_CHANGES else ""
+    note = more or ("" if rows else "no difference")
+    return Shown(title, ("part", "name", "old", "new"), rows[:SHOWN_CHANGES], note)
+
+
+def marked(changes: Iterable[DifferenceRow]) -> Iterator[tuple[str, str | None, Marked | None, Marked | None]]:
+    """Yield *changes* with replaced lines next to each other, and with differing words marked."""
+    return ((pair.part, pair.name, *_marked(pair.old, pair.new)) for pair in paired(changes))
 
 
 def paired(changes: Iterable[DifferenceRow]) -> Iterator[DifferenceRow]:

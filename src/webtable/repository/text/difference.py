@@ -14,12 +14,12 @@ from webtable._page.parts import Link
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, side_by_side, unified
+from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, marked, side_by_side, unified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from webtable._shown import Shown
+    from webtable._shown import Marked, Shown
     from webtable.repository.answers.columns import Columns
 
 _CLOCKS = ("date", "age")
@@ -71,6 +71,14 @@ class Difference(Tabular[DifferenceRow]):
         for line in self.text[2:]:  # after the names of both versions
             if line[0] in "-+":
                 yield DifferenceRow("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
+
+    def side_by_side(self) -> Iterator[tuple[str, str | None, Marked | None, Marked | None]]:
+        """Yield part, name, old and new value of each row, for display.
+
+        A removed line is beside the line that replaced it, words that the other value does not have are marked, and
+        long values are excerpts.
+        """
+        return marked(self)
 
     @property
     def _links(self) -> bool:

@@ -1,0 +1,241 @@
+"""What a request to the CDX server asks: which pages, which of their versions, and in what form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import regex
+
+from webtable import HostOnly, Page
+from webtable._protocols.originals import digits_of, forms_of, moment_of, timestamp_of
+from webtable.errors import InvalidArgument
+from webtable.formats import surt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FIELDS: Final[dict[str, Callable[[Page], str]]] = {
+    "urlkey": lambda page: surt(page.url),
+    "timestamp": lambda page: timestamp_of(page.fetched_at),
+    "url": lambda page: page.url,
+    "mime": lambda page: page.content_type or "unk",
+    "status": lambda page: str(page.status),
+    "digest": lambda page: page.digest or "-",
+    "length": lambda page: "-" if page.size is None else str(page.size),
+}
+"""The fields of a line, by the names that pywb has for them."""
+WAYBACK: Final = {"original": "url", "mimetype": "mime", "statuscode": "status"}
+"""The fields that have another name at the Wayback Machine."""
+PARAMETERS: Final = {
+    "url": "The URL; `example.com/docs/*` is the same as matchType=prefix, `*.example.com` as matchType=domain.",
+    "matchType": "exact (default), prefix, host, or domain (the host and all hosts below it).",
+    "from": "Only versions of this time or later, in up to 14 digits.",
+    "to": "Only versions of this time or earlier: 2026 is until the end of that year.",
+    "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
+    "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. May be given more than once.",
+    "output": "json, cdxj or text.",
+    "limit": "The most lines; below 0: the last ones.",
+    "sort": "reverse, or closest, both with matchType=exact alone.",
+    "closest": "The time to which the versions are sorted, the nearest first.",
+    "fl": "The fields, with commas between them.",
+    "collapse": "field or field:N: of lines that follow each other with the same field, or its first N characters, the "
+    "first alone. May be given more than once.",
+    "page": "Which page of the answer, from 0 on.",
+    "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
+    "showNumPages": "true: how many pages the answer has, in place of it.",
+}
+"""What a request may have, with help."""
+MANY: Final = frozenset({"filter", "collapse"})
+"""Those that may be given more than once."""
+_IGNORED: Final = frozenset({"gzip", "fastLatest"})
+_TYPES: Final = ("exact", "prefix", "host", "domain")
+_FILTER: Final = re.compile(r"(!?)([=~]?)([A-Za-z]+):(.*)", re.DOTALL)
+_COLLAPSE: Final = re.compile(r"([A-Za-z]+)(?::(\d{1,4}))?", re.ASCII)
+MOST_LAST: Final = 10_000
+"""How many of the last lines can be asked for: they are held in memory."""
+NUMBERS: Final = {"limit": -MOST_LAST, "page": 0, "pageSize": 1}
+"""Those that are numbers, with the least of them."""
+_MOST_CHARACTERS, _MOST_GROUPS = 300, 12
+_SECONDS: Final = 0.1
+
+
+class Collapse(NamedTuple):
+    """A field, and how many of its first characters are compared."""
+
+    field: str
+    characters: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CdxQuery:
+    """What was asked, checked; `urls` are those of an exact question, `sites` what is read for another one."""
+
+    url: str
+    urls: tuple[str, ...]
+    sites: tuple[str | HostOnly, ...]
+    prefix: tuple[str, ...]
+    first: str
+    last: str
+    filters: tuple[Callable[[Page], bool], ...]
+    output: str
+    limit: int | None
+    order: str
+    closest: datetime | None
+    fields: tuple[str, ...]
+    collapse: tuple[Collapse, ...]
+    page: int | None
+    page_size: int
+    is_count: bool
+    is_wayback: bool
+
+    def wants_page(self, page: Page) -> bool:
+        """Whether *page* is one of those of a prefix."""
+        return not self.prefix or page.url.partition("://")[2].startswith(self.prefix)
+
+    def wants(self, version: Page) -> bool:
+        """Whether a line of *version* is wanted; raises `InvalidArgument` for an expression that takes too long."""
+        return self.first <= timestamp_of(version.fetched_at) <= self.last and all(one(version) for one in self.filters)
+
+
+def query_of(given: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
+    """Return what the parameters *given* ask; raises `InvalidArgument` and `InvalidURL`."""
+    if unknown := sorted(given.keys() - PARAMETERS.keys() - _IGNORED):
+        raise InvalidArgument(f"{unknown[0][:100]}: not a parameter; these are: {', '.join(PARAMETERS)}")
+    one = {name: texts[-1] for name, texts in given.items() if texts and texts[-1]}
+    if several := [name for name, texts in given.items() if len(texts) > 1 and name not in MANY]:
+        raise InvalidArgument(f"{several[0]} was given {len(given[several[0]])} times, and it takes one value")
+    if "url" not in one:
+        raise InvalidArgument("url is needed: the URL of a page, or example.com/*, or *.example.com")
+    url, kind = _kind_of(one["url"], one.get("matchType"))
+    output = _chosen("output", one.get("output", "text" if is_wayback else "cdxj"), ("json", "cdxj", "text"))
+    order = _chosen("sort", one.get("sort", "closest" if "closest" in one else ""), ("", "reverse", "closest"))
+    if order and kind != "exact":
+        raise InvalidArgument(f"sort={order} needs matchType=exact: other answers come in the order of the table")
+    if order == "closest" and "closest" not in one:
+        raise InvalidArgument("sort=closest needs closest=, a time in up to 14 digits")
+    names = {name: place for place, name in WAYBACK.items()} if is_wayback else {}
+    usual = ",".join(names.get(field, field) for field in FIELDS)
+    limit = _number("limit", one)
+    return CdxQuery(
+        url=url,
+        **_scope(url, kind),
+        first=digits_of("from", one.get("from", "0")).ljust(14, "0"),
+        last=digits_of("to", one.get("to", "9")).ljust(14, "9"),
+        filters=tuple(_filter(text, is_wayback=is_wayback) for text in given.get("filter", ()) if text),
+        output=output,
+        limit=limit,
+        order=order,
+        closest=moment_of("closest", one["closest"]) if order == "closest" else None,
+        fields=tuple(_field("fl", name.strip()) for name in one.get("fl", usual).split(",")),
+        collapse=tuple(map(_collapse, filter(None, given.get("collapse", ())))),
+        page=_number("page", one),
+        page_size=_number("pageSize", one) or 1,
+        is_count=one.get("showNumPages", "").lower() in {"true", "1"},
+        is_wayback=is_wayback,
+    )
+
+
+def _kind_of(url: str, kind: str | None) -> tuple[str, str]:
+    """Return *url* without its wildcard, and the type of match that was given, or that the wildcard stands for."""
+    found = "exact"
+    if url.startswith("*."):
+        url, found = url[2:].removesuffix("*"), "domain"
+    elif url.endswith("*"):
+        url, found = url[:-1], "prefix"
+    return url, _chosen("matchType", kind or found, _TYPES)
+
+
+def _scope(url: str, kind: str) -> dict[str, Any]:
+    forms = forms_of(url)
+    rests = tuple(dict.fromkeys(form.partition("://")[2] for form in forms))
+    hosts = [re.sub(r":\d+$", "", rest.partition("/")[0]) for rest in rests]
+    sites: tuple[str | HostOnly, ...] = ()
+    match kind:
+        case "prefix":
+            sites = tuple(f"https://{_directory(rest)}" for rest in rests)
+        case "host":
+            sites = tuple(map(HostOnly, hosts))
+        case "domain":
+            sites = (min(hosts, key=len),)
+    is_exact, is_prefix = kind == "exact", kind == "prefix"
+    return {"urls": forms if is_exact else (), "sites": sites, "prefix": rests if is_prefix else ()}
+
+
+def _directory(rest: str) -> str:
+    """Return the host and the directory in which *rest* lies; the name of a site has no `?`, `@` or `*`."""
+    return re.split(r"[?@*]", rest, maxsplit=1)[0].rpartition("/")[0] + "/"
+
+
+def _filter(text: str, *, is_wayback: bool) -> Callable[[Page], bool]:
+    found = _FILTER.fullmatch(text)
+    if found is None:
+        raise InvalidArgument(f"filter={text[:100]!r} must be [!][=|~]field:text, as in =status:200")
+    negation, kind, name, wanted = found.groups()
+    _field("filter", name)
+    if kind == "~" or (is_wayback and not kind):
+        matches = _expression(wanted, is_whole=not kind)
+    else:
+        matches = wanted.__eq__ if kind else partial(_contains, wanted)
+    return lambda page: bool(matches(value_of(page, name))) != bool(negation)
+
+
+def _contains(wanted: str, value: str) -> bool:
+    return wanted in value
+
+
+def _expression(text: str, *, is_whole: bool) -> Callable[[str], bool]:
+    # What an expression costs to compile doubles with each group in another one, and cannot be interrupted.
+    if len(text) > _MOST_CHARACTERS or text.count("(") > _MOST_GROUPS:
+        raise InvalidArgument(
+            f"filter: an expression has at most {_MOST_CHARACTERS} characters and {_MOST_GROUPS} groups"
+        )
+    try:
+        compiled = regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as exc:
+        raise InvalidArgument(f"filter: {text!r} is not a regular expression: {exc}") from exc
+
+    def matches(value: str) -> bool:
+        try:
+            return (compiled.fullmatch if is_whole else compiled.match)(value, timeout=_SECONDS) is not None
+        except TimeoutError:
+            raise InvalidArgument(f"filter: {text!r} takes too long to match {value[:100]!r}") from None
+
+    return matches
+
+
+def _collapse(text: str) -> Collapse:
+    found = _COLLAPSE.fullmatch(text)
+    if found is None:
+        raise InvalidArgument(f"collapse={text[:100]!r} must be a field, or a field and a number: timestamp:8")
+    return Collapse(_field("collapse", found[1]), None if found[2] is None else int(found[2]))
+
+
+def value_of(page: Page, field: str) -> str:
+    """Return the value of a *field* of *page*, by any of its names."""
+    return FIELDS[WAYBACK.get(field, field)](page)
+
+
+def _field(parameter: str, name: str) -> str:
+    if WAYBACK.get(name, name) not in FIELDS:
+        raise InvalidArgument(f"{parameter}: there is no field {name[:100]!r}; these are: {', '.join(FIELDS)}")
+    return name
+
+
+def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
+    if given not in choices:
+        raise InvalidArgument(f"{name}={given[:100]!r} must be one of {', '.join(filter(None, choices))}")
+    return given
+
+
+def _number(name: str, given: Mapping[str, str]) -> int | None:
+    text, least = given.get(name), NUMBERS[name]
+    if text is None:
+        return None
+    if not re.fullmatch(r"-?\d{1,12}", text, re.ASCII) or int(text) < least:
+        raise InvalidArgument(f"{name}={text[:100]!r} must be a whole number, {least} or more")
+    return int(text)

@@ -1,0 +1,174 @@
+"""Memento (RFC 7089): stored versions by the URL of the page and a time, for programs and for browsers.
+
+`/timegate/URL` redirects to the version nearest to the header Accept-Datetime, `/timemap/link/URL` and
+`/timemap/json/URL` list all of them, `/web/TIME/URL` shows one, and `/web/TIMEid_/URL` returns its body as it is
+stored. Another time than that of a version redirects to the nearest one. Redirects and errors of the client (4xx) have
+the status that the page had, so that a client can record it; all others have 200, as a 503 would be asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import HTMLResponse, Response
+
+from webtable._protocols.mementos import Mementos
+from webtable._protocols.originals import forms_of, moment_of, original_of, timestamp_of
+from webtable._serving.late_response import NoCapture, refusal
+from webtable._serving.reading import reading
+from webtable._serving.stored_markup import SANDBOX, inert
+from webtable.errors import InvalidArgument, InvalidURL, WebTableError
+from webtable.rowkey import canonical_url
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+
+    from starlette.requests import Request
+
+    from webtable import Page, WebTable
+    from webtable._protocols.server import ArchiveServer
+
+_ALONE: Final = "sandbox; default-src 'none'"
+"""The policy of a stored body: it is shown by itself, runs nothing and loads nothing."""
+# Markup that is rendered as it is stored may connect to other hosts, whatever the policy: it is for programs alone.
+_SHOWN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain"})
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_SECOND: Final = timedelta(milliseconds=999)
+"""Versions have milliseconds, and addresses whole seconds: the last version of one is served."""
+_TIME: Final = re.compile(r"(\d{1,14})(id_)?", re.ASCII)
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,99}/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
+_CHARSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,39}")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VALUE: Final = re.compile(r"[ -~]{0,1000}")
+_MOST_HEADERS: Final = 4_000
+"""Characters of all original headers together: proxies and clients refuse long ones."""
+_OF_THE_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Bodies are stored decoded."""
+
+
+async def timegate(server: ArchiveServer, request: Request) -> Response:
+    """Return the redirect to the version nearest to Accept-Datetime, or to the newest one."""
+
+    def answer(mementos: Mementos, _: WebTable) -> Response:
+        number = mementos.nearest(_accepted(request.headers.get("accept-datetime")))
+        return Response(None, 302, {"location": mementos.uri(number), "link": mementos.links(number)})
+
+    found = await _answered(server, request, 1, answer)
+    found.headers["vary"] = "accept-datetime"
+    return found
+
+
+async def timemap(server: ArchiveServer, request: Request) -> Response:
+    """Return the list of all versions, in the format of links or as JSON."""
+    form = request.path_params["form"]
+
+    def answer(mementos: Mementos, _: WebTable) -> Response:
+        if form == "json":
+            return Response(json.dumps(mementos.as_json(), indent=1), media_type="application/json")
+        return Response(",\n".join(mementos.timemap()) + "\n", media_type="application/link-format")
+
+    if form not in {"link", "json"}:
+        return refusal(InvalidArgument(f"/timemap/{form[:100]}/ is neither /timemap/link/ nor /timemap/json/"))
+    return await _answered(server, request, 2, answer)
+
+
+async def memento(server: ArchiveServer, request: Request) -> Response:
+    """Return a version as a browser shows it, or as it is stored."""
+    found = _TIME.fullmatch(given := request.path_params["time"])
+
+    def answer(mementos: Mementos, table: WebTable) -> Response:
+        if found is None:
+            raise InvalidArgument(f"/web/{given[:100]}/ must have up to 14 digits, then id_ for the stored body")
+        number = mementos.nearest(moment_of("time", found[1]))
+        moment, form = mementos.moments[number], found[2] or ""
+        if timestamp_of(moment) != found[1]:
+            return Response(None, 302, {"location": mementos.uri(number, form)})
+        page = table.get(mementos.original, as_of=moment + _SECOND, columns=["body"])
+        if page is None:
+            raise NoCapture(f"{mementos.original} is not stored any more")
+        made = _redirect(page, mementos, form, table) or _content(page, form)
+        made.headers["memento-datetime"] = format_datetime(moment, usegmt=True)
+        made.headers["link"] = mementos.links(number)
+        return made
+
+    return await _answered(server, request, 2, answer)
+
+
+async def _answered(
+    server: ArchiveServer, request: Request, parts: int, answer: Callable[[Mementos, WebTable], Response]
+) -> Response:
+    def make(gone: threading.Event) -> Response:
+        table = reading(server.table, gone)
+        try:
+            return answer(Mementos.found(table, original_of(request, parts), request), table)
+        except WebTableError as exc:
+            return refusal(exc)
+
+    found = await server.streaming.value(make)
+    assert isinstance(found, Response)  # noqa: S101 - what `make` returns
+    return found
+
+
+def _accepted(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return parsedate_to_datetime(text[:100]).astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        said = f"Accept-Datetime: {text[:100]!r} must be a date, as in Fri, 20 Nov 2026 10:30:00 GMT"
+        raise InvalidArgument(said) from None
+
+
+def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Response | None:
+    """Return the redirect of *page*, to the version of its target here; None if it is no redirect."""
+    if page.status not in _REDIRECTS or page.redirect_to is None:
+        return None
+    try:
+        target = canonical_url(page.redirect_to)
+    except InvalidURL:
+        return None
+    # http and https are found by each other: where the target is not stored, it would lead back here without end.
+    is_form = not form and target in forms_of(mementos.original)
+    if is_form and (target == mementos.original or not table.history(target)):
+        return None
+    location = mementos.address("web", f"{timestamp_of(page.fetched_at)}{form}", target)
+    return Response(None, page.status, {"location": location, "content-security-policy": _ALONE})
+
+
+def _content(page: Page, form: str) -> Response:
+    is_refusal = 400 <= page.status < 500 and page.status != 429
+    if page.body is None and not is_refusal:
+        raise NoCapture(f"the body of {page.url} of {page.fetched_at:%Y-%m-%d %H:%M:%S} is not stored")
+    status, markup = page.status if is_refusal else 200, None if form else page.html
+    if markup is not None:
+        return HTMLResponse(inert(markup).encode("utf-8", "replace"), status, {"content-security-policy": SANDBOX})
+    made = Response(page.body or b"", status, {"content-security-policy": _ALONE, "content-type": _content_type(page)})
+    if form or page.content_type not in _SHOWN:
+        made.headers["content-disposition"] = "attachment"
+    for name, value in _originals(page):
+        made.headers[f"x-archive-orig-{name}"] = value
+    return made
+
+
+def _content_type(page: Page) -> str:
+    """Return the media type and the charset of *page*, if they are well formed."""
+    media, charset = page.content_type or "", page.charset or ""
+    if not _MEDIA_TYPE.fullmatch(media):
+        return "application/octet-stream"
+    return f"{media}; charset={charset}" if _CHARSET.fullmatch(charset) else media
+
+
+def _originals(page: Page) -> Iterator[tuple[str, str]]:
+    """Yield the stored headers that are safe to be sent under another name, as many as fit."""
+    left = _MOST_HEADERS
+    for name, value in page.headers.items():
+        left -= len(name) + len(value)
+        if left < 0:
+            return
+        if _NAME.fullmatch(name) and _VALUE.fullmatch(value) and name.lower() not in _OF_THE_TRANSFER:
+            yield name, value

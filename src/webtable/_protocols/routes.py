@@ -1,0 +1,29 @@
+"""Which request is answered by what."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from webtable._protocols import cdx, memento
+from webtable._protocols.cdx_blocks import Blocks
+from webtable._protocols.server import ArchiveServer
+
+if TYPE_CHECKING:
+    from webtable import WebTable
+    from webtable._serving.streaming import Streaming
+
+
+def routes(table: WebTable, streaming: Streaming) -> list[Route]:
+    """Return the routes of the CDX server and of Memento over *table*."""
+    server = ArchiveServer(table, streaming, Blocks())
+    answers = {
+        "/cdx": partial(cdx.answer, server, is_wayback=False),
+        "/cdx/search/cdx": partial(cdx.answer, server, is_wayback=True),
+        "/timegate/{url:rest}": partial(memento.timegate, server),
+        "/timemap/{form}/{url:rest}": partial(memento.timemap, server),
+        "/web/{time}/{url:rest}": partial(memento.memento, server),
+    }
+    return [Route(path, answer) for path, answer in answers.items()]

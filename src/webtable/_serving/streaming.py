@@ -1,0 +1,150 @@
+"""Responses that are made in a thread and sent as they are made: a page begins before its questions are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from starlette.responses import StreamingResponse
+
+from webtable._serving.reading import Gone
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+T = TypeVar("T")
+MOST_AT_ONCE: Final = 32
+"""How many responses are made at once; further ones wait for one of these."""
+MOST_UNSENT: Final = 256 * 1024
+"""Bytes of a response that are made ahead of its reader."""
+PIECE: Final = 16 * 1024
+FIRST_WAIT: Final = 0.002
+WAIT: Final = 0.04
+"""After how many seconds the first piece, and others, are sent even though they are small."""
+
+
+class Outlet:
+    """Where a thread writes the bytes of a response; `write` waits for a slow reader, and raises `Gone` without one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.gone: Final = threading.Event()
+        self._loop = loop
+        self._changed = threading.Condition()
+        self._ready = asyncio.Event()
+        self._unsent = bytearray()
+        self._is_over = False
+
+    def write(self, data: bytes | str) -> int:
+        """Write *data*, text as UTF-8."""
+        encoded = data.encode("utf-8", "replace") if isinstance(data, str) else data
+        with self._changed:
+            while len(self._unsent) >= MOST_UNSENT and not self.gone.is_set():
+                self._changed.wait()
+            if self.gone.is_set():
+                raise Gone("the request was cancelled")
+            self._unsent += encoded
+        self._tell()
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is sent soon."""
+
+    def end(self) -> None:
+        """Say that there is no more."""
+        self._is_over = True
+        self._tell()
+
+    def close(self) -> None:
+        """Say that nobody reads any more."""
+        self.gone.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield what is written until its end."""
+        wait = FIRST_WAIT
+        while True:
+            await self._ready.wait()
+            if not self._is_over and len(self._unsent) < PIECE:
+                await asyncio.sleep(wait)
+            wait = WAIT
+            self._ready.clear()
+            is_over = self._is_over
+            with self._changed:
+                piece, self._unsent = bytes(self._unsent), bytearray()
+                self._changed.notify_all()
+            if piece:
+                yield piece
+            if is_over and not self._unsent:
+                return
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(self._ready.set)
+
+
+class Streaming:
+    """Makes responses in threads, at most `MOST_AT_ONCE` at a time."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+
+    def response(
+        self,
+        make: Callable[[Outlet], None],
+        media_type: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> StreamingResponse:
+        """Return the response whose bytes *make* writes; it handles its own errors, except for `Gone`."""
+        return StreamingResponse(self.body(make), status, headers, media_type)
+
+    async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
+        """Yield the bytes that *make* writes."""
+        await self._free.acquire()
+        outlet = Outlet(asyncio.get_running_loop())
+        making = self._started(_made, make, outlet)
+        try:
+            async for piece in outlet.pieces():
+                yield piece
+            await making
+        finally:
+            outlet.close()
+
+    async def value(self, make: Callable[[threading.Event], T]) -> T:
+        """Return what *make* returns, in a thread, for a response that is small, or whose status depends on it."""
+        await self._free.acquire()
+        gone = threading.Event()
+        try:
+            return await self._started(make, gone)
+        finally:
+            gone.set()
+
+    def _started(self, make: Callable[..., T], *args: object) -> asyncio.Future[T]:
+        """Return what *make* will return, in a thread that the end of the process does not wait for."""
+        made: Future[T] = Future()
+        loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            try:
+                made.set_result(make(*args))
+            except BaseException as exc:  # noqa: BLE001 - raised again by whoever awaits it
+                made.set_exception(exc)
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(self._free.release)
+
+        made.set_running_or_notify_cancel()  # so that it is not cancelled with what awaits it
+        threading.Thread(target=run, name="webtable-explorer", daemon=True).start()
+        return asyncio.wrap_future(made)
+
+
+def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
+    try:
+        make(outlet)
+    except Gone:
+        pass
+    finally:
+        outlet.end()

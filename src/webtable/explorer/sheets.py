@@ -1,0 +1,212 @@
+"""Pages as data: what a request asks, and the parts of its answer, from which pages and files are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+from webtable import ALL, WebTable
+from webtable._serving.reading import Gone
+from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.linker import Linker
+from webtable.explorer.rows import MEDIA, Rows, problem_of
+from webtable.questions import ListingOption
+from webtable.rowkey import canonical_url
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from webtable._serving.streaming import Outlet
+    from webtable.answers import Site
+
+HTML: Final = "html"
+SITE: Final = ListingOption(
+    "site", "Which pages: example.com (with all hosts below it), https://example.com/docs/, or all.", is_needed=True
+)
+URL: Final = ListingOption("url", "The URL of a page.", is_needed=True)
+
+
+@dataclass(slots=True)
+class Part:
+    """A part of a page: its *name* in JSON and in links, and what makes its rows when it is their turn.
+
+    *look* is the template that shows them.
+    """
+
+    name: str
+    make: Callable[[], Rows | None]
+    title: str = ""
+    about: str = ""
+    look: str = "records"
+    form: FilledForm | None = None
+    more: tuple[str, str] | None = None
+    """The text and the address of a link below it."""
+    problem: str = ""
+    rows: Rows | None = None
+
+    def made(self) -> Part:
+        """Make the rows, or the `problem`, and return the part."""
+        try:
+            self.rows = self.make()
+        except Gone:
+            raise
+        except (WebTableError, OSError) as exc:
+            self.problem = problem_of(exc)
+        return self
+
+
+class FilledField(NamedTuple):
+    """A field of a form: its option, and the values that were given."""
+
+    is_for: ListingOption
+    values: Sequence[str]
+    placeholder: str
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """What its inputs have: each value and an empty one if it takes many, else the last value."""
+        return [*self.values, ""] if self.is_for.is_many else [*self.values, ""][-2:][:1]
+
+
+class FilledForm(NamedTuple):
+    """A form: where it leads, what it sends besides its fields, the fields, and the word on its button."""
+
+    action: str
+    hidden: Mapping[str, str]
+    fields: Sequence[FilledField]
+    button: str
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A page: its title, and its parts as they are made of a table; without them it is a form alone."""
+
+    title: str
+    parts: Callable[[WebTable], Iterator[Part]] | None
+    about: str = ""
+    address: str = ""
+    """The URL of the page that it is about."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    problem: str = ""
+    form: FilledForm | None = None
+    is_now: bool = True
+    """Whether it shows what is stored now, whichever moment was chosen."""
+
+
+class Asked:
+    """What a request asks: the options in its address, in which *ending*, of a *table* that only reads."""
+
+    def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
+        self.table, self.request, self.options = table, request, options
+        self.name: Final = name.format(**request.path_params)
+        self.query: Final = {one: request.query_params.getlist(one) for one in request.query_params}
+        self.linker: Final = Linker(request)
+        self.path: Final = str(request.url.path).removeprefix(self.linker.root)
+        self.ending: Final[str] = request.path_params.get("ending", HTML)
+        if self.ending not in (HTML, *MEDIA):
+            raise InvalidArgument(f"there is no format {self.ending!r}: one of {', '.join(MEDIA)}")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the answer is a file, which has all of it."""
+        return self.ending != HTML
+
+    def one(self, name: str, usual: str = "") -> str:
+        """Return the value of an option that has one."""
+        return next((text.strip() for text in reversed(self.query.get(name, ())) if text.strip()), usual)
+
+    def site(self) -> Site | None:
+        """Return the site that is named, if any; raises `InvalidURL` and `InvalidArgument`."""
+        if not (text := self.one("site")):
+            return None
+        site: Site = ALL if text.lower() == ALL.value else text
+        self.table.pages(site, limit=0)  # it raises what is wrong with the site, and reads nothing
+        return site
+
+    def url(self) -> str:
+        """Return the canonical URL of the page that is named; raises `InvalidArgument` and `InvalidURL`."""
+        if not (given := self.one("url")):
+            raise InvalidArgument("url is needed: the URL of a page")
+        return canonical_url(given)
+
+    @property
+    def moment(self) -> str | None:
+        """The moment as of which a page is shown."""
+        return self.one("at", self.linker.as_of) or None
+
+    def link(self, path: str, **query: object) -> str:
+        """Return the address of another page."""
+        return self.linker.link(path, **query)
+
+    def file(self, ending: str, part: str = "") -> str:
+        """Return the address of this answer as a file, of a *part* of it."""
+        query = {**self.query, **({"site": self.path.removeprefix("/site/")} if self.name == "site" else {})}
+        return self.linker.link(f"/{self.name}.{ending}", **{**query, "part": part})
+
+    def now(self) -> str:
+        """Return the address of what is stored now."""
+        query = {name: texts for name, texts in self.query.items() if name != "as_of"}
+        return f"{self.linker.root}{quote(self.path)}?{urlencode(query, doseq=True)}"
+
+    def next(self, rows: Rows) -> str:
+        """Return the address at which *rows* go on."""
+        return self.linker.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
+
+    def form(
+        self, button: str, options: Sequence[ListingOption] | None = None, fixed: Sequence[str] = ()
+    ) -> FilledForm:
+        """Return the form of the *options*, without those that the page itself gives."""
+        shown = [one for one in (self.options if options is None else options) if one.name not in fixed]
+        hidden = {"as_of": self.linker.as_of} if self.linker.as_of else {}
+        fields = [
+            FilledField(
+                one, self.query.get(one.name, ()), hidden.get("as_of", "") if one.name == "until" else one.default or ""
+            )
+            for one in shown
+        ]
+        return FilledForm(self.linker.root + self.path, hidden, fields, button)
+
+
+def parts_of(sheet: Sheet, table: WebTable) -> Iterator[Part]:
+    """Yield the parts of *sheet*, each made; what ends them too early is the problem of a last one."""
+    try:
+        for part in sheet.parts(table) if sheet.parts else ():
+            yield part.made()
+    except Gone:
+        raise
+    except (WebTableError, OSError) as exc:
+        yield Part("", lambda: None, problem=problem_of(exc))
+
+
+def write_json(outlet: Outlet, sheet: Sheet, table: WebTable) -> None:
+    """Write the parts of *sheet* as an object, with what follows them and the first problem at its end."""
+    found: dict[str, str | None] = {"problem": sheet.problem or None}
+    between = "{"
+    for part in parts_of(sheet, table):
+        if part.name:
+            is_facts = part.look == "facts"
+            outlet.write(f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}")
+            between = ", "
+            if part.rows is not None:
+                part.rows.write_json(outlet)
+                key = "next" if part.rows.goes_on == "after" else part.rows.goes_on
+                found.setdefault(key, part.rows.next_token)
+            outlet.write(("null" if part.rows is None else "") if is_facts else "\n]")
+        found["problem"] = found["problem"] or part.problem or (part.rows.problem if part.rows else "") or None
+    outlet.write(between + json.dumps(found)[1:] + "\n")
+
+
+def write_file(outlet: Outlet, asked: Asked, sheet: Sheet, table: WebTable) -> None:
+    """Write the part that is named, or the first one with rows, as a file; raises what goes wrong."""
+    named, names = asked.one("part"), []
+    for part in sheet.parts(table) if sheet.parts else ():
+        names.append(part.name)
+        if named in ("", part.name) and (rows := part.make()) is not None:
+            return rows.write(outlet, asked.ending)
+    if named and named not in names:
+        raise InvalidArgument(f"part={named!r}: not a part of this page; these are: {', '.join(filter(None, names))}")
+    return None

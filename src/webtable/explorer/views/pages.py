@@ -1,0 +1,133 @@
+"""The page about one stored page: its capture, versions, text and links, and its place in the store."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin, urlsplit
+
+from webtable.errors import DamagedRow
+from webtable.explorer.rows import Rows, facts
+from webtable.explorer.sheets import URL, Part, Sheet
+from webtable.explorer.views.keys import pieces_of
+from webtable.explorer.views.versions import versions
+from webtable.questions import LISTINGS, ListingOption, column
+from webtable.rowkey import key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable import Page, WebTable
+    from webtable.explorer.sheets import Asked
+    from webtable.questions import Column
+
+MOST_LINKS: Final = 10
+MOST_TEXT: Final = 20_000
+"""Characters of the main text that the page shows."""
+MOMENT: Final = ListingOption("as_of", "The moment as of which it is shown; now without it.", "time")
+OPTIONS: Final = (URL, MOMENT)
+_LINKS: Final = {
+    "Text": "/page/text",
+    "Source": "/page/source",
+    "Download": "/page/raw",
+    "Duplicates": "/q/duplicates",
+    "Near duplicates": "/q/near-duplicates",
+}
+
+
+def sheet(asked: Asked) -> Sheet:
+    """Return the page about a URL, with status 404 if that is not stored."""
+    url, link = asked.url(), asked.link
+    directory, host = urljoin(url, "."), urlsplit(url).netloc
+    links = {name: link(path, url=url) for name, path in _LINKS.items()} | {
+        "Redirects to it": link("/q/redirects", to=url)
+    }
+    around = {
+        "Pages of its directory": link("/q/pages", site=directory),
+        f"Pages of {host}": link("/q/pages", site=host),
+    }
+    try:
+        found, problem = asked.table.get(url, as_of=asked.moment, columns=["url"]), ""
+    except DamagedRow as exc:
+        found, problem = None, str(exc)
+    if found is None and not problem:
+        problem = f"This page is not stored{f' as of {asked.moment}' if asked.moment else ''}."
+    known = Sheet(url, lambda table: _parts(asked, table, url, found), address=url, links=around, problem=problem)
+    known.is_now = False
+    if found is not None:
+        known.title, known.links = found.title or url, links | around
+    elif problem.startswith("This page"):
+        known.status = 404
+    return known
+
+
+def capture(page: Page) -> Rows:
+    """Return what is known of a capture, besides its headers, body and links."""
+    columns = LISTINGS["pages"].columns.chosen()
+    return Rows([one for one in columns if one.name == "status" or one.of(page) not in (None, one.default)], [page])
+
+
+def _parts(asked: Asked, table: WebTable, url: str, page: Page | None) -> Iterator[Part]:
+    @cache
+    def whole() -> Page | None:
+        return None if page is None else table.get(url, as_of=asked.moment)
+
+    most = None if asked.is_file else MOST_LINKS
+
+    def text() -> Rows:
+        found = page and (whole() or page).main_text
+        shown = found if asked.is_file or not found else found[:MOST_TEXT]
+        return Rows([column("text", of=str)], [shown] if shown else [], empty="There is no text.")
+
+    def outlinks() -> Rows:
+        found = (page and (whole() or page).outlinks) or ()
+        return Rows(_listed("links_of"), found[:most], empty="It has no links.")
+
+    if page is not None:
+        yield Part("capture", lambda: capture(page), "Capture", look="facts")
+        yield Part("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
+    pieces = column("part"), column("text")
+    yield Part("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
+    yield Part("versions", lambda: versions(asked, table, url), "Versions", look="timeline")
+    if page is not None:
+        yield Part("redirects", lambda: _redirects(table, url), "Redirects")
+        more = "All text, by lines", asked.link("/page/text", url=url)
+        yield Part("text", text, "Main text", look="text", more=more)
+        if page.content_type in (None, "text/html", "application/xhtml+xml"):
+            yield Part("", lambda: None, look="rendered")
+        more = "All of them", asked.link("/q/links-of", url=url)
+        yield Part("links", outlinks, "Links of this page", more=more)
+    more = "All of them", asked.link("/q/linking-to", url=url)
+    inlinks = table.links.to(url, limit=most)
+    yield Part(
+        "inlinks",
+        lambda: Rows(_listed("linking_to"), inlinks, empty="No stored page links to it."),
+        "Links to this page",
+        more=more,
+    )
+    yield Part("region", lambda: _region(table, url), "Region", look="facts")
+
+
+def _redirects(table: WebTable, url: str) -> Rows:
+    hops = table.resolve(url).hops
+    return Rows([column("url", "url", str)], hops if len(hops) > 1 else (), empty="It does not redirect.")
+
+
+def _listed(question: str) -> Sequence[Column]:
+    columns = LISTINGS[question].columns
+    return columns.chosen(columns.listed)
+
+
+def _region(table: WebTable, url: str) -> Rows | None:
+    """Return the region that holds the row of *url*; None while it moves or splits."""
+    row, regions = table.key.encode(url), table.store.regions(table.table)
+    for number, region in enumerate(regions, 1):
+        if row in region.keys:
+            start, stop = map(key_text, region.keys)
+            known = {
+                "region": f"{number} of {len(regions)}",
+                "from": start or "the first key",
+                "to": stop or "the last key",
+            }
+            return facts(known | ({"on": region.server} if region.server else {}))
+    return None

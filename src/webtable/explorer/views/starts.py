@@ -1,0 +1,116 @@
+"""Where people begin: all questions in groups, and where what is typed into the field at the top leads."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from starlette.responses import RedirectResponse
+
+from webtable.errors import WebTableError
+from webtable.explorer.rendering import words
+from webtable.explorer.rows import Rows
+from webtable.explorer.sheets import Part, Sheet
+from webtable.questions import LISTINGS, column
+from webtable.rowkey import canonical_host, parse_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.responses import Response
+
+    from webtable import WebTable
+    from webtable.explorer.sheets import Asked
+
+
+class QuestionLink(NamedTuple):
+    """A question in its group: its name in words, one line about it, and the path of its page."""
+
+    group: str
+    question: str
+    about: str
+    path: str | None
+    """None if it is one for each stored page, whose URL must be given."""
+
+
+_COLUMNS: Final = (column("group"), column("question"), column("about"))
+_OTHER: Final[dict[str, tuple[str | None, str]]] = {
+    "page": (None, "A page as it was stored: its text, its source, its headers and its links."),
+    "history": (None, "The versions of a page, on a time line."),
+    "difference": (None, "What changed between two versions of a page, side by side."),
+    "statistics": ("/stats", "Counts and bytes of pages by status, type, language, age, host and more."),
+    "audit": ("/audit", "What is wrong on a site: broken links, errors, redirects, titles, copies."),
+    "comparison": ("/compare", "Which pages of a site are new, gone or changed between two moments."),
+}
+_GROUPS: Final = {
+    "Pages": "pages search fetched modified outdated largest errors with_status redirects indexed",
+    "One page": "page history difference linking_to links_of duplicates near_duplicates",
+    "Links": "broken_links orphans most_linked dead_ends discovered edges",
+    "A site as a whole": "statistics audit comparison hosts crawls changes largest_growth titles redirect_chains "
+    "duplicate_groups near_duplicate_groups",
+}
+
+
+def sheet(asked: Asked) -> Sheet:
+    """Return the page with all questions."""
+    return Sheet("Questions", lambda _: iter([groups(asked)]))
+
+
+def groups(asked: Asked) -> Part:
+    """Return the part with all questions in groups."""
+
+    def found() -> Iterator[QuestionLink]:
+        named = {group: names.split() for group, names in _GROUPS.items()}
+        grouped = {name for names in named.values() for name in names}
+        for group, names in (named | {"Others": [name for name in LISTINGS if name not in grouped]}).items():
+            for name in names:
+                path, about = _OTHER.get(name) or (
+                    f"/q/{name.replace('_', '-')}",
+                    LISTINGS[name].help.partition("\n")[0],
+                )
+                yield QuestionLink(group, words(name), about, path)
+
+    def href(one: QuestionLink) -> str | None:
+        return None if one.path is None else asked.link(one.path)
+
+    return Part("questions", lambda: Rows(_COLUMNS, found(), {"question": href}), "Questions", look="groups")
+
+
+def go(asked: Asked) -> Response:
+    """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
+    if asked.linker.as_of:
+        asked.table.changes(since=asked.linker.as_of, limit=0)  # it raises what is wrong with the moment
+    return RedirectResponse(_goal(asked, " ".join(asked.one("go").split())), 303)
+
+
+_HOST: Final = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
+
+
+def _goal(asked: Asked, text: str) -> str:
+    if not text:
+        return asked.link("/")
+    url = text if re.match(r"(?i)https?://", text) else _url_of_key(asked.table, text)
+    if url is not None:
+        return asked.linker.page(url)
+    if (found := _HOST.fullmatch(text)) and _is_host(found["host"]):
+        is_site = (found["rest"] or "/").endswith("/")
+        return asked.link(f"/site/{text.rstrip('/')}/") if is_site else asked.linker.page(f"https://{text}")
+    order = "relevance" if (state := asked.table.search_index.state()) is not None and state.is_complete else None
+    return asked.link("/q/search", text=text, site="all", order=order)
+
+
+def _url_of_key(table: WebTable, text: str) -> str | None:
+    """Return the URL of the row key that *text* is, as the HBase shell shows it or in hex; None if it is not one."""
+    try:
+        if re.fullmatch(r"(?:[0-9a-fA-F]{2}){4,}", text):
+            return table.key.decode(bytes.fromhex(text))
+        return table.key.decode(parse_key(text)) if table.layout.digits else None
+    except WebTableError:
+        return None
+
+
+def _is_host(text: str) -> bool:
+    try:
+        return bool(canonical_host(re.sub(r":\d*$", "", text) if text.count(":") == 1 or "]" in text else text))
+    except WebTableError:
+        return False
