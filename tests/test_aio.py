@@ -126,15 +126,18 @@ def test_pages_go_in_and_come_out(url):
             listed = [found.title async for found in table.pages("a.example")]
             batch = await table.pages("a.example").page(size=2)
             rest = [found async for found in table.pages("a.example", after=batch.next_token, limit=3)]
-            many = [found and found.title async for found in table.get_many([one.url, "https://a.example/none"])]
-            return one, listed, batch, rest, many, await table.pages("a.example").count()
+            urls = [one.url, "https://a.example/none"]
+            many = [found and found.title async for found in table.get_many(urls)]
+            histories = [len(history) async for history in table.history_many(urls)]
+            return one, listed, batch, rest, many, histories, await table.pages("a.example").count()
 
-    one, listed, batch, rest, many, count = asyncio.run(main())
+    one, listed, batch, rest, many, histories, count = asyncio.run(main())
 
     assert one.body == b"<title>0007</title>"
     assert listed == [f"{number:04}" for number in range(1_500)]
     assert [found.title for found in [*batch, *rest]] == ["0000", "0001", "0002", "0003", "0004"]
     assert many == ["0007", None]
+    assert histories == [1, 0]
     assert count == 1_500
 
 

@@ -234,7 +234,7 @@ def test_where_rows_cannot_be_loaded_the_link_is_followed(opened):
 
 @pytest.mark.parametrize(
     ("path", "picture", "label"),
-    [("/stats?site=example.com&by=status", ".bars svg", " %"), (f"/page?url={HOME}", ".timeline circle", ": 200")],
+    [("/stats?site=example.com&by=status", ".bars svg", " %"), (f"/page?url={HOME}", ".timeline rect", ", 200")],
 )
 def test_a_picture_says_what_is_under_the_pointer(opened, path, picture, label):
     tab = opened.open(path)

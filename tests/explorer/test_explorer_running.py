@@ -30,6 +30,13 @@ def test_it_answers_until_it_is_stopped(sample):
     assert sample.pages("example.com", limit=1).first() is not None
 
 
+def test_a_table_opens_its_own_explorer(sample):
+    running = sample.explore()
+
+    assert opened(running.url) == 200
+    running.stop()
+
+
 def test_a_notebook_shows_a_link_to_it(sample):
     running = explore(sample)
     running.stop()

@@ -17,6 +17,7 @@ from webtable._page.body import digest_of
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Wanted
+from webtable.testing import CountingStore
 
 DAY = 86_400
 
@@ -136,6 +137,32 @@ def test_a_capture_that_finds_the_same_content_stores_no_second_body(site):
     assert page.change_count == 0
     assert len(row[b"content:html"]) == 1
     assert [version.fetched_at for version in site.table.history(site.url())] == [page.changed_at]
+
+
+def test_the_histories_of_many_pages_are_read_in_a_few_calls(site):
+    paths = [f"/{number}" for number in range(130)]
+    for age in (1000, 500):
+        site.store(*(site.page(path, body=f"{path} {age}".encode(), age=age) for path in paths))
+    urls = [*map(site.url, paths), site.url("/nowhere")]
+    counting = CountingStore(site.table.store)
+    table = webtable.WebTable(counting, site.table.table, site.table.layout)
+
+    histories = list(table.history_many(iter(urls)))
+
+    assert counting.calls["read"] < 12
+    assert histories == [table.history(url) for url in urls]
+    assert {len(history) for history in histories[:-1]} == {2}
+
+
+def test_pages_with_very_many_versions_are_read_with_few_others(site, monkeypatch):
+    site.store(*(site.page(f"/{number}", body=b"x") for number in range(20)))
+    monkeypatch.setattr("webtable.repository.questions.versions.BODY_BYTES", 1)
+    counting = CountingStore(site.table.store)
+    table = webtable.WebTable(counting, site.table.table, site.table.layout)
+
+    list(table.history_many(site.url(f"/{number}") for number in range(20)))
+
+    assert counting.calls["read"] == 20
 
 
 def test_changed_content_is_a_version_of_its_own(site):

@@ -92,9 +92,9 @@ def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[P
             found.sort(key=lambda version: abs(version.fetched_at - closest))
         yield from found
         return
-    for page in pages_of(table, query.sites, start, None if query.page is None else query.page_size):
-        if query.wants_page(page):
-            yield from filter(query.wants, reversed(table.history(page.url)))
+    pages = pages_of(table, query.sites, start, None if query.page is None else query.page_size)
+    for versions in table.history_many(page.url for page in filter(query.wants_page, pages)):
+        yield from filter(query.wants, reversed(versions))
 
 
 def _collapsed(versions: Iterable[Page], collapse: Collapse) -> Iterator[Page]:

@@ -96,6 +96,7 @@ class WebTable(Wrapped[SyncWebTable]):
         """A snapshot of the table's metrics."""
         return self._core.metrics
 
+    explore: Final = awaited(SyncWebTable.explore)
     writer: Final = opened(SyncWebTable.writer)
     put: Final = awaited(SyncWebTable.put)
     put_not_modified: Final = awaited(SyncWebTable.put_not_modified)
@@ -106,6 +107,7 @@ class WebTable(Wrapped[SyncWebTable]):
     get: Final = awaited(SyncWebTable.get)
     get_many: Final = streamed(SyncWebTable.get_many)
     history: Final = awaited(SyncWebTable.history)
+    history_many: Final = streamed(SyncWebTable.history_many)
     diff: Final = awaited(SyncWebTable.diff)
     validators: Final = awaited(SyncWebTable.validators)
 

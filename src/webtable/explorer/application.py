@@ -21,7 +21,7 @@ from webtable.explorer.linker import Linker
 from webtable.explorer.openapi import openapi
 from webtable.explorer.rendering import Pages
 from webtable.explorer.rows import MEDIA
-from webtable.explorer.sheets import Asked, parts_of, write_file, write_json
+from webtable.explorer.sheets import AskedPage, parts_of, write_file, write_json
 from webtable.explorer.views.all import RAW, VIEWS
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ async def _sheet(
 ) -> Response:
     """Return the page or the file that a *view* makes."""
 
-    def asked_of(view_of_table: WebTable) -> Asked:
-        return Asked(view_of_table, request, name, view.options)
+    def asked_of(view_of_table: WebTable) -> AskedPage:
+        return AskedPage(view_of_table, request, name, view.options)
 
     asked = asked_of(table)
     sheet = await streaming.value(lambda gone: view.make(asked_of(reading(table, gone))))
@@ -94,7 +94,7 @@ async def _sheet(
 
 
 async def _raw(table: WebTable, streaming: Streaming, answer: Raw, request: Request) -> Response:
-    return await streaming.value(lambda gone: answer(Asked(reading(table, gone), request, "", ())))
+    return await streaming.value(lambda gone: answer(AskedPage(reading(table, gone), request, "", ())))
 
 
 def _description(request: Request) -> Response:

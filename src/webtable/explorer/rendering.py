@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webtable._serving.streaming import Outlet
     from webtable.explorer.linker import Linker
-    from webtable.explorer.sheets import Asked, Part, Sheet
+    from webtable.explorer.sheets import AskedPage, PagePart, Sheet
 
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -43,7 +43,7 @@ class Pages:
             "endings": [one for one in MEDIA if one != "json"],
         }
 
-    def write(self, outlet: Outlet, asked: Asked, sheet: Sheet, parts: Iterable[Part]) -> None:
+    def write(self, outlet: Outlet, asked: AskedPage, sheet: Sheet, parts: Iterable[PagePart]) -> None:
         """Write a *sheet* with its *parts*."""
         linker = asked.linker
         for piece in self._templates.get_template("sheet.html").generate(

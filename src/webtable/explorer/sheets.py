@@ -30,7 +30,7 @@ URL: Final = ListingOption("url", "The URL of a page.", is_needed=True)
 
 
 @dataclass(slots=True)
-class Part:
+class PagePart:
     """A part of a page: its *name* in JSON and in links, and what makes its rows when it is their turn.
 
     *look* is the template that shows them.
@@ -47,7 +47,7 @@ class Part:
     problem: str = ""
     rows: Rows | None = None
 
-    def made(self) -> Part:
+    def made(self) -> PagePart:
         """Make the rows, or the `problem`, and return the part."""
         try:
             self.rows = self.make()
@@ -85,7 +85,7 @@ class Sheet:
     """A page: its title, and its parts as they are made of a table; without them it is a form alone."""
 
     title: str
-    parts: Callable[[WebTable], Iterator[Part]] | None
+    parts: Callable[[WebTable], Iterator[PagePart]] | None
     about: str = ""
     address: str = ""
     """The URL of the page that it is about."""
@@ -97,7 +97,7 @@ class Sheet:
     """Whether it shows what is stored now, whichever moment was chosen."""
 
 
-class Asked:
+class AskedPage:
     """What a request asks: the options in its address, in which *ending*, of a *table* that only reads."""
 
     def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
@@ -171,7 +171,7 @@ class Asked:
         return FilledForm(self.linker.root + self.path, hidden, fields, button)
 
 
-def parts_of(sheet: Sheet, table: WebTable) -> Iterator[Part]:
+def parts_of(sheet: Sheet, table: WebTable) -> Iterator[PagePart]:
     """Yield the parts of *sheet*, each made; what ends them too early is the problem of a last one."""
     try:
         for part in sheet.parts(table) if sheet.parts else ():
@@ -179,7 +179,7 @@ def parts_of(sheet: Sheet, table: WebTable) -> Iterator[Part]:
     except Gone:
         raise
     except (WebTableError, OSError) as exc:
-        yield Part("", lambda: None, problem=problem_of(exc))
+        yield PagePart("", lambda: None, problem=problem_of(exc))
 
 
 def write_json(outlet: Outlet, sheet: Sheet, table: WebTable) -> None:
@@ -200,7 +200,7 @@ def write_json(outlet: Outlet, sheet: Sheet, table: WebTable) -> None:
     outlet.write(between + json.dumps(found)[1:] + "\n")
 
 
-def write_file(outlet: Outlet, asked: Asked, sheet: Sheet, table: WebTable) -> None:
+def write_file(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) -> None:
     """Write the part that is named, or the first one with rows, as a file; raises what goes wrong."""
     named, names = asked.one("part"), []
     for part in sheet.parts(table) if sheet.parts else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable.explorer.sheets import SITE, URL, Asked, Sheet
+from webtable.explorer.sheets import SITE, URL, AskedPage, Sheet
 from webtable.explorer.views import home, keys, pages, questions, reports, sites, starts, statistics, stored, versions
 from webtable.questions import ListingOption
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 
-Raw = Callable[["Asked"], "Response"]
+Raw = Callable[["AskedPage"], "Response"]
 
 
 class View(NamedTuple):
     """A page: what makes it, what is said about it, the options it takes, and its path if that is not its name."""
 
-    make: Callable[[Asked], Sheet]
+    make: Callable[[AskedPage], Sheet]
     about: str
     options: tuple[ListingOption, ...] = ()
     path: str = ""

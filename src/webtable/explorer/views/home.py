@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import webtable
 from webtable import ALL
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.sites import counts_of, hosts
 from webtable.explorer.views.starts import groups
 from webtable.explorer.views.statistics import MOST_COUNTED, bar_of, bar_rows, counted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Crawl, Grouping, Stats
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
     from webtable.store import Region
 
 HOSTS: Final = 50
@@ -45,30 +45,30 @@ _REGIONS: Final = (
 )
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page of the table."""
     most = None if asked.one("count") == "1" else MOST_COUNTED
 
-    def parts(table: WebTable) -> Iterator[Part]:
-        yield Part("table", lambda: _table(table), look="facts")
+    def parts(table: WebTable) -> Iterator[PagePart]:
+        yield PagePart("table", lambda: _table(table), look="facts")
         yield hosts(asked, table, HOSTS, "There is no host yet.")
         yield groups(asked)
         about = "An index answers a question without reading all pages; full text finds pages by words, best first."
-        yield Part("indexes", lambda: _indexes(table), "Indexes and full text", about)
+        yield PagePart("indexes", lambda: _indexes(table), "Indexes and full text", about)
         regions = table.store.regions(table.table)
         if asked.is_file and most is not None:
-            yield Part("regions", lambda: _regions(regions))
+            yield PagePart("regions", lambda: _regions(regions))
             return
         stats = counted(table, ALL, _GROUPINGS, most)
         yield from counts_of(asked, table, ALL, _GROUPINGS, most, stats)
         servers = len({one.server for one in regions if one.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield Part("regions", lambda: _region_bars(asked, table, stats, regions), "Regions", about, look="bars")
+        yield PagePart("regions", lambda: _region_bars(asked, table, stats, regions), "Regions", about, look="bars")
         if stats is not None:
             about = "A crawl is a run of captures without a pause of over six hours."
-            yield Part("crawls", lambda: _crawls(asked, table), "Crawls", about, look="timeline")
+            yield PagePart("crawls", lambda: _crawls(asked, table), "Crawls", about, look="timeline")
             about = "Checks of the store and of the table, as webtable doctor makes them."
-            yield Part("doctor", lambda: _diagnosis(table), "The doctor", about)
+            yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", about)
 
     return Sheet(asked.table.name, parts, _ABOUT)
 
@@ -85,7 +85,7 @@ def _indexes(table: WebTable) -> Rows:
     return Rows(columns, table.indexes.states().items(), empty="None: webtable index add adds one.")
 
 
-def _region_bars(asked: Asked, table: WebTable, stats: Stats | None, regions: Sequence[Region]) -> Rows:
+def _region_bars(asked: AskedPage, table: WebTable, stats: Stats | None, regions: Sequence[Region]) -> Rows:
     """Return the regions with their pages, or estimates of their rows; hot ones are marked."""
     if stats is not None:
         pages: dict[str, Any] = {name: stats.by["region"].get(name, (0, 0)) for name in stats.regions}
@@ -114,7 +114,7 @@ def _regions(regions: Sequence[Region]) -> Rows:
     return Rows(columns, regions)
 
 
-def _crawls(asked: Asked, table: WebTable) -> Rows:
+def _crawls(asked: AskedPage, table: WebTable) -> Rows:
     """Return the last crawls, the newest first."""
     found = list(table.crawls(ALL, limit=None if asked.is_file else CRAWLS))
     before = dict(pairwise(found))

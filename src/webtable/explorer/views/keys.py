@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webtable import ALL, Page
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import ListingOption, column
 from webtable.rowkey import key_text, sample_split_points, split_points
 from webtable.rowkey.advice import advise
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
     from webtable.rowkey import WebKey
     from webtable.rowkey.advice import Advice
 
@@ -81,7 +81,7 @@ def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
     return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page of keys."""
     layout, lines = asked.table.layout, [one for line in asked.one("urls").splitlines() if (one := line.strip())]
     if len(lines) > MOST_URLS:
@@ -93,7 +93,7 @@ def sheet(asked: Asked) -> Sheet:
         raise InvalidArgument(f"regions={regions!r} must be a number from 1 to {MOST_REGIONS:,}")
     is_sample = OPTIONS[2].value(asked.one("sample"))
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         made = [_made(table, line) for line in lines]
 
         @cache
@@ -105,14 +105,14 @@ def sheet(asked: Asked) -> Sheet:
             return advise(urls(), regions=regions)
 
         if made:
-            yield Part("keys", lambda: _keys(table, made), "Keys")
+            yield PagePart("keys", lambda: _keys(table, made), "Keys")
         if layout.digits:
             about = f"The first keys of all regions but the first, for a new table of {regions} regions."
             even = split_points(min(regions, 16**layout.digits), layout.digits)
-            yield Part("split_points", lambda: _points(even), "Split points by the salts", about, look="points")
+            yield PagePart("split_points", lambda: _points(even), "Split points by the salts", about, look="points")
         if made or is_sample:
             about = "The same, with equally many of these URLs in each region."
-            yield Part(
+            yield PagePart(
                 "split_points_by_urls",
                 lambda: _points(sample_split_points([table.key.encode(url) for url in urls()], regions)),
                 "Split points by these URLs",
@@ -121,7 +121,7 @@ def sheet(asked: Asked) -> Sheet:
             )
         if urls():
             said = f"{advice().measure}. {' '.join(f'{one[:1].upper()}{one[1:]}.' for one in advice().said_of_all)}"
-            yield Part("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said)
+            yield PagePart("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said)
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
     return Sheet("Row keys", parts, _ABOUT.format(salt=salt), form=asked.form("Show"))
@@ -164,7 +164,7 @@ def _points(points: Sequence[bytes]) -> Rows:
     return Rows([column("key", of=key_text)], points, empty="None: all rows are in one region.")
 
 
-def _designs(asked: Asked, advice: Advice) -> Rows:
+def _designs(asked: AskedPage, advice: Advice) -> Rows:
     columns = (
         column("name", heading="design"),
         column("score", "fraction"),

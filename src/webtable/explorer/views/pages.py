@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from webtable.errors import DamagedRow
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import URL, Part, Sheet
+from webtable.explorer.sheets import URL, PagePart, Sheet
 from webtable.explorer.views.keys import pieces_of
 from webtable.explorer.views.versions import versions
 from webtable.questions import LISTINGS, ListingOption, column
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable import Page, WebTable
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
     from webtable.questions import Column
 
 MOST_LINKS: Final = 10
@@ -35,7 +35,7 @@ _LINKS: Final = {
 }
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page about a URL, with status 404 if that is not stored."""
     url, link = asked.url(), asked.link
     directory, host = urljoin(url, "."), urlsplit(url).netloc
@@ -67,7 +67,7 @@ def capture(page: Page) -> Rows:
     return Rows([one for one in columns if one.name == "status" or one.of(page) not in (None, one.default)], [page])
 
 
-def _parts(asked: Asked, table: WebTable, url: str, page: Page | None) -> Iterator[Part]:
+def _parts(asked: AskedPage, table: WebTable, url: str, page: Page | None) -> Iterator[PagePart]:
     @cache
     def whole() -> Page | None:
         return None if page is None else table.get(url, as_of=asked.moment)
@@ -84,28 +84,28 @@ def _parts(asked: Asked, table: WebTable, url: str, page: Page | None) -> Iterat
         return Rows(_listed("links_of"), found[:most], empty="It has no links.")
 
     if page is not None:
-        yield Part("capture", lambda: capture(page), "Capture", look="facts")
-        yield Part("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
+        yield PagePart("capture", lambda: capture(page), "Capture", look="facts")
+        yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
     pieces = column("part"), column("text")
-    yield Part("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
-    yield Part("versions", lambda: versions(asked, table, url), "Versions", look="timeline")
+    yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
+    yield PagePart("versions", lambda: versions(asked, table, url), "Versions", look="timeline")
     if page is not None:
-        yield Part("redirects", lambda: _redirects(table, url), "Redirects")
+        yield PagePart("redirects", lambda: _redirects(table, url), "Redirects")
         more = "All text, by lines", asked.link("/page/text", url=url)
-        yield Part("text", text, "Main text", look="text", more=more)
+        yield PagePart("text", text, "Main text", look="text", more=more)
         if page.content_type in (None, "text/html", "application/xhtml+xml"):
-            yield Part("", lambda: None, look="rendered")
+            yield PagePart("", lambda: None, look="rendered")
         more = "All of them", asked.link("/q/links-of", url=url)
-        yield Part("links", outlinks, "Links of this page", more=more)
+        yield PagePart("links", outlinks, "Links of this page", more=more)
     more = "All of them", asked.link("/q/linking-to", url=url)
     inlinks = table.links.to(url, limit=most)
-    yield Part(
+    yield PagePart(
         "inlinks",
         lambda: Rows(_listed("linking_to"), inlinks, empty="No stored page links to it."),
         "Links to this page",
         more=more,
     )
-    yield Part("region", lambda: _region(table, url), "Region", look="facts")
+    yield PagePart("region", lambda: _region(table, url), "Region", look="facts")
 
 
 def _redirects(table: WebTable, url: str) -> Rows:

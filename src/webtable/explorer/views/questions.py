@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import LISTINGS, Limited, ListingOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
     from webtable.questions import Listing
 
 ROWS: Final = 100
@@ -23,7 +23,7 @@ MOST_ROWS: Final = 1_000
 _PARTS = frozenset({"order", "limit", "after", "columns", "as_of", "part"})
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page of a question; without what it needs, its form alone."""
     listing = listing_named(asked.request.path_params["name"])
     question = AskedQuestion(asked, listing, asked.query)
@@ -47,7 +47,7 @@ class AskedQuestion:
     """
 
     def __init__(
-        self, asked: Asked, listing: Listing, query: Mapping[str, Sequence[str]], fixed: Mapping[str, str] = {}
+        self, asked: AskedPage, listing: Listing, query: Mapping[str, Sequence[str]], fixed: Mapping[str, str] = {}
     ) -> None:
         self.problem: str = ""
         self._asked, self._listing = asked, listing
@@ -93,7 +93,7 @@ class AskedQuestion:
         self._columns = listing.columns.in_json() if names is None and is_json else listing.columns.chosen(names)
         self._arguments = arguments
 
-    def part(self, table: WebTable, name: str, title: str = "") -> Part:
+    def part(self, table: WebTable, name: str, title: str = "") -> PagePart:
         """Return the part with the form and the answer of *table*."""
 
         def make() -> Rows | None:
@@ -103,7 +103,7 @@ class AskedQuestion:
             found = Limited(self._listing.ask(table, {**self._arguments, "limit": most}), self._limit)
             return Rows(self._columns, found, self._hrefs())
 
-        return Part(name, make, title, form=self._form, problem=self.problem)
+        return PagePart(name, make, title, form=self._form, problem=self.problem)
 
     def _hrefs(self) -> dict[str, Any]:
         is_of_hosts = self._listing.name == "hosts"

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.statistics import bars
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.reports import compare
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable import WebTable
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
     from webtable.reports import Audit, Comparison, Section
 
 SINCE: Final = ListingOption("since", "The first moment: 7d (ago), 2026-11-20, or 2026-11-20T10:00Z.", is_needed=True)
@@ -24,11 +24,11 @@ UNTIL: Final = ListingOption("until", "The second moment. Without it: now.")
 _FORMS: Final[dict[str, Any]] = {"number": "count", "size": "bytes"}
 
 
-def audit(asked: Asked) -> Sheet:
+def audit(asked: AskedPage) -> Sheet:
     """Return the page of an audit."""
     site, title = asked.site(), f"Audit of {asked.one('site')}"
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         found = table.audit(site or "")
         known: dict[str, Any] = {"pages": found.pages, "hosts": found.hosts, "size": found.bytes}
         known |= {"fetched first": found.oldest, "fetched last": found.newest} if found.oldest else {}
@@ -40,14 +40,14 @@ def audit(asked: Asked) -> Sheet:
     return Sheet(title if site else "Audit", parts if site else None, form=asked.form("Make it"))
 
 
-def comparison(asked: Asked) -> Sheet:
+def comparison(asked: AskedPage) -> Sheet:
     """Return the page of a comparison."""
     site, since, until = asked.site(), asked.one("since"), asked.one("until", asked.linker.as_of) or None
     if not site or not since:
         return Sheet("Compare", None, form=asked.form("Make it"))
     asked.table.changes(site, since=since, until=until, limit=0)  # it raises what is wrong with the moments
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         found = compare(table, site, since=since, until=until)
         groups = {"change": {kind: (pages, None) for kind, pages in found.counts.items()}}
         known = {"since": found.since, "until": found.until}
@@ -57,13 +57,13 @@ def comparison(asked: Asked) -> Sheet:
 
 
 def _parts(
-    asked: Asked, found: Audit | Comparison, known: dict[str, Any], groups: dict[str, Any], pages: int
-) -> Iterator[Part]:
+    asked: AskedPage, found: Audit | Comparison, known: dict[str, Any], groups: dict[str, Any], pages: int
+) -> Iterator[PagePart]:
     known |= {"damaged rows left out": found.damaged} if found.damaged else {}
-    yield Part("summary", lambda: facts(known), about=f"{found.subject}.", look="facts")
-    yield Part("groups", lambda: bars(asked, groups, pages), look="bars")
+    yield PagePart("summary", lambda: facts(known), about=f"{found.subject}.", look="facts")
+    yield PagePart("groups", lambda: bars(asked, groups, pages), look="bars")
     findings = [column("findings", of="title"), column("count", "count", of=_count)]
-    yield Part("findings", lambda: Rows(findings, found.sections, {"findings": lambda one: f"#{one.name}"}))
+    yield PagePart("findings", lambda: Rows(findings, found.sections, {"findings": lambda one: f"#{one.name}"}))
     for section in found.sections:
         yield _section(asked, section)
 
@@ -72,16 +72,16 @@ def _count(section: Section) -> int | None:
     return None if section.left_out else section.count
 
 
-def _section(asked: Asked, section: Section) -> Part:
+def _section(asked: AskedPage, section: Section) -> PagePart:
     columns = [column(name, _FORMS.get(kind, kind), itemgetter(name)) for name, kind in section.headings]
-    part = Part(section.name, lambda: Rows(columns, section.to_dict()["rows"]), section.title, section.about)
+    part = PagePart(section.name, lambda: Rows(columns, section.to_dict()["rows"]), section.title, section.about)
     part.problem = section.left_out
     if section.count and (href := _question_link(asked, section.command)):
         part.more = f"All {section.count:,}", href
     return part
 
 
-def _question_link(asked: Asked, command: str) -> str | None:
+def _question_link(asked: AskedPage, command: str) -> str | None:
     """Return the page of the question that a *command* asks: `webtable errors example.com`."""
     _, name, *given = shlex.split(command)
     listing = LISTINGS.get(name.replace("-", "_"))

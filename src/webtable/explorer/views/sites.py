@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from webtable import Page
 from webtable.errors import InvalidArgument
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.questions import AskedQuestion
 from webtable.explorer.views.statistics import MOST_COUNTED, USUAL, counted, counts
 from webtable.questions import LISTINGS, Limited, ListingOption, column
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Grouping, Site, Stats
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
 
 HOSTS: Final = 200
 DIRECTORIES: Final = 100
@@ -92,7 +92,7 @@ def site_path(site: str) -> str:
     return f"/site/{parts.netloc}{parts.path}"
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page of all hosts, or that of a directory of one."""
     named = str(asked.request.path_params.get("path", "")) or asked.one("site")
     if not named:
@@ -111,13 +111,13 @@ def sheet(asked: Asked) -> Sheet:
     question = AskedQuestion(asked, LISTINGS["pages"], query, {"site": site})
     most = None if asked.one("count") == "1" else MOST_COUNTED
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         directories = Directories(table, site, below, asked.query.get("open", ()))
         if not asked.one("after"):
-            yield Part("directories", lambda: _tree(asked, directories), "Directories")
+            yield PagePart("directories", lambda: _tree(asked, directories), "Directories")
         yield question.part(table, "pages", "Pages")
         if not asked.one("after"):
-            yield Part("pages_by_directory", lambda: _sizes(asked, table, directories.found), "Pages by directory")
+            yield PagePart("pages_by_directory", lambda: _sizes(asked, table, directories.found), "Pages by directory")
             yield from counts_of(asked, table, site, USUAL, most)
 
     host, status = urlsplit(site).netloc, 400 if question.problem else 200
@@ -140,7 +140,7 @@ _ABOUT: Final = {
 }
 
 
-def hosts(asked: Asked, table: WebTable, most: int, empty: str) -> Part:
+def hosts(asked: AskedPage, table: WebTable, most: int, empty: str) -> PagePart:
     """Return the part with the first *most* hosts."""
     columns = LISTINGS["hosts"].columns.chosen(["name", "pages", "bytes", "counted_at"])
 
@@ -148,22 +148,24 @@ def hosts(asked: Asked, table: WebTable, most: int, empty: str) -> Part:
         found = Limited(table.hosts(after=asked.one("after") or None, limit=most + 1), most)
         return Rows(columns, found, {"name": lambda host: asked.link(f"/site/{host.name}/")}, empty=empty)
 
-    return Part("hosts", make, "Hosts")
+    return PagePart("hosts", make, "Hosts")
 
 
 def counts_of(
-    asked: Asked, table: WebTable, site: Site, by: Sequence[Grouping], most: int | None, stats: Stats | None = None
-) -> Iterator[Part]:
+    asked: AskedPage, table: WebTable, site: Site, by: Sequence[Grouping], most: int | None, stats: Stats | None = None
+) -> Iterator[PagePart]:
     """Yield the counts of *site*; if there are over *most* pages, what counts them."""
     stats = counted(table, site, by, most) if stats is None else stats
     if stats is None:
         said = f"There are over {most:,} pages. Counting reads the metadata of each, and stops when you leave the page."
-        yield Part("counts", lambda: None, "Counts", said, more=("Count all of them", asked.link(asked.path, count=1)))
+        yield PagePart(
+            "counts", lambda: None, "Counts", said, more=("Count all of them", asked.link(asked.path, count=1))
+        )
     else:
         yield from counts(asked, stats, "counts", "Counts")
 
 
-def _tree(asked: Asked, directories: Directories) -> Rows:
+def _tree(asked: AskedPage, directories: Directories) -> Rows:
     opened = asked.query.get("open", [])
 
     def switched(one: Directory) -> str:
@@ -177,7 +179,7 @@ def _tree(asked: Asked, directories: Directories) -> Rows:
     return Rows(columns, directories, hrefs, "below", "None.")
 
 
-def _sizes(asked: Asked, table: WebTable, directories: Sequence[Directory]) -> Rows:
+def _sizes(asked: AskedPage, table: WebTable, directories: Sequence[Directory]) -> Rows:
     def pages(one: Directory) -> str:
         found = counted(table, one.site, (), None if asked.is_file else MOST_IN_A_DIRECTORY, size=False)
         return f"over {MOST_IN_A_DIRECTORY:,}" if found is None else str(found.pages)

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 from webtable.errors import WebTableError
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import LISTINGS, column
 from webtable.rowkey import canonical_host, parse_key
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from webtable import WebTable
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
 
 
 class QuestionLink(NamedTuple):
@@ -51,12 +51,12 @@ _GROUPS: Final = {
 }
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page with all questions."""
     return Sheet("Questions", lambda _: iter([groups(asked)]))
 
 
-def groups(asked: Asked) -> Part:
+def groups(asked: AskedPage) -> PagePart:
     """Return the part with all questions in groups."""
 
     def found() -> Iterator[QuestionLink]:
@@ -73,10 +73,10 @@ def groups(asked: Asked) -> Part:
     def href(one: QuestionLink) -> str | None:
         return None if one.path is None else asked.link(one.path)
 
-    return Part("questions", lambda: Rows(_COLUMNS, found(), {"question": href}), "Questions", look="groups")
+    return PagePart("questions", lambda: Rows(_COLUMNS, found(), {"question": href}), "Questions", look="groups")
 
 
-def go(asked: Asked) -> Response:
+def go(asked: AskedPage) -> Response:
     """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
     if asked.linker.as_of:
         asked.table.changes(since=asked.linker.as_of, limit=0)  # it raises what is wrong with the moment
@@ -86,7 +86,7 @@ def go(asked: Asked) -> Response:
 _HOST: Final = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
 
 
-def _goal(asked: Asked, text: str) -> str:
+def _goal(asked: AskedPage, text: str) -> str:
     if not text:
         return asked.link("/")
     url = text if re.match(r"(?i)https?://", text) else _url_of_key(asked.table, text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_args
 
 from webtable.answers import Grouping
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import SITE, Part, Sheet
+from webtable.explorer.sheets import SITE, PagePart, Sheet
 from webtable.questions import ListingOption, column
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Site, Stats
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
 
 MOST_COUNTED: Final = 50_000
 """How many pages are counted on a page that was not asked to count: it takes a second or two."""
@@ -48,13 +48,13 @@ class _EnoughError(Exception):
     """So many pages were counted that it would take too long."""
 
 
-def sheet(asked: Asked) -> Sheet:
+def sheet(asked: AskedPage) -> Sheet:
     """Return the page of the statistics of a site."""
     site = asked.site()
     given = [name for text in asked.query.get("by", ()) for name in text.split(",") if name]
     by = cast("tuple[Grouping, ...]", tuple(dict.fromkeys(map(GROUPED.value, given)))) or USUAL
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         stats = table.stats(cast("Site", site), by=by)
         yield from counts(asked, stats, "groups")
 
@@ -62,13 +62,13 @@ def sheet(asked: Asked) -> Sheet:
     return Sheet(title, parts if site else None, form=asked.form("Count"))
 
 
-def counts(asked: Asked, stats: Stats, name: str, title: str = "") -> Iterator[Part]:
+def counts(asked: AskedPage, stats: Stats, name: str, title: str = "") -> Iterator[PagePart]:
     """Yield the parts with the groups of *stats*, and with their sums as a file has them."""
     sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
     said = str(stats).partition("\n")[0] + (f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else ".")
-    yield Part(name, lambda: bars(asked, stats.by, stats.pages), title, said, look="bars")
+    yield PagePart(name, lambda: bars(asked, stats.by, stats.pages), title, said, look="bars")
     if asked.is_file:
-        yield Part("total", lambda: facts(sums), look="facts")
+        yield PagePart("total", lambda: facts(sums), look="facts")
 
 
 def counted(
@@ -86,7 +86,7 @@ def counted(
         return None
 
 
-def bars(asked: Asked, groups: Mapping[Any, Mapping[str, Any]], pages: int) -> Rows:
+def bars(asked: AskedPage, groups: Mapping[Any, Mapping[str, Any]], pages: int) -> Rows:
     """Return *groups* of pages (and bytes) by their groupings, with their share in all *pages*."""
 
     def made() -> Iterator[GroupBar]:
@@ -103,7 +103,7 @@ def bars(asked: Asked, groups: Mapping[Any, Mapping[str, Any]], pages: int) -> R
     return bar_rows(asked, made())
 
 
-def bar_rows(asked: Asked, found: Iterable[GroupBar]) -> Rows:
+def bar_rows(asked: AskedPage, found: Iterable[GroupBar]) -> Rows:
     """Return bars as rows that lead to the pages of their groups."""
     site = asked.one("site", "all")
     return Rows(BARS, found, {"group": lambda bar: _link(asked, bar.by, bar.group, site)})
@@ -114,7 +114,7 @@ def bar_of(by: str, name: str, pages: int, size: int | None, total: int, mark: s
     return GroupBar(by, name, pages, size, round(100 * pages / max(total, 1), 2), mark)
 
 
-def _link(asked: Asked, by: str, name: str, site: str) -> str | None:
+def _link(asked: AskedPage, by: str, name: str, site: str) -> str | None:
     """Return the page with the pages of a group."""
     match by:
         case "status" if name.isdecimal():

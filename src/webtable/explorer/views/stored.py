@@ -11,14 +11,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from webtable._serving.stored_markup import SANDBOX, inert
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import Part, Sheet
+from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable import Page
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
 
 MOST_BYTES: Final = 2_000_000
 """Of a body, or characters of its text, that are shown."""
@@ -26,7 +26,7 @@ MOST_LINES: Final = 50_000
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
-def rendered(asked: Asked) -> Response:
+def rendered(asked: AskedPage) -> Response:
     """Return the stored HTML, which a browser renders without running or loading anything."""
     page = _body(asked)
     if page is None or page.html is None:
@@ -35,7 +35,7 @@ def rendered(asked: Asked) -> Response:
     return HTMLResponse(markup, headers={"content-security-policy": SANDBOX})
 
 
-def raw(asked: Asked) -> Response:
+def raw(asked: AskedPage) -> Response:
     """Return the stored body as a file to save, whatever it is."""
     page = _body(asked)
     if page is None or page.body is None:
@@ -44,21 +44,21 @@ def raw(asked: Asked) -> Response:
     return Response(page.body, headers=headers, media_type="application/octet-stream")
 
 
-def source(asked: Asked) -> Sheet:
+def source(asked: AskedPage) -> Sheet:
     """Return the page with the markup, or other text, of a stored body, by numbered lines."""
     return _lines(asked, "Source", _source)
 
 
-def text(asked: Asked) -> Sheet:
+def text(asked: AskedPage) -> Sheet:
     """Return the page with the readable text of a stored body, by numbered lines."""
     return _lines(asked, "Text", lambda page: page.text)
 
 
-def _body(asked: Asked) -> Page | None:
+def _body(asked: AskedPage) -> Page | None:
     return asked.table.get(asked.url(), as_of=asked.moment, columns=["body"])
 
 
-def _lines(asked: Asked, what: str, read: Callable[[Page], str | None]) -> Sheet:
+def _lines(asked: AskedPage, what: str, read: Callable[[Page], str | None]) -> Sheet:
     page, link = _body(asked), asked.link("/page/raw", url=asked.url())
     if page is None or page.body is None:
         return Sheet(what, None, problem="Its body is not stored.", status=404, address=asked.url())
@@ -69,7 +69,7 @@ def _lines(asked: Asked, what: str, read: Callable[[Page], str | None]) -> Sheet
     elif max(len(found), len(page.body) * (what == "Source")) > MOST_BYTES or len(lines) > MOST_LINES:
         said = "Only the beginning is shown."
     columns = column("number", "count", of=itemgetter(0)), column("line", of=itemgetter(1))
-    part = Part("lines", lambda: Rows(columns, enumerate(lines[:MOST_LINES], 1), empty=""), "", said, look="lines")
+    part = PagePart("lines", lambda: Rows(columns, enumerate(lines[:MOST_LINES], 1), empty=""), "", said, look="lines")
     shown = Sheet(f"{what}: {page.title or asked.url()}", lambda _: iter([part]), address=asked.url())
     shown.links, shown.is_now = {"Download": link}, False
     return shown

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import URL, Part, Sheet
+from webtable.explorer.sheets import URL, PagePart, Sheet
 from webtable.questions import LISTINGS, ListingOption, column
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webtable import Page, WebTable
     from webtable.answers import Difference
-    from webtable.explorer.sheets import Asked
+    from webtable.explorer.sheets import AskedPage
 
 MOST_VERSIONS: Final = 200
 """How many versions a page shows, the newest ones."""
@@ -28,16 +28,18 @@ OLD: Final = ListingOption("old", "The moment of one version; that before the ot
 NEW: Final = ListingOption("new", "The moment of the other version; the newest without it.")
 
 
-def history(asked: Asked) -> Sheet:
+def history(asked: AskedPage) -> Sheet:
     """Return the page of all versions of a URL."""
     url = asked.url()
-    found = Sheet("Versions", lambda table: iter([Part("versions", lambda: versions(asked, table, url))]), address=url)
+    found = Sheet(
+        "Versions", lambda table: iter([PagePart("versions", lambda: versions(asked, table, url))]), address=url
+    )
     found.status = 200 if asked.table.history(url) else 404
     found.problem = "" if found.status == 200 else f"It is not stored: {url}"
     return found
 
 
-def versions(asked: Asked, table: WebTable, url: str, most: int | None = None) -> Rows:
+def versions(asked: AskedPage, table: WebTable, url: str, most: int | None = None) -> Rows:
     """Return the versions of *url*, the newest first, or the first *most* of them."""
     found = list(table.history(url))
     dates = [exact(page.fetched_at) for page in found]
@@ -59,7 +61,7 @@ def versions(asked: Asked, table: WebTable, url: str, most: int | None = None) -
     return Rows(columns if asked.is_file else [one for one in columns if one.name != "digest"], found[:most], hrefs)
 
 
-def difference(asked: Asked) -> Sheet:
+def difference(asked: AskedPage) -> Sheet:
     """Return the page with the differences of two versions, and with the form to choose them."""
     url, old, new = asked.url(), asked.one("old") or None, asked.one("new") or asked.moment
     for moment in filter(None, (old, new)):
@@ -72,16 +74,16 @@ def difference(asked: Asked) -> Sheet:
     asked.query.update({name: [value] for name, value in chosen.items()})
     options = [ListingOption(name, "", choices=tuple(dict.fromkeys([*dates, chosen[name]]))) for name in ("old", "new")]
 
-    def parts(table: WebTable) -> Iterator[Part]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
         found = table.diff(url, old, new)
         columns = column("part"), column("name"), column("old"), column("new")
         if found is None or not asked.is_file:
-            yield Part("choice", lambda: None, form=asked.form("Compare", [*options, URL]))
+            yield PagePart("choice", lambda: None, form=asked.form("Compare", [*options, URL]))
         if found is not None and asked.is_file:
-            yield Part("differences", lambda: Rows(columns, found))
+            yield PagePart("differences", lambda: Rows(columns, found))
         elif found is not None:
             title = f"{exact(found.old.fetched_at)} to {exact(found.new.fetched_at)}"
-            yield Part("differences", lambda: _shown(found), title)
+            yield PagePart("differences", lambda: _shown(found), title)
 
     return Sheet("Differences", parts, address=url, is_now=False)
 

@@ -16,6 +16,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.batch import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
+from webtable.repository.stored.cells import BODY_BYTES
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.repository.stored.page_state import brought
 from webtable.store import Row, TimeRange
@@ -74,6 +75,20 @@ def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     frame.codec.select(named)
     found = frame.damage().sift(version for _, version in _contents(frame, url, fields_of(named)))
     return History(found, pages_with(named))
+
+
+def history_many(frame: Frame, urls: Iterable[str]) -> Iterator[History]:
+    """Return what `WebTable.history_many` does."""
+    from webtable.repository.answers.page_columns import pages_with
+
+    rest, most = iter(urls), 1
+    while some := list(islice(rest, most)):
+        rows = _rows(frame, some, ())
+        for row in rows:
+            yield History(frame.damage().sift(version for _, version in _contents_in(frame, row, ())), pages_with(()))
+        # Twice as many next time if those will fit, so that pages with very many versions are read alone.
+        weight = sum(len(cell.value) for row in rows if row for cells in row.cells.values() for cell in cells)
+        most = min(2 * most, READ_AT_ONCE, max(1, most * BODY_BYTES // (weight or 1)))
 
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
@@ -138,8 +153,11 @@ def _as_of(frame: Frame, url: str, as_of: datetime, columns: Sequence[str] | Non
 
 def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     """Return the versions of *url*, newest first, without those that only renew the one before them."""
+    return _contents_in(frame, _rows(frame, [url], columns)[0], columns)
+
+
+def _contents_in(frame: Frame, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     versions: list[tuple[int, Page | DamagedRow]] = []
-    row = _row(frame, url, columns)
     for at, version in () if row is None else _with_lost(frame, row, columns):
         newer = versions[-1][1] if versions else None
         if isinstance(newer, Page) and isinstance(version, Page) and _same_content(newer, version):
@@ -153,13 +171,15 @@ def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int,
 def _versions(
     frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
 ) -> Iterator[tuple[int, Page | DamagedRow]]:
-    row = _row(frame, url, columns, times)
+    (row,) = _rows(frame, [url], columns, times)
     if row is not None:
         yield from versions_in(frame, row)
 
 
-def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None = None) -> Row | None:
-    """Return the row of *url* with its metadata and its versions."""
+def _rows(
+    frame: Frame, urls: Sequence[str], columns: Sequence[str], times: TimeRange | None = None
+) -> list[Row | None]:
+    """Return the rows of *urls* with their metadata and their versions."""
     names = frame.codec.columns
     wanted = [
         names.page,
@@ -169,9 +189,8 @@ def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
     ]
     frame.codec.select(columns)
     versions = frame.layouts.recent().versions
-    row_key = frame.key.encode(url)
-    (row,) = frame.store.read(frame.table, [row_key], Wanted(wanted, versions=versions, time_range=times))
-    return row
+    keys = list(map(frame.key.encode, urls))
+    return frame.store.read(frame.table, keys, Wanted(wanted, versions=versions, time_range=times))
 
 
 def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
