@@ -86,7 +86,7 @@ def _command(listing: Listing) -> Callable[..., None]:
 
     command.__signature__ = inspect.Signature(list(_parameters(listing)))  # type: ignore[attr-defined]
     command.__annotations__ = {}
-    command.__doc__ = listing.help
+    command.__doc__ = f"{inspect.cleandoc(listing.help)}\n\n{listing.of_command}"
     return command
 
 

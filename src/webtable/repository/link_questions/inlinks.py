@@ -92,7 +92,7 @@ LISTING = Listing(
     indexes=(LINK,),
     help="""List the links that lead to a URL, with their anchors, by the pages that have them.
 
-    With SITE, links on pages elsewhere are left out.
+    If a site is given, links on pages elsewhere are left out.
     """,
 )
 

@@ -74,8 +74,9 @@ MOST_LINKED = Listing(
     has_counts=True,
     help="""List the pages by how many others link to them, the most first; pages without inlinks are left out.
 
-    The counts are those of the last `links refresh`; standard error says how many wait to be counted again.
+    The counts are those of the last refresh of the links.
     """,
+    of_command="`links refresh` counts again; standard error says how many pages wait for that.",
 )
 DEAD_ENDS = Listing(
     "dead_ends",
@@ -110,7 +111,7 @@ BROKEN = Listing(
     indexes=(LINK, STATUS),
     help="""List the links that lead to an error page, by its status and URL.
 
-    With SITE, links on pages elsewhere are left out.
+    If a site is given, links on pages elsewhere are left out.
     """,
 )
 

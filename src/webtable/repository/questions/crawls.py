@@ -82,9 +82,10 @@ LISTING = Listing(
     examples=("webtable crawls all", "webtable crawls example.com --gap 2d --order oldest"),
     help="""List the crawls, the newest first: begin and end, and how many captures, bytes and hosts.
 
-    Only stored captures count: the newest of each page, and each that brought new content. `webtable
-    compare HOST --since END --until END` compares the site as two crawls left it, by their ends as listed here.
+    Only stored captures count: the newest of each page, and each that brought new content.
     """,
+    of_command="`webtable compare HOST --since END --until END` compares the site as two crawls left it, by their ends "
+    "as listed here.",
 )
 
 

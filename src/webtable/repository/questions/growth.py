@@ -63,8 +63,8 @@ LISTING = Listing(
     ),
     help="""List the pages whose size has changed most between two moments, with the change and both sizes in bytes.
 
-    Pages that were not stored at both moments are left out. With --order grown only pages that have become larger are
-    listed, with --order shrunk only those that have become smaller.
+    Pages that were not stored at both moments are left out. In the order `grown` only pages that have become larger are
+    listed, in the order `shrunk` only those that have become smaller.
     """,
 )
 

@@ -77,8 +77,9 @@ LISTING = Listing(
     has_counts=True,
     help="""List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
 
-    The counts are those of the last `links refresh`, which `ingest` does at its end; `stats` counts now.
+    The counts are those of the last refresh of the links.
     """,
+    of_command="`links refresh` and, at its end, `ingest` count again; `stats` counts now.",
 )
 
 

@@ -67,7 +67,7 @@ class ListingOption:
 class Listing:
     """A question whose answer is a list: what its method takes and returns, as far as others need to know that.
 
-    `name` is that of its command, with `_` for `-`. `help` is that of its command, `examples` are command lines. The
+    `name` is that of its command, with `_` for `-`. `help` says what is asked, `examples` are command lines. The
     first of `orders` is the default. `indexes` are those that the table must have.
     """
 
@@ -80,6 +80,8 @@ class Listing:
     indexes: tuple[Index, ...] = ()
     is_of_pages: bool = False
     """Whether its results are pages, or have one, and it takes the page columns to be read."""
+    of_command: str = ""
+    """What the help of its command says besides, in the words of the command line."""
     has_counts: bool = False
     """Whether its answer has counts made by `links.refresh`."""
     of_links: str | None = None

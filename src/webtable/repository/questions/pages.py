@@ -52,9 +52,8 @@ LISTING = Listing(
     help="""List the pages of a host and of all hosts below it.
 
     They come by URL, or in the order in which they are stored, which is faster over many hosts.
-
-    With --limit, if there are more, the token for the next ones is written to standard error.
     """,
+    of_command="With --limit, if there are more, the token for the next ones is written to standard error.",
 )
 
 

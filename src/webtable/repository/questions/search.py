@@ -70,8 +70,9 @@ LISTING = Listing(
     help="""List the pages with some words in their title or their body, with the text around them.
 
     The bodies of the domain are read for it, one after another; titles alone are filtered in the store. By relevance
-    the best pages come first: full text names them, which `webtable search-index create` adds to a table.
+    the best pages come first, if the table has full text.
     """,
+    of_command="`webtable search-index create` adds full text to a table.",
 )
 
 
