@@ -48,6 +48,16 @@ def test_the_advice_is_that_of_the_advisor(sample, sample_client):
     assert {one["name"] for one in found["advice"]} == {one.name for one in advice.designs}
 
 
+def test_the_advisor_measures_pages_of_the_table_itself(sample, sample_client):
+    found = sample_client.get("/keys.json", params={"sample": "yes"}).json()
+
+    pages = sorted(sample.pages(webtable.ALL), key=lambda page: page.fetched_at)
+    designs = {one.name: one.score for one in advise([page.url for page in pages]).designs}
+    assert {one["name"]: one["score"] for one in found["advice"] if one["name"] != "random"} == {
+        name: score for name, score in designs.items() if name != "random"
+    }
+
+
 def test_without_urls_there_are_the_form_and_the_points_of_the_salts(sample_client):
     shown, found = sample_client.get("/keys").text, sample_client.get("/keys.json").json()
 

@@ -7,7 +7,9 @@ import io
 import json
 import re
 import threading
+from urllib.parse import parse_qsl
 
+import pyarrow.parquet as pq
 import pytest
 
 from webtable import WebTable
@@ -105,6 +107,52 @@ def test_a_question_that_was_not_asked_yet_has_a_page_with_its_form(sample_clien
 
     assert 'class="options"' in shown
     assert "</html>" in shown
+
+
+def test_a_form_has_all_values_of_an_option_that_takes_many(sample_client):
+    shown = sample_client.get("/q/pages?site=all&status=404&status=500").text
+
+    assert re.findall(r'name="status" value="(\d*)"', shown) == ["404", "500", ""]
+
+
+def test_a_question_is_explained_without_its_command(sample_client):
+    assert not re.search("--limit|standard error|With SITE", sample_client.get("/q/pages").text)
+
+
+HOME = NEEDED["url"]
+PARTS = {
+    "/table": "hosts",
+    "/site?site=example.com": "pages",
+    "/stats?site=example.com": "groups",
+    "/audit?site=example.com": "findings",
+    "/compare?site=example.com&since=400d": "groups",
+    f"/page?url={HOME}": "versions",
+    f"/page/diff?url={HOME}": "differences",
+    f"/page/source?url={HOME}": "lines",
+    f"/keys?urls={HOME}": "keys",
+    "/questions": "questions",
+}
+
+
+@pytest.mark.parametrize("page", PARTS)
+def test_every_page_has_its_rows_as_files(sample_client, page):
+    part, (path, _, query) = PARTS[page], page.partition("?")
+    needed = dict(parse_qsl(f"{query}&part={part}"))
+    rows = sample_client.get(f"{path}.json", params=needed).json()[part]
+
+    found = csv.DictReader(io.StringIO(sample_client.get(f"{path}.csv", params=needed).text))
+    lines = sample_client.get(f"{path}.jsonl", params=needed).text.splitlines()
+    parquet = pq.read_table(io.BytesIO(sample_client.get(f"{path}.parquet", params=needed).content))
+
+    assert rows
+    assert [json.loads(line) for line in lines] == rows
+    assert len(list(found)) == parquet.num_rows == len(rows)
+
+
+def test_a_part_that_a_page_does_not_have_is_refused(sample_client):
+    found = sample_client.get("/stats.csv?site=all&part=nothing")
+
+    assert (found.status_code, "these are: groups, total" in found.text) == (400, True)
 
 
 def test_a_file_that_cannot_be_made_is_refused_with_a_sentence(sample_client):

@@ -111,6 +111,20 @@ def test_a_directory_of_many_pages_is_passed_by_and_one_of_its_own_pages_in_betw
     assert client.get("/site.json?site=https://example.com/d/").json()["directories"][0]["name"] == "/"
 
 
+def test_directories_can_be_opened_below_one_another(table, client):
+    put(table, "a/b/c/1", "a/d/1", "e/1")
+    path = "/site/example.com/"
+
+    for name in ("a/", "a/b/"):
+        rows = re.findall(r">([^<]+)</a></td><td[^>]*><a href=\"([^\"]+)\">open<", client.get(path).text)
+        path = html.unescape(dict(rows)[name])
+
+    tree = client.get(path).text.partition('id="pages"')[0]
+    assert re.findall(r'<td class="text"><a href="/site/[^"]+">([^<]+)</a></td><td', tree) == [
+        "a/", "a/b/", "a/b/c/", "a/d/", "e/",
+    ]  # fmt: skip
+
+
 def test_pages_of_one_directory_are_read_a_bounded_number_at_a_time(table, client, monkeypatch):
     monkeypatch.setattr(sites, "MOST_READ", 20)
     put(table, *(f"{number:03}" for number in range(100)), "z/a")

@@ -80,6 +80,7 @@ def test_every_question_can_be_reached_from_the_list_of_questions(sample_client)
         assert all(f'href="/{name}"' in shown for name in ("audit", "compare", "stats"))
         assert 'action="/page"' in shown
         assert "Others" not in shown
+        assert shown.count("needs the URL of a page") == 3
 
 
 @pytest.mark.parametrize(
