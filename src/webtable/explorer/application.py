@@ -21,10 +21,12 @@ from webtable.explorer.linker import Linker
 from webtable.explorer.openapi import openapi
 from webtable.explorer.rendering import Pages
 from webtable.explorer.rows import MEDIA
-from webtable.explorer.sheets import AskedPage, parts_of, write_file, write_json
+from webtable.explorer.sheets import AskedPage, Sheet, parts_of, write_file, write_json
 from webtable.explorer.views.all import RAW, VIEWS
 
 if TYPE_CHECKING:
+    import threading
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -43,7 +45,8 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     def failed(request: Request, exc: Exception) -> Response:
         if request.url.path.endswith(".json"):
             return JSONResponse({"problem": str(exc)}, 400)
-        return HTMLResponse(pages.problem(Linker(request), "This cannot be answered", str(exc)), 400)
+        sheet = Sheet("This cannot be answered", None, problem=str(exc))
+        return HTMLResponse("".join(pages.pieces(Linker(request), sheet)), 400)
 
     made = {
         path: partial(_sheet, table, streaming, pages, name, view)
@@ -66,11 +69,13 @@ async def _sheet(
 ) -> Response:
     """Return the page or the file that a *view* makes."""
 
-    def asked_of(view_of_table: WebTable) -> AskedPage:
-        return AskedPage(view_of_table, request, name, view.options)
+    asked = AskedPage(table, request, name, view.options)
 
-    asked = asked_of(table)
-    sheet = await streaming.value(lambda gone: view.make(asked_of(reading(table, gone))))
+    def viewed(gone: threading.Event) -> Sheet:
+        asked.table = reading(table, gone)
+        return view.make(asked)
+
+    sheet = await streaming.value(viewed)
     if asked.is_file and sheet.parts is None and not sheet.problem:
         needed = next(one for one in view.options if one.is_needed)
         raise InvalidArgument(f"{needed.name} is needed: {needed.help}")
@@ -83,12 +88,12 @@ async def _sheet(
         elif asked.is_file:
             write_file(outlet, asked, sheet, view_of_table)
         else:
-            pages.write(outlet, asked, sheet, parts_of(sheet, view_of_table))
+            for piece in pages.pieces(asked, sheet, parts_of(sheet, view_of_table)):
+                outlet.write(piece)
 
-    if asked.is_file and not asked.ending.startswith("json"):
-        filename = f"{asked.path.rpartition('/')[2]}"
-        headers = {"content-disposition": f'attachment; filename="{filename}"'}
     if asked.is_file and asked.ending != "json":
+        if asked.ending != "jsonl":
+            headers["content-disposition"] = f'attachment; filename="{asked.path.rpartition("/")[2]}"'
         return LateResponse(streaming, make, media, headers)
     return streaming.response(make, media, sheet.status)
 

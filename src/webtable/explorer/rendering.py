@@ -14,11 +14,10 @@ from markupsafe import Markup
 from webtable.explorer.rows import MEDIA, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from webtable._serving.streaming import Outlet
     from webtable.explorer.linker import Linker
-    from webtable.explorer.sheets import AskedPage, PagePart, Sheet
+    from webtable.explorer.sheets import PagePart, Sheet
 
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -43,18 +42,10 @@ class Pages:
             "endings": [one for one in MEDIA if one != "json"],
         }
 
-    def write(self, outlet: Outlet, asked: AskedPage, sheet: Sheet, parts: Iterable[PagePart]) -> None:
-        """Write a *sheet* with its *parts*."""
-        linker = asked.linker
-        for piece in self._templates.get_template("sheet.html").generate(
-            sheet=sheet, parts=parts, asked=asked, linker=linker, link=linker.link, root=linker.root, as_of=linker.as_of
-        ):
-            outlet.write(piece)
-
-    def problem(self, linker: Linker, title: str, problem: str) -> str:
-        """Return the page that says why there is no other."""
-        shown = {"title": title, "problem": problem, "link": linker.link, "root": linker.root, "as_of": linker.as_of}
-        return self._templates.get_template("problem.html").render(shown)
+    def pieces(self, asked: Linker, sheet: Sheet, parts: Iterable[PagePart] = ()) -> Iterator[str]:
+        """Yield the page of a *sheet* with its *parts*, which is *asked* for by its address."""
+        shown = {"link": asked.link, "root": asked.root, "as_of": asked.as_of}
+        return self._templates.get_template("sheet.html").generate(sheet=sheet, parts=parts, asked=asked, **shown)
 
 
 def words(name: str) -> str:

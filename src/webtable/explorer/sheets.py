@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from webtable import ALL, WebTable
@@ -41,7 +41,7 @@ class PagePart:
     title: str = ""
     about: str = ""
     look: str = "records"
-    form: FilledForm | None = None
+    form: Sequence[ListingOption] = ()
     more: tuple[str, str] | None = None
     """The text and the address of a link below it."""
     problem: str = ""
@@ -58,28 +58,6 @@ class PagePart:
         return self
 
 
-class FilledField(NamedTuple):
-    """A field of a form: its option, and the values that were given."""
-
-    is_for: ListingOption
-    values: Sequence[str]
-    placeholder: str
-
-    @property
-    def inputs(self) -> Sequence[str]:
-        """What its inputs have: each value and an empty one if it takes many, else the last value."""
-        return [*self.values, ""] if self.is_for.is_many else [*self.values, ""][-2:][:1]
-
-
-class FilledForm(NamedTuple):
-    """A form: where it leads, what it sends besides its fields, the fields, and the word on its button."""
-
-    action: str
-    hidden: Mapping[str, str]
-    fields: Sequence[FilledField]
-    button: str
-
-
 @dataclass(slots=True)
 class Sheet:
     """A page: its title, and its parts as they are made of a table; without them it is a form alone."""
@@ -92,20 +70,21 @@ class Sheet:
     links: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     problem: str = ""
-    form: FilledForm | None = None
+    button: str = ""
+    """The word on the button of its form, if it has one."""
     is_now: bool = True
     """Whether it shows what is stored now, whichever moment was chosen."""
 
 
-class AskedPage:
+class AskedPage(Linker):
     """What a request asks: the options in its address, in which *ending*, of a *table* that only reads."""
 
     def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
+        super().__init__(request)
         self.table, self.request, self.options = table, request, options
         self.name: Final = name.format(**request.path_params)
         self.query: Final = {one: request.query_params.getlist(one) for one in request.query_params}
-        self.linker: Final = Linker(request)
-        self.path: Final = str(request.url.path).removeprefix(self.linker.root)
+        self.path: Final = str(request.url.path).removeprefix(self.root)
         self.ending: Final[str] = request.path_params.get("ending", HTML)
         if self.ending not in (HTML, *MEDIA):
             raise InvalidArgument(f"there is no format {self.ending!r}: one of {', '.join(MEDIA)}")
@@ -118,6 +97,12 @@ class AskedPage:
     def one(self, name: str, usual: str = "") -> str:
         """Return the value of an option that has one."""
         return next((text.strip() for text in reversed(self.query.get(name, ())) if text.strip()), usual)
+
+    @property
+    def place(self) -> str:
+        """The site that is named, in the path or in the query."""
+        path: str = self.request.path_params.get("path", "")
+        return f"https://{path}" if path and "://" not in path else path or self.one("site")
 
     def site(self) -> Site | None:
         """Return the site that is named, if any; raises `InvalidURL` and `InvalidArgument`."""
@@ -136,39 +121,21 @@ class AskedPage:
     @property
     def moment(self) -> str | None:
         """The moment as of which a page is shown."""
-        return self.one("at", self.linker.as_of) or None
-
-    def link(self, path: str, **query: object) -> str:
-        """Return the address of another page."""
-        return self.linker.link(path, **query)
+        return self.as_of or None
 
     def file(self, ending: str, part: str = "") -> str:
         """Return the address of this answer as a file, of a *part* of it."""
-        query = {**self.query, **({"site": self.path.removeprefix("/site/")} if self.name == "site" else {})}
-        return self.linker.link(f"/{self.name}.{ending}", **{**query, "part": part})
+        query = {**self.query, "part": part} | ({"site": self.place} if "path" in self.request.path_params else {})
+        return self.link(f"/{self.name}.{ending}", **query)
 
     def now(self) -> str:
         """Return the address of what is stored now."""
         query = {name: texts for name, texts in self.query.items() if name != "as_of"}
-        return f"{self.linker.root}{quote(self.path)}?{urlencode(query, doseq=True)}"
+        return f"{self.root}{quote(self.path)}?{urlencode(query, doseq=True)}"
 
     def next(self, rows: Rows) -> str:
         """Return the address at which *rows* go on."""
-        return self.linker.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
-
-    def form(
-        self, button: str, options: Sequence[ListingOption] | None = None, fixed: Sequence[str] = ()
-    ) -> FilledForm:
-        """Return the form of the *options*, without those that the page itself gives."""
-        shown = [one for one in (self.options if options is None else options) if one.name not in fixed]
-        hidden = {"as_of": self.linker.as_of} if self.linker.as_of else {}
-        fields = [
-            FilledField(
-                one, self.query.get(one.name, ()), hidden.get("as_of", "") if one.name == "until" else one.default or ""
-            )
-            for one in shown
-        ]
-        return FilledForm(self.linker.root + self.path, hidden, fields, button)
+        return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
 
 
 def parts_of(sheet: Sheet, table: WebTable) -> Iterator[PagePart]:

@@ -60,7 +60,7 @@ def sheet(asked: AskedPage) -> Sheet:
             yield PagePart("regions", lambda: _regions(regions))
             return
         stats = counted(table, ALL, _GROUPINGS, most)
-        yield from counts_of(asked, table, ALL, _GROUPINGS, most, stats)
+        yield from counts_of(asked, stats)
         servers = len({one.server for one in regions if one.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
         yield PagePart("regions", lambda: _region_bars(asked, table, stats, regions), "Regions", about, look="bars")

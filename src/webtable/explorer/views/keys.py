@@ -124,7 +124,7 @@ def sheet(asked: AskedPage) -> Sheet:
             yield PagePart("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said)
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
-    return Sheet("Row keys", parts, _ABOUT.format(salt=salt), form=asked.form("Show"))
+    return Sheet("Row keys", parts, _ABOUT.format(salt=salt), button="Show")
 
 
 def sampled(table: WebTable) -> list[str]:

@@ -10,7 +10,7 @@ from webtable.errors import DamagedRow
 from webtable.explorer.rows import Rows, facts
 from webtable.explorer.sheets import URL, PagePart, Sheet
 from webtable.explorer.views.keys import pieces_of
-from webtable.explorer.views.versions import versions
+from webtable.explorer.views.versions import MOST_VERSIONS, versions
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.rowkey import key_text
 
@@ -30,6 +30,7 @@ _LINKS: Final = {
     "Text": "/page/text",
     "Source": "/page/source",
     "Download": "/page/raw",
+    "Differences": "/page/diff",
     "Duplicates": "/q/duplicates",
     "Near duplicates": "/q/near-duplicates",
 }
@@ -88,7 +89,9 @@ def _parts(asked: AskedPage, table: WebTable, url: str, page: Page | None) -> It
         yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
     pieces = column("part"), column("text")
     yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
-    yield PagePart("versions", lambda: versions(asked, table, url), "Versions", look="timeline")
+    more = "All versions", asked.link("/page/history", url=url)
+    newest = None if asked.is_file else MOST_VERSIONS
+    yield PagePart("versions", lambda: versions(asked, table, url, newest), "Versions", look="timeline", more=more)
     if page is not None:
         yield PagePart("redirects", lambda: _redirects(table, url), "Redirects")
         more = "All text, by lines", asked.link("/page/text", url=url)

@@ -57,7 +57,7 @@ class AskedQuestion:
         }
         columns = ListingOption("columns", f"Of these, with commas: {', '.join(listing.columns.names)}")
         order = ListingOption("order", "The order of the answer.", choices=listing.orders)
-        self._form = asked.form("Ask", [*listing.options, order, columns], [*fixed])
+        self._form = [*(one for one in listing.options if one.name not in fixed), order, columns]
         self._arguments: dict[str, Any] | None = None
         needed = [one.name for one in listing.options if one.is_needed]
         if asked.is_file or all(name in given for name in needed):

@@ -37,14 +37,14 @@ def audit(asked: AskedPage) -> Sheet:
         groups["size"] = {one.name: (one.pages, None) for one in found.sizes}
         yield from _parts(asked, found, known, groups, found.pages)
 
-    return Sheet(title if site else "Audit", parts if site else None, form=asked.form("Make it"))
+    return Sheet(title if site else "Audit", parts if site else None, button="Make it")
 
 
 def comparison(asked: AskedPage) -> Sheet:
     """Return the page of a comparison."""
-    site, since, until = asked.site(), asked.one("since"), asked.one("until", asked.linker.as_of) or None
+    site, since, until = asked.site(), asked.one("since"), asked.one("until", asked.as_of) or None
     if not site or not since:
-        return Sheet("Compare", None, form=asked.form("Make it"))
+        return Sheet("Compare", None, button="Make it")
     asked.table.changes(site, since=since, until=until, limit=0)  # it raises what is wrong with the moments
 
     def parts(table: WebTable) -> Iterator[PagePart]:
@@ -53,7 +53,7 @@ def comparison(asked: AskedPage) -> Sheet:
         known = {"since": found.since, "until": found.until}
         yield from _parts(asked, found, known, groups, sum(found.counts.values()))
 
-    return Sheet(f"Compare {asked.one('site')}", parts, form=asked.form("Make it"))
+    return Sheet(f"Compare {asked.one('site')}", parts, button="Make it")
 
 
 def _parts(

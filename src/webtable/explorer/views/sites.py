@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from webtable import WebTable
-    from webtable.answers import Grouping, Site, Stats
+    from webtable.answers import Stats
     from webtable.explorer.sheets import AskedPage
 
 HOSTS: Final = 200
@@ -94,16 +94,13 @@ def site_path(site: str) -> str:
 
 def sheet(asked: AskedPage) -> Sheet:
     """Return the page of all hosts, or that of a directory of one."""
-    named = str(asked.request.path_params.get("path", "")) or asked.one("site")
-    if not named:
+    if not (url := asked.place):
         if asked.is_file:
             raise InvalidArgument("site is needed, as in /site.json?site=https://example.com/docs/")
         asked.table.hosts(after=asked.one("after") or None, limit=0)
-        about = (
-            "All hosts that have pages, by their names read from the end, as the last refresh of links counted them."
-        )
+        about = "All hosts that have pages, by their names read from the end, with the counts of the last refresh."
         return Sheet("Sites", lambda table: iter([hosts(asked, table, HOSTS, "No host.")]), about)
-    url = named if "://" in named else f"https://{named}"
+    url = url if "://" in url else f"https://{url}"
     asked.table.pages(url, limit=0)  # it raises what is wrong with the site, and reads nothing
     site, below = canonical_url(url if url.endswith("/") else f"{url}/"), asked.one("below") or None
     asked.table.pages(site, after=below, limit=0)
@@ -118,7 +115,7 @@ def sheet(asked: AskedPage) -> Sheet:
         yield question.part(table, "pages", "Pages")
         if not asked.one("after"):
             yield PagePart("pages_by_directory", lambda: _sizes(asked, table, directories.found), "Pages by directory")
-            yield from counts_of(asked, table, site, USUAL, most)
+            yield from counts_of(asked, counted(table, site, USUAL, most))
 
     host, status = urlsplit(site).netloc, 400 if question.problem else 200
     links = {
@@ -151,18 +148,14 @@ def hosts(asked: AskedPage, table: WebTable, most: int, empty: str) -> PagePart:
     return PagePart("hosts", make, "Hosts")
 
 
-def counts_of(
-    asked: AskedPage, table: WebTable, site: Site, by: Sequence[Grouping], most: int | None, stats: Stats | None = None
-) -> Iterator[PagePart]:
-    """Yield the counts of *site*; if there are over *most* pages, what counts them."""
-    stats = counted(table, site, by, most) if stats is None else stats
-    if stats is None:
-        said = f"There are over {most:,} pages. Counting reads the metadata of each, and stops when you leave the page."
-        yield PagePart(
-            "counts", lambda: None, "Counts", said, more=("Count all of them", asked.link(asked.path, count=1))
-        )
-    else:
+def counts_of(asked: AskedPage, stats: Stats | None) -> Iterator[PagePart]:
+    """Yield the counts that *stats* has; without them, what counts all pages."""
+    if stats is not None:
         yield from counts(asked, stats, "counts", "Counts")
+        return
+    said = f"There are over {MOST_COUNTED:,} pages. Counting reads the metadata of each, and stops when you leave."
+    more = "Count all of them", asked.link(asked.path, count=1)
+    yield PagePart("counts", lambda: None, "Counts", said, more=more)
 
 
 def _tree(asked: AskedPage, directories: Directories) -> Rows:

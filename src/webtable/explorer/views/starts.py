@@ -78,8 +78,8 @@ def groups(asked: AskedPage) -> PagePart:
 
 def go(asked: AskedPage) -> Response:
     """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
-    if asked.linker.as_of:
-        asked.table.changes(since=asked.linker.as_of, limit=0)  # it raises what is wrong with the moment
+    if asked.as_of:
+        asked.table.changes(since=asked.as_of, limit=0)  # it raises what is wrong with the moment
     return RedirectResponse(_goal(asked, " ".join(asked.one("go").split())), 303)
 
 
@@ -91,10 +91,10 @@ def _goal(asked: AskedPage, text: str) -> str:
         return asked.link("/")
     url = text if re.match(r"(?i)https?://", text) else _url_of_key(asked.table, text)
     if url is not None:
-        return asked.linker.page(url)
+        return asked.page(url)
     if (found := _HOST.fullmatch(text)) and _is_host(found["host"]):
         is_site = (found["rest"] or "/").endswith("/")
-        return asked.link(f"/site/{text.rstrip('/')}/") if is_site else asked.linker.page(f"https://{text}")
+        return asked.link(f"/site/{text.rstrip('/')}/") if is_site else asked.page(f"https://{text}")
     order = "relevance" if (state := asked.table.search_index.state()) is not None and state.is_complete else None
     return asked.link("/q/search", text=text, site="all", order=order)
 

@@ -59,7 +59,7 @@ def sheet(asked: AskedPage) -> Sheet:
         yield from counts(asked, stats, "groups")
 
     title = f"Statistics of {asked.one('site')}" if site else "Statistics"
-    return Sheet(title, parts if site else None, form=asked.form("Count"))
+    return Sheet(title, parts if site else None, button="Count")
 
 
 def counts(asked: AskedPage, stats: Stats, name: str, title: str = "") -> Iterator[PagePart]:
@@ -105,7 +105,7 @@ def bars(asked: AskedPage, groups: Mapping[Any, Mapping[str, Any]], pages: int) 
 
 def bar_rows(asked: AskedPage, found: Iterable[GroupBar]) -> Rows:
     """Return bars as rows that lead to the pages of their groups."""
-    site = asked.one("site", "all")
+    site = asked.place or "all"
     return Rows(BARS, found, {"group": lambda bar: _link(asked, bar.by, bar.group, site)})
 
 

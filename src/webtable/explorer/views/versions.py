@@ -78,7 +78,7 @@ def difference(asked: AskedPage) -> Sheet:
         found = table.diff(url, old, new)
         columns = column("part"), column("name"), column("old"), column("new")
         if found is None or not asked.is_file:
-            yield PagePart("choice", lambda: None, form=asked.form("Compare", [*options, URL]))
+            yield PagePart("choice", lambda: None, form=[*options, URL])
         if found is not None and asked.is_file:
             yield PagePart("differences", lambda: Rows(columns, found))
         elif found is not None:
