@@ -12,6 +12,7 @@ from webtable.repository.opening import copy_target
 from webtable.repository.questions.verification import MissingPages, Verification
 from webtable.repository.regions import RegionComparison, regions_of
 from webtable.repository.removing.retention import DeletedPage, Deletions
+from webtable.repository.table.running import RunningExplorer
 from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check
 
@@ -31,6 +32,7 @@ __all__ = [
     "Progress",
     "Recount",
     "RegionComparison",
+    "RunningExplorer",
     "Verification",
     "copy_target",
     "regions_of",

@@ -73,6 +73,7 @@ def test_as_json_it_has_directories_and_where_asked_counts(sample, sample_client
     names = directories_of(sample, "https://docs.example.com/")
     assert [one["name"] for one in quick["directories"]] == names
     assert (quick["below"], quick["problem"]) == (None, None)
+    assert quick.keys() == {"directories", "below", "problem"}
     assert sum(int(one["pages"]) for one in whole["pages_by_directory"]) <= whole["total"]["pages"]
 
 

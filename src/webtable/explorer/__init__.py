@@ -1,6 +1,7 @@
 """An explorer of a web table in the browser, and the protocols of web archives over it (extra `[web]`).
 
-`webtable serve` starts it, and `explore` in a notebook; `create_app` returns it as an ASGI application. It only reads.
+`webtable serve` starts it, and `table.explore()` in a notebook; `create_app` returns it as an ASGI application. It only
+reads.
 """
 
 from webtable._extras import missing_extra
@@ -14,6 +15,7 @@ except ImportError as _exc:
 
 from webtable._serving.access import Access
 from webtable.explorer.application import create_app
-from webtable.explorer.server import RunningExplorer, explore, serve
+from webtable.explorer.server import explore, serve
+from webtable.maintenance import RunningExplorer
 
 __all__ = ["Access", "RunningExplorer", "create_app", "explore", "serve"]

@@ -68,7 +68,6 @@ async def _sheet(
     table: WebTable, streaming: Streaming, pages: Pages, name: str, view: View, request: Request
 ) -> Response:
     """Return the page or the file that a *view* makes."""
-
     asked = AskedPage(table, request, name, view.options)
 
     def viewed(gone: threading.Event) -> Sheet:
@@ -84,7 +83,7 @@ async def _sheet(
     def make(outlet: Outlet) -> None:
         view_of_table = reading(table, outlet.gone)
         if asked.ending == "json":
-            write_json(outlet, sheet, view_of_table)
+            write_json(outlet, asked, sheet, view_of_table)
         elif asked.is_file:
             write_file(outlet, asked, sheet, view_of_table)
         else:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
-import logging
-import os
-import socket
 import threading
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
-import uvicorn
-from markupsafe import Markup
-
-from webtable._serving.access import LOCAL, Access, new_token
-from webtable.errors import InvalidArgument
+from webtable._serving.server import listening, server_of
 from webtable.explorer.application import create_app
+from webtable.maintenance import RunningExplorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable import WebTable
-
-_ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognize them
-_GRACE: Final = 1
-"""Seconds that open responses have to end, once the server is stopped."""
 
 
 def serve(
@@ -41,42 +31,10 @@ def serve(
     *on_start* is called with the address to open, which has the token. Port 0 is any free one. Raises
     `InvalidArgument` for a port that is in use, or that may not be used.
     """
-    with _listening(host, port) as sock:
-        server, address = _server(table, sock, host, token, names)
+    with listening(host, port) as sock:
+        server, address = server_of(partial(create_app, table), sock, host, token, names)
         on_start(address)
         server.run(sockets=[sock])
-
-
-class RunningExplorer:
-    """An explorer that a thread serves on this machine: open its `url`; `stop()`, or the end of the process, ends it.
-
-    In a notebook it is shown as a link.
-    """
-
-    def __init__(self, table: WebTable, port: int = 0) -> None:
-        self._sock = _listening("127.0.0.1", port)
-        self._server, address = _server(table, self._sock, "127.0.0.1", None, ())
-        self.url: Final[str] = address
-        self._thread = threading.Thread(target=self._run, name="webtable-explore", daemon=True)
-        self._thread.start()
-        atexit.register(self.stop)
-
-    def stop(self) -> None:
-        """End the server; the table stays open."""
-        atexit.unregister(self.stop)
-        self._server.should_exit = True
-        self._thread.join()
-
-    def _run(self) -> None:
-        with self._sock:
-            self._server.run(sockets=[self._sock])
-
-    def __repr__(self) -> str:
-        return f"<explorer at {self.url}>"
-
-    def _repr_html_(self) -> str:
-        link = '<a href="{}" target="_blank" rel="noopener noreferrer">Open the explorer in the browser</a>'
-        return Markup(link).format(self.url)  # noqa: S704 - the address is escaped
 
 
 def explore(table: WebTable, *, port: int = 0) -> RunningExplorer:
@@ -84,44 +42,19 @@ def explore(table: WebTable, *, port: int = 0) -> RunningExplorer:
 
     The browser must run on the same machine, or reach the port by a tunnel (`ssh -L`).
     """
-    return RunningExplorer(table, port)
+    sock = listening("127.0.0.1", port)
+    server, address = server_of(partial(create_app, table), sock, "127.0.0.1", None, ())
 
+    def run() -> None:
+        with sock:
+            server.run(sockets=[sock])
 
-def _server(
-    table: WebTable, sock: socket.socket, host: str, token: str | None, names: Sequence[str]
-) -> tuple[uvicorn.Server, str]:
-    """Return the server of *table*, and the address to open."""
-    shown = "127.0.0.1" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host else host
-    access = Access(token or new_token(), tuple(name.lower() for name in (*LOCAL, shown, *names)))
-    config = uvicorn.Config(
-        create_app(table, access),
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    # It knows of no end but one without open responses.
-    logging.getLogger("uvicorn.error").addFilter(_is_trouble)
-    return uvicorn.Server(config), f"http://{shown}:{sock.getsockname()[1]}/?token={access.token}"
+    def stop() -> None:
+        atexit.unregister(stop)
+        server.should_exit = True
+        thread.join()
 
-
-def _is_trouble(record: logging.LogRecord) -> bool:
-    is_end = "graceful shutdown" in record.msg or (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
-    return not is_end
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on *host* and *port*."""
-    if not 0 <= port <= 65_535:
-        raise InvalidArgument(f"port={port} must be from 0 to 65535")
-    try:
-        sock = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-        # Its connections have this, too: without it the first piece of a page waits for the browser to acknowledge the
-        # headers, 40 ms. asyncio sets it for sockets alone that were made for TCP by name.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except socket.gaierror as exc:
-        raise InvalidArgument(f"host={host} is no address or name of this machine: {exc.strerror}") from exc
-    except OSError as exc:
-        text = f"port={port} of {host}: {os.strerror(exc.errno or 0)}; give another one, or port=0 for any that is free"
-        raise InvalidArgument(text) from exc
-    return sock
+    thread = threading.Thread(target=run, name="webtable-explore", daemon=True)
+    thread.start()
+    atexit.register(stop)
+    return RunningExplorer(address, stop)

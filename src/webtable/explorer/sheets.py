@@ -138,22 +138,23 @@ class AskedPage(Linker):
         return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
 
 
-def parts_of(sheet: Sheet, table: WebTable) -> Iterator[PagePart]:
-    """Yield the parts of *sheet*, each made; what ends them too early is the problem of a last one."""
+def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePart]:
+    """Yield the parts of *sheet*, or the *named* one, each made; what ends them too early is the problem of a last one."""
     try:
         for part in sheet.parts(table) if sheet.parts else ():
-            yield part.made()
+            if named in ("", part.name):
+                yield part.made()
     except Gone:
         raise
     except (WebTableError, OSError) as exc:
         yield PagePart("", lambda: None, problem=problem_of(exc))
 
 
-def write_json(outlet: Outlet, sheet: Sheet, table: WebTable) -> None:
-    """Write the parts of *sheet* as an object, with what follows them and the first problem at its end."""
+def write_json(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) -> None:
+    """Write the parts of *sheet*, or the one that is named, as an object, with what follows them and the first problem at its end."""
     found: dict[str, str | None] = {"problem": sheet.problem or None}
     between = "{"
-    for part in parts_of(sheet, table):
+    for part in parts_of(sheet, table, asked.one("part")):
         if part.name:
             is_facts = part.look == "facts"
             outlet.write(f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}")

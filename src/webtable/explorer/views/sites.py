@@ -112,8 +112,9 @@ def sheet(asked: AskedPage) -> Sheet:
         directories = Directories(table, site, below, asked.query.get("open", ()))
         if not asked.one("after"):
             yield PagePart("directories", lambda: _tree(asked, directories), "Directories")
-        yield question.part(table, "pages", "Pages")
-        if not asked.one("after"):
+        if not asked.is_file or asked.one("part") == "pages":
+            yield question.part(table, "pages", "Pages")
+        if not asked.one("after") and not (asked.is_file and most):
             yield PagePart("pages_by_directory", lambda: _sizes(asked, table, directories.found), "Pages by directory")
             yield from counts_of(asked, counted(table, site, USUAL, most))
 

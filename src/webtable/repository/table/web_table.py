@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from webtable.repository.removing.retention import DeletedPage, Deletions
     from webtable.repository.reports.audit import Audit
     from webtable.repository.scanning.site import Site
-    from webtable.repository.table.running import RunningServer
+    from webtable.repository.table.running import RunningExplorer
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
     from webtable.schema import Layout
@@ -122,14 +122,14 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
         return audit(self, site, most=most, on_progress=on_progress)
 
-    def explore(self, *, port: int = 0) -> RunningServer:
+    def explore(self, *, port: int = 0) -> RunningExplorer:
         """Serve the explorer of the table in a thread, on any free port of this machine or on *port*, and return it.
 
         A notebook shows it as a link; `stop()` ends it. Raises `MissingExtra` without `hbase-webtable[web]`, and
         `InvalidArgument` for a port that is in use.
         """
         # The explorer is made of what everybody may use, so nothing below it imports it: it is loaded by its name.
-        running: RunningServer = import_module("webtable.explorer").explore(self, port=port)
+        running: RunningExplorer = import_module("webtable.explorer").explore(self, port=port)
         return running
 
     @property
