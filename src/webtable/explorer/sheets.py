@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from webtable._serving.streaming import Outlet
     from webtable.answers import Site
 
-HTML: Final = "html"
 SITE: Final = ListingOption(
     "site", "Which pages: example.com (with all hosts below it), https://example.com/docs/, or all.", is_needed=True
 )
@@ -85,14 +84,14 @@ class AskedPage(Linker):
         self.name: Final = name.format(**request.path_params)
         self.query: Final = {one: request.query_params.getlist(one) for one in request.query_params}
         self.path: Final = str(request.url.path).removeprefix(self.root)
-        self.ending: Final[str] = request.path_params.get("ending", HTML)
-        if self.ending not in (HTML, *MEDIA):
+        self.ending: Final[str] = request.path_params.get("ending", "html")
+        if self.ending not in ("html", *MEDIA):
             raise InvalidArgument(f"there is no format {self.ending!r}: one of {', '.join(MEDIA)}")
 
     @property
     def is_file(self) -> bool:
         """Whether the answer is a file, which has all of it."""
-        return self.ending != HTML
+        return self.ending != "html"
 
     def one(self, name: str, usual: str = "") -> str:
         """Return the value of an option that has one."""
@@ -139,7 +138,7 @@ class AskedPage(Linker):
 
 
 def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePart]:
-    """Yield the parts of *sheet*, or the *named* one, each made; what ends them too early is the problem of a last one."""
+    """Yield the parts of *sheet*, or the *named* one, each made; what ends them is the problem of a last one."""
     try:
         for part in sheet.parts(table) if sheet.parts else ():
             if named in ("", part.name):
@@ -151,7 +150,7 @@ def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePar
 
 
 def write_json(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) -> None:
-    """Write the parts of *sheet*, or the one that is named, as an object, with what follows them and the first problem at its end."""
+    """Write the parts of *sheet*, or the one that is named, as an object; what follows and the problem end it."""
     found: dict[str, str | None] = {"problem": sheet.problem or None}
     between = "{"
     for part in parts_of(sheet, table, asked.one("part")):
@@ -174,7 +173,7 @@ def write_file(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) 
     for part in sheet.parts(table) if sheet.parts else ():
         names.append(part.name)
         if named in ("", part.name) and (rows := part.make()) is not None:
-            return rows.write(outlet, asked.ending)
-    if named and named not in names:
+            rows.write(outlet, asked.ending)
+            return
+    if named not in ("", *names):
         raise InvalidArgument(f"part={named!r}: not a part of this page; these are: {', '.join(filter(None, names))}")
-    return None

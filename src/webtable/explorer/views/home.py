@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from webtable.explorer.sheets import AskedPage
     from webtable.store import Region
 
-HOSTS: Final = 50
-CRAWLS: Final = 50
+SHOWN: Final = 50
+"""How many hosts, and how many crawls."""
 REGIONS: Final = 200
-MOST_PARTS: Final = 1_024
 DOCTOR_SECONDS: Final = 20.0
 OPTIONS: Final = (ListingOption("count", "1: count all pages, however many there are."),)
 _GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "age", "month", "region")
@@ -51,7 +50,7 @@ def sheet(asked: AskedPage) -> Sheet:
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         yield PagePart("table", lambda: _table(table), look="facts")
-        yield hosts(asked, table, HOSTS, "There is no host yet.")
+        yield hosts(asked, table, SHOWN, "There is no host yet.")
         yield groups(asked)
         about = "An index answers a question without reading all pages; full text finds pages by words, best first."
         yield PagePart("indexes", lambda: _indexes(table), "Indexes and full text", about)
@@ -92,7 +91,7 @@ def _region_bars(asked: AskedPage, table: WebTable, stats: Stats | None, regions
     else:
         starts = [region.keys.start for region in regions]
         rows = [0] * len(starts)
-        for part in table.pages(ALL).partitions(min(16 * len(starts), MOST_PARTS)) if len(starts) > 1 else ():
+        for part in table.pages(ALL).partitions(min(16 * len(starts), 1_024)) if len(starts) > 1 else ():
             rows[bisect_right(starts, part.keys.start) - 1] += part.rows or 0
         pages = {key_text(start): (count, None) for start, count in zip(starts, rows, strict=True)}
     total = sum(count for count, _ in pages.values())
@@ -116,7 +115,7 @@ def _regions(regions: Sequence[Region]) -> Rows:
 
 def _crawls(asked: AskedPage, table: WebTable) -> Rows:
     """Return the last crawls, the newest first."""
-    found = list(table.crawls(ALL, limit=None if asked.is_file else CRAWLS))
+    found = list(table.crawls(ALL, limit=None if asked.is_file else SHOWN))
     before = dict(pairwise(found))
 
     def change(crawl: Crawl) -> str | None:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 MOST_LINKS: Final = 10
 MOST_TEXT: Final = 20_000
 """Characters of the main text that the page shows."""
-MOMENT: Final = ListingOption("as_of", "The moment as of which it is shown; now without it.", "time")
-OPTIONS: Final = (URL, MOMENT)
+OPTIONS: Final = (URL, ListingOption("as_of", "The moment as of which it is shown; now without it.", "time"))
 _LINKS: Final = {
     "Text": "/page/text",
     "Source": "/page/source",
@@ -40,9 +39,8 @@ def sheet(asked: AskedPage) -> Sheet:
     """Return the page about a URL, with status 404 if that is not stored."""
     url, link = asked.url(), asked.link
     directory, host = urljoin(url, "."), urlsplit(url).netloc
-    links = {name: link(path, url=url) for name, path in _LINKS.items()} | {
-        "Redirects to it": link("/q/redirects", to=url)
-    }
+    links = {name: link(path, url=url) for name, path in _LINKS.items()}
+    links["Redirects to it"] = link("/q/redirects", to=url)
     around = {
         "Pages of its directory": link("/q/pages", site=directory),
         f"Pages of {host}": link("/q/pages", site=host),
@@ -62,12 +60,6 @@ def sheet(asked: AskedPage) -> Sheet:
     return known
 
 
-def capture(page: Page) -> Rows:
-    """Return what is known of a capture, besides its headers, body and links."""
-    columns = LISTINGS["pages"].columns.chosen()
-    return Rows([one for one in columns if one.name == "status" or one.of(page) not in (None, one.default)], [page])
-
-
 def _parts(asked: AskedPage, table: WebTable, url: str, page: Page | None) -> Iterator[PagePart]:
     @cache
     def whole() -> Page | None:
@@ -85,7 +77,9 @@ def _parts(asked: AskedPage, table: WebTable, url: str, page: Page | None) -> It
         return Rows(_listed("links_of"), found[:most], empty="It has no links.")
 
     if page is not None:
-        yield PagePart("capture", lambda: capture(page), "Capture", look="facts")
+        columns = LISTINGS["pages"].columns.chosen()
+        known = [one for one in columns if one.name == "status" or one.of(page) not in (None, one.default)]
+        yield PagePart("capture", lambda: Rows(known, [page]), "Capture", look="facts")
         yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
     pieces = column("part"), column("text")
     yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")

@@ -33,7 +33,6 @@ class QuestionLink(NamedTuple):
     """None if it is one for each stored page, whose URL must be given."""
 
 
-_COLUMNS: Final = (column("group"), column("question"), column("about"))
 _OTHER: Final[dict[str, tuple[str | None, str]]] = {
     "page": (None, "A page as it was stored: its text, its source, its headers and its links."),
     "history": (None, "The versions of a page, on a time line."),
@@ -73,7 +72,8 @@ def groups(asked: AskedPage) -> PagePart:
     def href(one: QuestionLink) -> str | None:
         return None if one.path is None else asked.link(one.path)
 
-    return PagePart("questions", lambda: Rows(_COLUMNS, found(), {"question": href}), "Questions", look="groups")
+    columns = column("group"), column("question"), column("about")
+    return PagePart("questions", lambda: Rows(columns, found(), {"question": href}), "Questions", look="groups")
 
 
 def go(asked: AskedPage) -> Response:

@@ -31,11 +31,10 @@ NEW: Final = ListingOption("new", "The moment of the other version; the newest w
 def history(asked: AskedPage) -> Sheet:
     """Return the page of all versions of a URL."""
     url = asked.url()
-    found = Sheet(
-        "Versions", lambda table: iter([PagePart("versions", lambda: versions(asked, table, url))]), address=url
-    )
-    found.status = 200 if asked.table.history(url) else 404
-    found.problem = "" if found.status == 200 else f"It is not stored: {url}"
+    rows = versions(asked, asked.table, url)
+    found = Sheet("Versions", lambda _: iter([PagePart("versions", lambda: rows)]), address=url)
+    if not rows.records:
+        found.status, found.problem = 404, f"It is not stored: {url}"
     return found
 
 
