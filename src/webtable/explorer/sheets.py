@@ -80,7 +80,9 @@ class AskedPage(Linker):
 
     def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
         super().__init__(request)
-        self.table, self.request, self.options = table, request, options
+        self.table: WebTable = table
+        self.request: Final = request
+        self.options: Final = options
         self.name: Final = name.format(**request.path_params)
         self.query: Final = {one: request.query_params.getlist(one) for one in request.query_params}
         self.path: Final = str(request.url.path).removeprefix(self.root)

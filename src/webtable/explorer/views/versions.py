@@ -88,13 +88,12 @@ def difference(asked: AskedPage) -> Sheet:
 
 
 def _shown(found: Difference) -> Rows:
-    """Return the differences side by side, those of the metadata of both captures first."""
+    """Return the differences side by side, those of the metadata of both captures last."""
     columns = (one for one in LISTINGS["pages"].columns.chosen() if one.name not in _SAID)
     pairs = ((one.name, one.shown(found.old), one.shown(found.new)) for one in columns)
-    rows: list[Any] = [("capture", name, old, new) for name, old, new in pairs if old != new]
-    rows += islice(found.side_by_side(), MOST_ROWS)
-    if len(found.text) == 1:
-        rows.append(("body", found.text[0], None, None))
+    rows: list[Any] = [*islice(found.side_by_side(), MOST_ROWS)]
+    rows += [("body", found.text[0], None, None)] if len(found.text) == 1 else []
+    rows += (("capture", name, old, new) for name, old, new in pairs if old != new)
     shown = [column(name, of=itemgetter(number)) for number, name in enumerate(("part", "name", "old", "new"))]
     return Rows(shown, rows, empty="Text, links and headers are the same.")
 
