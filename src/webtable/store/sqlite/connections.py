@@ -32,7 +32,11 @@ WRITER_SETTINGS: Final = (
     "synchronous=FULL",
     "secure_delete=OFF",  # some builds overwrite deleted data with zeros
     "cache_size=-53248",  # KiB; a writer's process stays below 150 MB with it (benchmarks/memory.py)
-    "wal_autocheckpoint=8000",  # 64 MB: a page that several batches touch is copied back once
+    # A page that a transaction changes again after it went to the log makes SQLite read and number all later ones anew.
+    "cache_spill=-81920",  # KiB
+    # The journals of statements: each page of the file that a statement of many rows changes is copied there first.
+    "temp_store=MEMORY",
+    "wal_autocheckpoint=16000",  # 64 MB: a page that several batches touch is copied back once
     "journal_size_limit=67108864",
 )
 _BESIDE_CELL: Final = MAX_ROW_KEY + 2**20
@@ -180,3 +184,13 @@ def bytes_of(connection: sqlite3.Connection, pages: str = "page_count") -> int:
     (count,) = connection.execute(f"PRAGMA {pages}").fetchone()
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     return int(count) * int(page_size)
+
+
+@contextmanager
+def temporary_files(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let the statements of the block, outside of a transaction, keep in files what they would keep in memory."""
+    connection.execute("PRAGMA temp_store=FILE")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA temp_store=MEMORY")

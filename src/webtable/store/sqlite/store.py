@@ -17,7 +17,7 @@ from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
-from webtable.store.sqlite.connections import bytes_of
+from webtable.store.sqlite.connections import bytes_of, temporary_files
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.full_text import FullText
 from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
@@ -230,7 +230,8 @@ class SQLiteStore(Store):
             sweep_all(self._file, table, clock.milliseconds)
         with self._file.exclusive("compacting the file") as connection:
             before = bytes_of(connection)
-            connection.execute("VACUUM")
+            with temporary_files(connection):
+                connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - bytes_of(connection))
 
