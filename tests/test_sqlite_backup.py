@@ -23,6 +23,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 from webtable.store.sqlite import SQLiteStore, upkeep
+from webtable.store.sqlite.opening import PAGE_SIZE
 from webtable.testing import ListeningStore
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -159,9 +160,9 @@ def test_a_damaged_store_makes_no_backup_and_says_what_helps(store, tmp_path):
     path = tmp_path / "crawl.db"
     store.close()
     with path.open("r+b") as file:
-        for page in range(40, 60):
-            file.seek(page * 8192)
-            file.write(b"\xff" * 8192)
+        for page in range(80, 120):
+            file.seek(page * PAGE_SIZE)
+            file.write(b"\xff" * PAGE_SIZE)
 
     with SQLiteStore(path) as damaged, pytest.raises(StoreError, match="webtable backup rescue"):
         damaged.backup(tmp_path / "b.db")

@@ -1,5 +1,7 @@
-"""What the embedded store does with the pages of its file: how often a write touches them, and where copies are kept."""
+"""What the embedded store does with the pages of its file: how often a write touches them, where copies are kept."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,21 @@ def test_a_compaction_keeps_its_copy_of_the_file_on_disk(store):
     assert statements[at - 1] == "PRAGMA temp_store=FILE"
     with store._file.exclusive() as connection:
         assert connection.execute("PRAGMA temp_store").fetchone() == (2,), "memory again"
+
+
+def test_a_new_file_has_small_pages_and_one_with_larger_pages_is_used_as_it_is(path, store, tmp_path):
+    store.close()
+    old = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA page_size").fetchone() == (4096,)
+        connection.execute("PRAGMA page_size=8192")
+        connection.execute(f"VACUUM INTO '{old}'")
+
+    with SQLiteStore(old) as store:
+        store.write("t", [put(5000, b"new")])
+        store.compact(["t"])
+
+        assert len(store.read("t", [b"%06d" % number for number in range(3000)])) == 3000
+        assert store.read("t", [b"005000"])[0].value(b"f:q") == b"new"
+    with closing(sqlite3.connect(old)) as connection:
+        assert connection.execute("PRAGMA page_size").fetchone() == (8192,)

@@ -20,8 +20,8 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Delete, NewCell, Put, TimeRange, Wanted
 from webtable.store.sqlite import SQLiteStore, opening
+from webtable.store.sqlite.opening import PAGE_SIZE
 
-PAGE = 8192
 FAMILIES = (FamilySchema("f"), FamilySchema("hour", versions=3, ttl=3600))
 
 
@@ -72,13 +72,15 @@ def copied_back(path, pages, folder):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(FULL)")
         after = path.read_bytes()
-    changed = [at for at in range(0, len(after), PAGE) if before[at : at + PAGE] != after[at : at + PAGE]]
+    changed = [
+        at for at in range(0, len(after), PAGE_SIZE) if before[at : at + PAGE_SIZE] != after[at : at + PAGE_SIZE]
+    ]
     assert len(changed) >= pages
     for count in range(1, pages + 1):
         content = bytearray(before)
         for at in changed[:count]:
             content[len(content) :] = bytes(max(0, at - len(content)))
-            content[at : at + PAGE] = after[at : at + PAGE]
+            content[at : at + PAGE_SIZE] = after[at : at + PAGE_SIZE]
         killed = folder / f"killed-{count}.db"
         killed.write_bytes(content)
         beside(killed, "-wal").write_bytes(log)
@@ -279,7 +281,7 @@ def test_damage_is_told_with_what_sqlite_found_and_what_helps(path):
         store.create_table(TableSchema("t", FAMILIES))
         store.write("t", [put(b"%04d" % i) for i in range(500)])
     content = bytearray(path.read_bytes())
-    content[PAGE * 8 :] = b"\xaa" * (len(content) - PAGE * 8)
+    content[PAGE_SIZE * 8 :] = b"\xaa" * (len(content) - PAGE_SIZE * 8)
     path.write_bytes(content)
 
     with SQLiteStore(path) as damaged, pytest.raises(StoreRefused) as raised:
@@ -296,7 +298,7 @@ def test_a_file_that_was_cut_short_is_said_to_be_damaged(path):
     with SQLiteStore(path, create=True) as store:
         store.create_table(TableSchema("t", FAMILIES))
         store.write("t", [put(b"%04d" % i) for i in range(500)])
-    os.truncate(path, PAGE * 5)
+    os.truncate(path, PAGE_SIZE * 5)
 
     with pytest.raises(StoreRefused, match=r"crawl\.db: the file is damaged.*webtable backup rescue"):
         SQLiteStore(path)
@@ -405,7 +407,7 @@ def test_only_errors_of_ours_come_out_of_a_damaged_file(path, seed, tmp_path):
         for _ in range(randomly.choice((1, 5, 50))):
             # Headers of pages and of records are where a wrong byte does most.
             at = randomly.randrange(len(content))
-            at -= randomly.choice((0, at % PAGE))
+            at -= randomly.choice((0, at % PAGE_SIZE))
             content[min(at + randomly.randrange(0, 200), len(content) - 1)] = randomly.randrange(256)
         if turn % 10 == 9:
             del content[randomly.randrange(len(content)) :]

@@ -20,8 +20,8 @@ from webtable.store import StoreURL, adapter_of
 from webtable.store.memory import MemoryStore
 from webtable.store.rows import Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite.opening import PAGE_SIZE
 
-PAGE = 8192
 COUNT = 4_000
 VALUES = {b"%06d" % number: b"%d " % number * 20 for number in range(COUNT)}
 
@@ -45,7 +45,7 @@ def pages_of(path: Path, table: str) -> list[int]:
     content, found, left = path.read_bytes(), [], [root]
     while left:
         number = left.pop()
-        page = content[(number - 1) * PAGE : number * PAGE]
+        page = content[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         if page[0] == 10:
             found.append(number - 1)
             continue
@@ -60,8 +60,8 @@ def pages_of(path: Path, table: str) -> list[int]:
 def damage(path: Path, pages: list[int]) -> None:
     with path.open("r+b") as file:
         for number in pages:
-            file.seek(number * PAGE)
-            file.write(random.Random(number).randbytes(PAGE))
+            file.seek(number * PAGE_SIZE)
+            file.write(random.Random(number).randbytes(PAGE_SIZE))
 
 
 def rescued(path: Path) -> tuple[int, dict[bytes, bytes]]:

@@ -36,7 +36,7 @@ WRITER_SETTINGS: Final = (
     "cache_spill=-81920",  # KiB
     # The journals of statements: each page of the file that a statement of many rows changes is copied there first.
     "temp_store=MEMORY",
-    "wal_autocheckpoint=16000",  # 64 MB: a page that several batches touch is copied back once
+    "wal_autocheckpoint=16000",  # 64 MB in a new file: a page that several batches touch is copied back once
     "journal_size_limit=67108864",
 )
 _BESIDE_CELL: Final = MAX_ROW_KEY + 2**20

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.connections import Connections, Wait
 
 APPLICATION_ID: Final = int.from_bytes(b"wbtb", "big")
-PAGE_SIZE: Final = 8192
+PAGE_SIZE: Final = 4096
+"""In bytes. An entry at a random place touches a page of the file, so larger ones write more; reading is as fast."""
 
 _MAKING_SECONDS: Final = 2.0
 """How long, in seconds, a file may not look like a database, because another process is just making it."""

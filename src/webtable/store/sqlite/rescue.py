@@ -26,7 +26,7 @@ from webtable.store.sqlite.upkeep import check_free
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_BLOCK: Final = 8192
+_BLOCK: Final = 4096
 _AT_ONCE: Final = 1000
 """How many records are written together."""
 _LEVELS: Final = 7

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from webtable.store.sqlite.file import StoreFile
 
-PAGES_AT_ONCE: Final = 1024
-"""How many pages of 8 KB are copied between two reports to the caller, who may end the copy."""
+PAGES_AT_ONCE: Final = 2048
+"""How many pages of 4 KB are copied between two reports to the caller, who may end the copy."""
 
 LARGE_LOG: Final = 256 * 2**20
 """Writers copy the log back at a quarter of this size: a larger log means that something prevents it."""
