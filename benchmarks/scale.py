@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 ASKS = 100
 WARM_UP = 3
 REGIONS = 16
+COUNTS = Path("/proc/self/io")
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ class Size(msgspec.Struct, frozen=True):
     `pages_per_second` is the rate since the size before. `questions` has the 50th and the 99th percentile of the
     milliseconds of each, `walks` the seconds of what reads the whole table, or all that has changed. `memory_mb` is the
     most that the process has had so far. `calls` are those of one answer to each question, `bytes` what each table
-    takes: pages of the file, or files of a container of `docker/hbase` (nothing is known of another HBase).
+    takes: pages of the file, or files of a container of `docker/hbase` (nothing is known of another HBase). `written`
+    is how many bytes the process has written for each page since the size before, to its files and connections.
     """
 
     pages: int
@@ -62,6 +64,7 @@ class Size(msgspec.Struct, frozen=True):
     regions: int
     calls: dict[str, int] = {}
     bytes: dict[str, int] = {}
+    written: float = 0.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,9 +108,11 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | 
 
     *file* is where the table is, None for HBase. *body* gives that of a digest.
     """
+    before = _written()
     with stopwatch() as storing, table.writer() as writer:
         for number in range(done, pages):
             writer.put(with_body(crawl.page(number), body))
+    written = (_written() - before) / (pages - done)
     refreshing = _seconds(table.links.refresh)
     questions = {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS}  # noqa: B023
     calls = {question.name: _calls(table, crawl, question) for question in QUESTIONS}
@@ -127,7 +132,15 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | 
         len(regions_of(table).regions),
         calls,
         sizes_of(table, file),
+        written,
     )
+
+
+def _written() -> int:
+    """Return how many bytes this process has written, as Linux counts them; 0 elsewhere."""
+    if not COUNTS.exists():
+        return 0
+    return int(dict(line.split(": ") for line in COUNTS.read_text().splitlines())["wchar"])
 
 
 def sizes_of(table: WebTable, file: Path | None) -> dict[str, int]:

@@ -74,7 +74,7 @@ def test_the_command_compacts_a_table_under_a_declared_key_too(path):
         kept = [record.values["number"] for record in table.scan()]
     assert (tried.exit_code, done.exit_code, markers(path)) == (0, 0, 0)
     assert "MB are free already" in tried.output
-    assert re.fullmatch(r"1\.\d MB freed\n", done.output)
+    assert re.fullmatch(r"[12]\.\d MB freed\n", done.output)
     assert kept == [19]
 
 
