@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,27 +83,27 @@ def run(setting: Setting) -> list[Result]:
 
 
 def _compared(setting: Setting, what: str, crawl: Any) -> Iterator[Result]:
-    def into_file() -> Run:
+    def into_file(*, apart: bool) -> Run:
         file = setting.new_file()
-        done: Run = crawl(str(file))
+        done: Run = crawl(str(file), apart=apart)
         _check(str(file), done)
         file.unlink()
         return done
 
-    def into_hbase() -> Run:
+    def into_hbase(*, apart: bool) -> Run:
         with setting.hbase_table_url() as url:
             webtable.create(url, regions=16)
-            done: Run = crawl(url)
+            done: Run = crawl(url, apart=apart)
             _check(url, done)
             return done
 
     sides = {"a file": into_file} | ({"HBase": into_hbase} if setting.hbase else {})
-    for store, side in sides.items():
+    for (store, side), apart in product(sides.items(), (True, False)):
         yield compare(
-            f"Scrapy, every response of {what} stored in {store}, all indexes",
+            f"Scrapy, every response of {what} stored in {store}{' by a writer process' * apart}, all indexes",
             "the same spider without webtable",
-            target=0.9,
-            ours=side,
+            target=0.9 if apart else None,
+            ours=partial(side, apart=apart),
             peer=lambda: crawl(None),
             pairs=setting.pairs(3),
             warm_up=not setting.quick,
@@ -117,18 +118,18 @@ def _check(url: str, done: Run) -> None:
     assert stored >= done.items, f"{done.items:,} pages were crawled, and {stored:,} are stored"
 
 
-def _crawl(setting: Setting, urls: Path, proxy: str, store: str | None) -> Run:
+def _crawl(setting: Setting, urls: Path, proxy: str, store: str | None, *, apart: bool = False) -> Run:
     """Return a crawl in a process of its own: a reactor cannot be started twice in one."""
     told = setting.folder / "crawl.json"
-    command = [sys.executable, "-m", __name__, str(urls), str(told), store or ""]
+    command = [sys.executable, "-m", __name__, str(urls), str(told), store or "", "apart" * apart]
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
     subprocess.run(command, check=True, env=os.environ | {"http_proxy": proxy, "no_proxy": "", "PYTHONPATH": paths})
     said = json.loads(told.read_text(encoding="utf-8"))
     return Run(said["seconds"], said["pages"], said["digest"])
 
 
-def main(urls: str, told: str, store: str) -> None:
-    """Crawl *urls* into *store*, or into none, and write into *told* how long it took."""
+def main(urls: str, told: str, store: str, apart: str) -> None:
+    """Crawl *urls* into *store*, or into none, perhaps by a process *apart*; write into *told* how long it took."""
     settings = {
         "LOG_LEVEL": "ERROR",
         "TELNETCONSOLE_ENABLED": False,
@@ -138,6 +139,7 @@ def main(urls: str, told: str, store: str) -> None:
     }
     if store:
         settings |= _STORING | {"WEBTABLE_URI": store, "WEBTABLE_CREATE": True}
+        settings["WEBTABLE_WRITER_PROCESS"] = bool(apart)
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(LinkSpider)
     began: list[float] = []

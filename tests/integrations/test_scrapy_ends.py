@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 
+import psutil
 import pytest
 from benchmarks.crawl_site import served
 from test_scrapy_pipeline import HOME, REACTORS, RESPONSES, SOME_REACTORS
@@ -18,6 +19,8 @@ from webtable.formats import read_pages
 
 HOSTS = ["example.com", "docs.example.com"]
 SETTINGS = RESPONSES | {"RETRY_ENABLED": False, "WEBTABLE_BUFFER_PAGES": 10, "CONCURRENT_REQUESTS": 4}
+APART = {"WEBTABLE_WRITER_PROCESS": True}
+here_and_apart = pytest.mark.parametrize("apart", [{}, APART], ids=["here", "apart"])
 ENDS = {"SIGTERM": [signal.SIGTERM], "SIGINT": [signal.SIGINT], "SIGINT twice": [signal.SIGINT, signal.SIGINT]}
 
 
@@ -52,16 +55,18 @@ def reachable(site):
 @pytest.mark.parametrize(
     "end", ["SIGTERM", *(pytest.param(end, marks=pytest.mark.nightly) for end in ("SIGINT", "SIGINT twice"))]
 )
-def test_what_a_spider_was_given_is_stored_however_it_is_stopped(slow_site, crawls, tmp_path, end):
-    crawl = cut_short(crawls, slow_site, ENDS[end], SETTINGS, seen=str(tmp_path / "seen"))
+@here_and_apart
+def test_what_a_spider_was_given_is_stored_however_it_is_stopped(slow_site, crawls, tmp_path, end, apart):
+    crawl = cut_short(crawls, slow_site, ENDS[end], SETTINGS | apart, seen=str(tmp_path / "seen"))
 
     seen = {json.loads(line)[0] for line in (tmp_path / "seen").read_text().splitlines()}
     assert 20 < len(seen) < 220, crawl.log
     assert seen <= stored_in(crawls)
 
 
-def test_a_stopped_crawl_is_resumed_from_its_job(slow_site, crawls_into, tmp_path):
-    settings = SETTINGS | {"JOBDIR": str(tmp_path / "job")}
+@here_and_apart
+def test_a_stopped_crawl_is_resumed_from_its_job(slow_site, crawls_into, tmp_path, apart):
+    settings = SETTINGS | apart | {"JOBDIR": str(tmp_path / "job")}
     first = cut_short(crawls_into, slow_site, [signal.SIGINT], settings)
     begun = len(slow_site.asked)
 
@@ -74,8 +79,11 @@ def test_a_stopped_crawl_is_resumed_from_its_job(slow_site, crawls_into, tmp_pat
     assert len(slow_site.asked) > 200
 
 
-def test_a_killed_crawl_has_what_was_told_to_be_stored_and_goes_on_from_the_table(slow_site, crawls_into, tmp_path):
-    settings = SETTINGS | {"JOBDIR": str(tmp_path / "job")}
+@here_and_apart
+def test_a_killed_crawl_has_what_was_told_to_be_stored_and_goes_on_from_the_table(
+    slow_site, crawls_into, tmp_path, apart
+):
+    settings = SETTINGS | apart | {"JOBDIR": str(tmp_path / "job")}
     killed = cut_short(crawls_into, slow_site, [signal.SIGKILL], settings)
     kept = stored_in(crawls_into)
 
@@ -91,8 +99,9 @@ def test_a_killed_crawl_has_what_was_told_to_be_stored_and_goes_on_from_the_tabl
 
 
 @pytest.mark.parametrize("reactor", SOME_REACTORS)
-def test_a_spider_that_is_stopped_twice_ends_once(slow_site, crawls, reactor):
-    crawl = crawls.run(slow_site, "site", [HOME], SETTINGS | REACTORS[reactor], hosts=HOSTS, stops=50)
+@here_and_apart
+def test_a_spider_that_is_stopped_twice_ends_once(slow_site, crawls, reactor, apart):
+    crawl = crawls.run(slow_site, "site", [HOME], SETTINGS | apart | REACTORS[reactor], hosts=HOSTS, stops=50)
 
     assert crawl.code == 0
     assert crawl.stats["finish_reason"] == "shutdown"
@@ -130,8 +139,9 @@ def asked_in_the_end(site):
     return count
 
 
-def test_the_engine_is_held_back_while_nothing_can_be_stored(slow_site, crawls):
-    settings = SETTINGS | {"WEBTABLE_DEADLINE": 60, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 20_000}
+@here_and_apart
+def test_the_engine_is_held_back_while_nothing_can_be_stored(slow_site, crawls, apart):
+    settings = SETTINGS | apart | {"WEBTABLE_DEADLINE": 60, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 20_000}
     crawl = crawls.begin(slow_site, "site", [HOME], settings, hosts=HOSTS)
     wait_until(lambda: len(slow_site.asked) > 40)
 
@@ -146,9 +156,10 @@ def test_the_engine_is_held_back_while_nothing_can_be_stored(slow_site, crawls):
     assert done.counts("stored", "failed") == [len(slow_site.asked), 0], done.log
 
 
-def test_pages_that_the_store_does_not_take_are_counted_and_left_in_the_spool(slow_site, crawls, tmp_path):
+@here_and_apart
+def test_pages_that_the_store_does_not_take_are_counted_and_left_in_the_spool(slow_site, crawls, tmp_path, apart):
     spool = tmp_path / "unsent.jsonl.zst"
-    settings = SETTINGS | {"WEBTABLE_DEADLINE": 1, "WEBTABLE_SPOOL": str(spool), "WEBTABLE_BUFFER_PAGES": 50}
+    settings = SETTINGS | apart | {"WEBTABLE_DEADLINE": 1, "WEBTABLE_SPOOL": str(spool), "WEBTABLE_BUFFER_PAGES": 50}
     process, told = crawls.begin(slow_site, "site", [HOME], settings, hosts=HOSTS)
     wait_until(lambda: len(slow_site.asked) > 60)
 
@@ -161,3 +172,35 @@ def test_pages_that_the_store_does_not_take_are_counted_and_left_in_the_spool(sl
         assert writer.put_many(read_pages(spool, types=None)) == failed
     assert (crawl.code, stored + failed, crawl.counts("failed/StoreUnavailable")) == (0, len(slow_site.asked), [failed])
     assert stored_in(crawls) == reachable(slow_site)
+
+
+def test_a_killed_writer_process_is_replaced_and_pages_that_it_had_are_counted_as_failed(slow_site, crawls):
+    settings = SETTINGS | APART | {"WEBTABLE_MAX_AGE": 60, "WEBTABLE_BUFFER_PAGES": 30}
+    process, told = crawls.begin(slow_site, "site", [HOME], settings, hosts=HOSTS)
+    wait_until(lambda: len(slow_site.asked) > 80)
+
+    [writer] = psutil.Process(process.pid).children()
+    writer.kill()
+    crawl = crawls.end(process, told)
+
+    stored, failed = crawl.counts("stored", "failed")
+    assert crawl.code == 0, crawl.log
+    assert crawl.counts("failed/WriteFailed") == [failed]
+    assert 0 < failed < 80
+    assert stored + failed == len(slow_site.asked) > 200
+    assert crawl.acknowledged <= stored_in(crawls)
+    assert "the process that stores pages ended by SIGKILL" in crawl.log
+
+
+def test_what_a_writer_process_was_given_is_stored_if_the_spider_is_killed(slow_site, crawls):
+    settings = SETTINGS | APART | {"WEBTABLE_MAX_AGE": 60, "WEBTABLE_BUFFER_PAGES": 1_000}
+    process, told = crawls.begin(slow_site, "site", [HOME], settings, hosts=HOSTS)
+    wait_until(lambda: len(slow_site.asked) > 80)
+
+    [writer] = psutil.Process(process.pid).children()
+    process.kill()
+    crawl = crawls.end(process, told)
+
+    psutil.wait_procs([writer], timeout=60)
+    assert crawl.acknowledged == set()
+    assert len(stored_in(crawls)) > 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -11,9 +12,11 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 import webtable
-from webtable import Page, WriteFailed
+from webtable import Page
+from webtable.errors import InvalidArgument, InvalidURL, WriteFailed
 from webtable.integrations.scrapy import WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.crawl_table import CrawlTable
+from webtable.integrations.scrapy.writer_process import WriterProcess
 
 PAGE = Page(url="https://example.com/", body=b"<title>A</title>")
 
@@ -24,10 +27,11 @@ class Stats(dict):
     set_value = dict.__setitem__
 
 
-@pytest.fixture
-def crawler(tmp_path):
+@pytest.fixture(params=["here", "apart"])
+def crawler(request, tmp_path):
     """A crawler, as far as components see it before it runs."""
     said = {"WEBTABLE_URI": str(tmp_path / "crawl.db"), "WEBTABLE_CREATE": True, "WEBTABLE_STORE_RESPONSES": True}
+    said["WEBTABLE_WRITER_PROCESS"] = request.param == "apart"
     made = SimpleNamespace(settings=Settings(said), signals=SignalManager(), stats=Stats())
     yield made
     asyncio.run(CrawlTable.of(made).close())
@@ -75,3 +79,27 @@ def test_a_response_without_a_url_is_counted_and_is_no_error_of_the_spider(crawl
 
     assert crawler.stats["webtable/failed/InvalidArgument"] == 1
     assert stored(crawler) == []
+
+
+def test_a_page_that_the_writer_refuses_raises_for_its_item_and_is_counted_once(crawler):
+    pipeline = WebTablePipeline.from_crawler(crawler)
+
+    with pytest.raises(InvalidURL, match="ftp://"):
+        asyncio.run(pipeline.process_item(Page(url="ftp://example.com/", body=b"x")))
+    asyncio.run(pipeline.process_item(PAGE))
+    asyncio.run(CrawlTable.of(crawler).close())
+
+    assert (crawler.stats["webtable/stored"], crawler.stats["webtable/failed/InvalidURL"]) == (1, 1)
+    assert crawler.stats["webtable/failed"] == 1
+
+
+def test_a_writer_process_whose_writer_cannot_be_made_does_not_begin(tmp_path):
+    with pytest.raises(InvalidArgument, match="buffer_pages=0 must be above 0"):
+        WriterProcess(str(tmp_path / "crawl.db"), {"create": True}, {"buffer_pages": 0})
+
+
+def test_a_writer_process_that_is_no_python_does_not_begin(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+
+    with pytest.raises(WriteFailed, match="did not begin"):
+        WriterProcess(str(tmp_path / "crawl.db"), {"create": True}, {})

@@ -1,4 +1,4 @@
-"""The table and the writer that all components of a crawler share, with their settings and counts."""
+"""The table and the writer that all components of a crawler share, and the counts of what was put."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from scrapy import signals
 from twisted.internet.defer import Deferred
 
 import webtable
-from webtable.errors import InvalidArgument, WriteFailed
+from webtable.errors import WriteFailed
+from webtable.integrations.scrapy.crawl_settings import TableSettings
+from webtable.integrations.scrapy.writer_process import WriterProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
     from webtable import Page, WebTable
@@ -34,8 +34,6 @@ _log = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_webtable"
 
-THREADS = 8
-
 MOST_WAITING = 16
 """How many pages may wait to be put before spiders have to wait."""
 
@@ -44,67 +42,6 @@ PUBLISHED_EVERY = 1.0
 
 MOST_LOGGED = 100
 """How many failed pages are named in the log; all are counted."""
-
-_WRITER = {
-    "WEBTABLE_BUFFER_BYTES": int,
-    "WEBTABLE_BUFFER_PAGES": int,
-    "WEBTABLE_MAX_AGE": float,
-    "WEBTABLE_MAX_BODY": int,
-    "WEBTABLE_DETECT_LANGUAGE": bool,
-    "WEBTABLE_IN_FLIGHT": int,
-    "WEBTABLE_DEADLINE": float,
-    "WEBTABLE_SPOOL": str,
-}
-"""The options of `WebTable.writer`, by the names of the settings."""
-
-_KNOWN = {*_WRITER, "WEBTABLE_URI", "WEBTABLE_CREATE", "WEBTABLE_OPEN", "WEBTABLE_STORE_RESPONSES", "WEBTABLE_THREADS"}
-
-
-@dataclass(frozen=True, slots=True)
-class TableSettings:
-    """The settings of a crawler: its table, the options to open it and to make its writer, and the concurrent reads."""
-
-    url: str = field(repr=False)
-    opening: dict[str, Any] = field(default_factory=dict)
-    writer: dict[str, Any] = field(default_factory=dict)
-    threads: int = THREADS
-
-    @classmethod
-    def of(cls, settings: BaseSettings) -> Self:
-        """Return those of webtable in *settings*; raises `InvalidArgument` for a missing, unknown or wrong one."""
-        if unknown := sorted(name for name in settings if name.startswith("WEBTABLE_") and name not in _KNOWN):
-            raise InvalidArgument(f"{unknown[0]} is not a setting of webtable; there are {', '.join(sorted(_KNOWN))}")
-        if not settings.get("WEBTABLE_URI"):
-            raise InvalidArgument(
-                "the setting WEBTABLE_URI is missing: a file, as in 'crawl.db', or 'hbase://host:9090/table'"
-            )
-        given = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
-        given |= {name: settings.getbool(name) for name in given if _WRITER[name] is bool}
-        return cls(
-            str(settings["WEBTABLE_URI"]),
-            {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
-            {_argument(name): _as(_WRITER[name], name, value) for name, value in given.items()},
-            _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
-        )
-
-
-def _argument(name: str) -> str:
-    return name.removeprefix("WEBTABLE_").lower()
-
-
-def _as(kind: type[Any], name: str, value: object) -> Any:
-    """Return *value*, which is text if it comes from the command line, converted to *kind*."""
-    try:
-        return kind(value)
-    except (TypeError, ValueError) as exc:
-        raise InvalidArgument(f"{name}={value!r} must be of type {kind.__name__}") from exc
-
-
-def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
-    try:
-        return settings.getdict(name)
-    except ValueError as exc:
-        raise InvalidArgument(f"{name}={settings.get(name)!r} must be a dictionary, or one in JSON") from exc
 
 
 class CrawlCounts:
@@ -199,8 +136,12 @@ class CrawlTable:
         settings = TableSettings.of(crawler.settings)
         self.outcomes: Final = CrawlCounts()
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
+        self._apart: WriterProcess | None = None
         try:
-            self._writer = self.table.writer(**settings.writer)
+            if settings.apart:
+                self._apart = WriterProcess(settings.url, settings.opening, settings.writer)
+            else:
+                self._writer = self.table.writer(**settings.writer)
         except BaseException:
             self.table.close()
             raise
@@ -240,16 +181,17 @@ class CrawlTable:
         """Queue *page* to be put; an error is counted, and raised by the future."""
         if time.monotonic() > self._published + PUBLISHED_EVERY:
             self.publish()
+        taken: Future[None] = Future()
+        taken.set_running_or_notify_cancel()  # who waits for it no longer has the page stored all the same
         try:
             self._waiting.append(page.url)
-            return self._putting.submit(self._put, page)
+            self._putting.submit(self._put, page, taken)
         except RuntimeError:  # the threads have been ended
             self._waiting.pop()
             error = WriteFailed(f"{page.url[:200]} arrived after its spider was closed")
             self.outcomes.failed(page.url, error)
-            putting: Future[None] = Future()
-            putting.set_exception(error)
-            return putting
+            taken.set_exception(error)
+        return taken
 
     async def read(self, question: Callable[[WebTable], T]) -> T:
         """Return *question* of the table, called in a thread."""
@@ -275,18 +217,28 @@ class CrawlTable:
         self._reading.shutdown(wait=False)
         self.publish()
 
-    def _put(self, page: Page) -> None:
+    def _put(self, page: Page, taken: Future[None]) -> None:
         began = time.monotonic()
-        self._waiting.popleft()
         try:
-            receipt = self._writer.put(page)
-        except Exception as exc:
+            receipt: Future[PageOutcome]
+            if self._apart is None:
+                receipt = self._writer.put(page)
+                taken.set_result(None)
+            else:
+                receipt = self._apart.put(page, taken)
+        except Exception as exc:  # noqa: BLE001 - whoever waits for the page gets it
             self.outcomes.failed(page.url, exc)
-            raise
-        receipt.add_done_callback(partial(self.outcomes.count, began))
+            taken.set_exception(exc)
+        else:
+            receipt.add_done_callback(partial(self.outcomes.count, began))
+        finally:
+            # Last: while the pipe is full, the page that waits for room in it counts.
+            self._waiting.popleft()
 
     def _close(self) -> None:
         try:
-            self.table.close()
+            with self.table:
+                if self._apart is not None:
+                    self._apart.close()
         except Exception as exc:  # noqa: BLE001 - the spider and its other components are closed in any case
             _log.error("%s: %s", self.table.name, exc)
