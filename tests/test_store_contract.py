@@ -195,6 +195,16 @@ def test_nothing_to_write_is_no_error(store, table, space):
 # ---- reading rows ------------------------------------------------------------------------------------------------
 
 
+def test_rows_are_found_among_many_that_do_not_exist(store, table, space):
+    there = [number for number in range(200) if number % 9 == 8]
+    store.write(table, [Put(space(b"%03d" % number), [NewCell(b"three:q", 1, b"x")]) for number in there])
+
+    rows = store.read(table, [space(b"%03d" % number) for number in range(200)])
+
+    assert [number for number, row in enumerate(rows) if row is not None] == there
+    assert all(row is None or row.value(b"three:q") == b"x" for row in rows)
+
+
 def test_reading_keeps_the_order_asked_for_with_doubles_and_gaps(store, table, space):
     fill(store, table, space, [b"a", b"b"])
 

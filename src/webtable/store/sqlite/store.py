@@ -22,7 +22,7 @@ from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.full_text import FullText
 from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
 from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
-from webtable.store.sqlite.writes import Mutations
+from webtable.store.sqlite.writes import Mutations, rows_in
 
 if TYPE_CHECKING:
     import os
@@ -128,7 +128,12 @@ class SQLiteStore(Store):
         """Return one entry for each of *rows*, all as of one moment."""
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
-            found = {key: reader.row(key) for key in dict.fromkeys(rows)}
+            found = {key: reader.row(key) for key in rows[:1]}
+            there = set(rows)
+            if None in found.values():
+                # Few of the others may be there either, as when new pages are stored: one statement finds them.
+                there = {row for source in reader.sources for row in rows_in(connection, source.cells, rows)}
+            found |= {key: reader.row(key) if key in there else None for key in dict.fromkeys(rows[1:])}
         return [found[key] for key in rows]
 
     def _read_cells(

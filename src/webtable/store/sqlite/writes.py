@@ -93,7 +93,7 @@ def _insert(connection: sqlite3.Connection, family: Family, cells: list[CellRow]
 
 def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[CellRow]) -> list[CellRow]:
     """Return those of *cells* that no delete hides."""
-    marked = _rows_in(connection, f"deletes_{family}", cells)
+    marked = rows_in(connection, f"deletes_{family}", map(_row, cells))
     left: list[CellRow] = []
     for row, of_row in groupby(cells, key=_row):
         some = list(of_row)
@@ -123,7 +123,7 @@ def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
 
 def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> list[tuple[bytes, bytes]]:
     """Return the columns that may have several cells after *cells* are written: few while a crawl is new."""
-    known = _rows_in(connection, f"cells_{family.id}", cells)
+    known = rows_in(connection, f"cells_{family.id}", map(_row, cells))
     crowded: list[tuple[bytes, bytes]] = []
     for row, of_row in groupby(cells, key=_row):
         places = list(map(_place, of_row))
@@ -134,20 +134,18 @@ def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow
     return crowded
 
 
-def _rows_in(connection: sqlite3.Connection, table: str, cells: list[CellRow]) -> set[bytes]:
-    """Return the rows of *cells* that exist in *table*."""
-    rows = list(dict.fromkeys(map(_row, cells)))
-    if not rows:
-        return set()
-    width = next(width for width in _WIDTHS if len(rows) <= width)
-    find = f"SELECT 1 FROM {table} WHERE row = column1"
-    asked = [*rows, *rows[-1:] * (width - len(rows))]
-    return {
-        row
-        for (row,) in connection.execute(
-            f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})", asked
-        )
-    }
+def rows_in(connection: sqlite3.Connection, table: str, rows: Iterable[bytes]) -> set[bytes]:
+    """Return those of *rows* that exist in *table*."""
+    found: set[bytes] = set()
+    rows = list(dict.fromkeys(rows))
+    for start in range(0, len(rows), _TOGETHER):
+        some = rows[start : start + _TOGETHER]
+        width = next(width for width in _WIDTHS if len(some) <= width)
+        find = f"SELECT 1 FROM {table} WHERE row = column1"
+        asked = [*some, *some[-1:] * (width - len(some))]
+        query = f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})"
+        found.update(row for (row,) in connection.execute(query, asked))
+    return found
 
 
 def _repeated(values: str, times: int) -> str:
