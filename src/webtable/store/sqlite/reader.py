@@ -83,33 +83,27 @@ class Reader:
                 return Row(key, cells)
         return None
 
-    def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[tuple[Row, int], None, None]:
-        """Yield the rows of a range, each with its size; close the generator if it is not read to its end."""
-        if self.search is None:
-            yield from self._in_range(keys, reverse)
-            return
-        with closing(self.search.keys(keys, reverse)) as found:
-            for key in found:
-                yield from self._in_range(KeyRange(key, key + b"\x00"), False)
-
-    def _in_range(self, keys: KeyRange, reverse: bool) -> Generator[tuple[Row, int], None, None]:
+    def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[Found, None, None]:
+        """Return the rows of a range; close the generator if it is not read to its end."""
         where = "row >= :start AND row < :stop" if keys.stop else "row >= :start"
+        if self.search is not None:
+            return self._each(self.search.keys(keys, reverse))
         if self.only_keys and self.plain:
-            with closing(self._keys(where, keys, "row DESC" if reverse else "row")) as found_keys:
-                for key in found_keys:
-                    yield Row(key, {}), len(key)
-        elif reverse:
+            return self._bare(self._keys(where, keys, "row DESC" if reverse else "row"))
+        if reverse:
             # Versions must come newest first in reverse too, so each row is read separately.
-            with closing(self._keys(where, keys, "row DESC")) as found_keys:
-                for key in found_keys:
-                    yield from self._rows(ONE_ROW, KeyRange(key))
-        else:
-            yield from self._rows(where, keys)
+            return self._each(self._keys(where, keys, "row DESC"))
+        return self._found(where, keys.start, keys.stop)
 
-    def _rows(self, where: str, keys: KeyRange) -> Generator[tuple[Row, int], None, None]:
-        with closing(self._found(where, keys.start, keys.stop)) as found:
-            for key, cells, size in found:
-                yield Row(key, {} if self.only_keys else cells), size
+    def _each(self, keys: Generator[bytes, None, None]) -> Generator[Found, None, None]:
+        with closing(keys):
+            for key in keys:
+                yield from self._found(ONE_ROW, key, b"")
+
+    def _bare(self, keys: Generator[bytes, None, None]) -> Generator[Found, None, None]:
+        with closing(keys):
+            for key in keys:
+                yield key, {}, len(key)
 
     def _keys(self, where: str, keys: KeyRange, order: str) -> Generator[bytes, None, None]:
         if not self.sources:
@@ -147,9 +141,9 @@ class _WordSearch:
         """
         last = clock.monotonic() + SEARCH_SECONDS
         with closing(self.values.rows(keys, reverse=reverse)) as rows:
-            for row, _ in rows:
-                if self.containing.holds(row.value(self.containing.column)) or clock.monotonic() > last:
-                    yield row.key
+            for key, cells, _ in rows:
+                if self.containing.holds(Row(key, cells).value(self.containing.column)) or clock.monotonic() > last:
+                    yield key
                     last = clock.monotonic() + SEARCH_SECONDS
 
 
@@ -158,13 +152,14 @@ def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: boo
     rows: list[Row] = []
     total = 0
     last = clock.monotonic() + PIECE_SECONDS
+    new = tuple.__new__  # three times as fast as calling Row
     for number, keys in enumerate(ranges, 1):
         with closing(reader.rows(keys, reverse=reverse)) as found:
-            for row, size in found:
-                rows.append(row)
+            for key, cells, size in found:
+                rows.append(new(Row, (key, {} if reader.only_keys else cells)))
                 total += size
                 if len(rows) == wanted or total >= PIECE_BYTES or clock.monotonic() > last:
-                    rest = keys.before(row.key) if reverse else keys.after(row.key)
+                    rest = keys.before(key) if reverse else keys.after(key)
                     return rows, [rest, *ranges[number:]]
     return rows, []
 

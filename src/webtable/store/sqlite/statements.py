@@ -130,10 +130,12 @@ def wanted_families(table: StoredTable, columns: Sequence[bytes] | None) -> list
 
 
 def merged_rows(streams: list[Iterator[Found]]) -> Iterator[Found]:
-    """Yield the rows of several families as one, in the order of their keys."""
-    if len(streams) == 1:
-        yield from streams[0]
-        return
+    """Return the rows of several families as one stream, in the order of their keys."""
+    # A generator around a single stream would take a twentieth of the time of a listing.
+    return streams[0] if len(streams) == 1 else _merged(streams)
+
+
+def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:
     heads: list[tuple[Found, Iterator[Found]]] = [(head, s) for s in streams if (head := next(s, None)) is not None]
     while heads:
         key = min(heads, key=_key_of_head)[0][0]
