@@ -8,23 +8,24 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from webtable._page.page import Page
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import site_meant
-from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
+from webtable.repository.scanning.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from webtable._page.page import Page
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Cells, Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.questions.listing import Listing
     from webtable.repository.scanning.damage import Damage
+    from webtable.repository.scanning.read_ahead import Made
     from webtable.repository.scanning.scope import Scope
     from webtable.store import Row
 
@@ -39,16 +40,15 @@ class PageRows:
 
     def pages(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
         """Yield the pages of *spec*; if it has a limit, that many readable ones."""
-        page_of = self._page_of(spec)
         if spec.limit is None:
-            with closing(read_ahead(self.likely(spec, order, after), page_of, damage)) as pages:
+            with closing(self._made(self.likely(spec, order, after), spec, damage)) as pages:
                 yield from pages
             return
         left = spec.limit
         while left:
             rows = _Counted(self.rows(replace(spec, limit=left), order, after))
             given = 0
-            with closing(read_ahead(iter(rows), page_of, damage)) as pages:
+            with closing(self._made(iter(rows), spec, damage)) as pages:
                 for given, page in enumerate(pages, 1):  # noqa: B007 - used after the loop
                     yield page
             if rows.count < left:
@@ -112,18 +112,19 @@ class PageRows:
         names = tuple(column.decode() for column in columns)
         return Explanation(question, order, names, tuple(spec.ranges), tuple(calls), notes=notes)
 
-    def _page_of(self, spec: ScanSpec) -> Callable[[Row], Page | None]:
-        """Return a function from a row of *spec* to its page, with counts of links if they are among the columns."""
+    def _made(self, rows: Iterator[Row], spec: ScanSpec, damage: Damage) -> Generator[Page]:
+        """Yield the pages of *rows* of *spec*, with counts of links if they are among its columns."""
         frame, columns = self._frame, spec.wanted.columns or ()
         content = frame.codec.contents(columns)
-        if frame.codec.columns.links not in columns:
-            return partial(frame.counted.page, columns=content) if content else frame.counted.page
 
-        def page_of(row: Row) -> Page | None:
-            page = frame.counted.page(row, content)
-            return page and frame.refreshed.counted(page, ("link_counts",))
+        def made(some: Sequence[Row]) -> Made:
+            pages = frame.counted.each_of(some, content)
+            counted = frame.refreshed.counted
+            return [counted(one, ("link_counts",)) if isinstance(one, Page) else one for one in pages]
 
-        return page_of
+        has_counts = frame.codec.columns.links in columns
+        make = made if has_counts else partial(frame.counted.each_of, columns=content)
+        return read_ahead(rows, make, damage, at_once=1 if content else ROWS_AT_ONCE)
 
 
 class _Counted:

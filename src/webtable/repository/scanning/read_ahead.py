@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -23,15 +24,27 @@ READ_AHEAD_BYTES = 8 * 2**20
 PIECE_ROWS = 1_024
 """How many rows are read ahead at most."""
 FIRST_ROWS = 128
-"""How many rows are read before a thread is started to read ahead: most answers have fewer."""
+"""How many rows are read at first, before a thread is started to read ahead: most answers have fewer."""
+FIRST_PIECES = 8
+"""How often that many are read before a thread is started if the pages have no content, which takes as long."""
+ROWS_AT_ONCE = 64
+"""Of how many rows pages are made at once, if they have no content."""
 
 
-def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: Damage) -> Generator[Page]:
-    """Yield the page that *make* returns for each row, if any, and make the next piece while the caller has this one.
+Made = Sequence[Page | DamagedRow | None]
+"""A page for each of some rows; an error in place of one that cannot be read, None for a row that is not a page."""
 
-    If it raises `DamagedRow`, that is added to *damage* when the caller reaches the row.
+
+def read_ahead(
+    rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], damage: Damage, at_once: int = ROWS_AT_ONCE
+) -> Generator[Page]:
+    """Yield the pages that *make* returns for *at_once* rows, and make the next piece while the caller has this one.
+
+    Damaged rows are added to *damage* when the caller reaches them. The size of pages is counted after each call of
+    *make*: of pages with bodies one has to be made at once.
     """
-    with closing(ahead(_pieces(rows, make))) as pieces:
+    first = 1 if at_once == 1 else FIRST_PIECES
+    with closing(ahead(_pieces(rows, make, at_once, first), first)) as pieces:
         for piece in pieces:
             yield from piece.pages(damage)
 
@@ -45,9 +58,15 @@ class Piece(Protocol):
 P = TypeVar("P", bound=Piece)
 
 
-def ahead(pieces: Iterator[P]) -> Generator[P]:
-    """Yield *pieces*, at least one, and take the next one in a thread while the caller has this one."""
-    piece = next(pieces)
+def ahead(pieces: Iterator[P], first: int = 1) -> Generator[P]:
+    """Yield *pieces*, at least one; from the *first* ones on take the next in a thread while the caller has this one."""
+    for _ in range(first - 1):
+        piece = next(pieces)
+        if not piece.has_more:
+            break
+        yield piece
+    else:
+        piece = next(pieces)
     if piece.has_more:
         with closing(Threads(1, "webtable-read-ahead")) as threads:
             while True:
@@ -59,42 +78,49 @@ def ahead(pieces: Iterator[P]) -> Generator[P]:
     yield piece
 
 
-def _pieces(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Iterator[_PagePiece]:
-    yield _PagePiece.of(rows, make, FIRST_ROWS)
+def _pieces(
+    rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, first: int
+) -> Iterator[_PagePiece]:
+    for _ in range(first):
+        yield _PagePiece.of(rows, make, at_once, FIRST_ROWS)
     while True:
-        yield _PagePiece.of(rows, make, PIECE_ROWS)
+        yield _PagePiece.of(rows, make, at_once, PIECE_ROWS)
+
+
+_PAGES = frozenset({Page})
 
 
 @dataclass(slots=True)
 class _PagePiece:
-    """The pages of some rows, and whether there may be more."""
+    """What was made of some rows, and whether there may be more."""
 
-    made: list[Page | DamagedRow]
-    has_more: bool = False
-    is_damaged: bool = False
+    made: list[Page | DamagedRow | None]
+    has_more: bool
 
     @classmethod
-    def of(cls, rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> _PagePiece:
+    def of(cls, rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, most: int) -> _PagePiece:
         """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES."""
-        made: list[Page | DamagedRow] = []
-        is_damaged = False
+        made: list[Page | DamagedRow | None] = []
         count = size = 0
-        for count, row in enumerate(islice(rows, most), 1):  # noqa: B007 - the count is used after the loop
-            try:
-                one = make(row)
-            except DamagedRow as exc:
-                made.append(exc)
-                is_damaged = True
-                continue
-            if one is None:
-                continue
-            made.append(one)
-            if one.body is not None or one.outlinks is not None:
-                size += len(one.body or b"") + LINK_BYTES * len(one.outlinks or ())
-                if size >= READ_AHEAD_BYTES:
-                    return cls(made, True, is_damaged)
-        return cls(made, count == most, is_damaged)
+        while count < most and size < READ_AHEAD_BYTES:
+            some = list(islice(rows, min(at_once, most - count)))
+            if not some:
+                return cls(made, False)
+            pages = make(some)
+            made += pages
+            count += len(some)
+            if at_once == 1:
+                size += sum(map(_weight, pages))
+        return cls(made, True)
 
     def pages(self, damage: Damage) -> Iterable[Page]:
         """Return the pages; damaged rows among them are added to *damage* as they are reached."""
-        return damage.sift(self.made) if self.is_damaged else self.made  # type: ignore[return-value]
+        if _PAGES.issuperset(map(type, self.made)):
+            return self.made  # type: ignore[return-value]
+        return damage.sift(one for one in self.made if one is not None)
+
+
+def _weight(made: Page | DamagedRow | None) -> int:
+    if not isinstance(made, Page):
+        return 0
+    return len(made.body or b"") + LINK_BYTES * len(made.outlinks or ())

@@ -120,6 +120,18 @@ class PageCodec(ContentCodec):
             raise self.damaged(row.key, self.columns.page, exc) from exc
         return page if len(row.cells) == 1 else self.fill(page, row)
 
+    def pages(self, rows: Sequence[Row]) -> Sequence[Page | None]:
+        """Return what `page` does for each of *rows*, in less time; raises `DamagedRow` for the first damaged one."""
+        column = self._page
+        try:
+            pages = _PAGES.read_all([(key, *cells[column][0]) for key, cells in rows if column in cells])
+        except UNREADABLE:
+            return [self.page(row) for row in rows]
+        if len(pages) == len(rows) and all([len(cells) == 1 for _, cells in rows]):
+            return pages
+        each = iter(pages)
+        return [self.fill(next(each), row) if column in row.cells else None for row in rows]
+
     def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
         """Return a function that estimates, from a row's metadata, its bytes in the stored *columns*."""
         with_html = self.columns.body in columns or self.family in columns
