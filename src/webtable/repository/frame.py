@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import msgspec
 
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.scanning.damage import Damage
@@ -31,8 +32,7 @@ class TablePart(NamedTuple):
     keys: KeyRange
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """A table of web pages: its place, the formats of its keys and cells, and its indexes.
 
     `pages` reads pages as they are stored; `counted` reads them for answers, with link counts of 0 for pages without
@@ -53,8 +53,8 @@ class Frame:
     indexes: Indexes
     strict: bool = False
     part: TablePart | None = None
-    counts: Tally = field(default_factory=Tally)
-    events: Tally = field(default_factory=Tally)
+    counts: Tally = msgspec.field(default_factory=Tally)
+    events: Tally = msgspec.field(default_factory=Tally)
 
     @classmethod
     def of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -50,8 +49,7 @@ DEFAULT_VERSIONS = 3
 """How many different contents of a page are kept on HBase."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebColumns:
+class WebColumns(msgspec.Struct, frozen=True):
     """The names of the families and columns of a web table in the store.
 
     Names are repeated in every cell, so `short` ones save space on disk and in transfer; `readable` ones are easier to

@@ -10,8 +10,9 @@ from __future__ import annotations
 import random
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from webtable._clock import clock
 
@@ -67,8 +68,7 @@ def of_call(seconds: float) -> Deadline:
     return Deadline(seconds) if around is None else around.within(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """Exponential backoff: pauses of up to `first` seconds, twice as long after each failure, at most `longest`.
 
     Each is a random part of its full length, so that many processes do not come back at the same moment.

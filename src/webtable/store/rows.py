@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+import msgspec
+
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange
 from webtable.schema import TableSchema
@@ -71,16 +73,14 @@ ALL_QUALIFIERS: Final = KeyRange()
 """The qualifiers of a whole family."""
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(msgspec.Struct, frozen=True):
     """A region of a table: its keys, and the server that holds it (empty if the store has none)."""
 
     keys: KeyRange
     server: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TableDescription:
+class TableDescription(msgspec.Struct, frozen=True):
     """A table as it was found. `unread` names the family options that this store cannot read back."""
 
     schema: TableSchema
@@ -116,8 +116,7 @@ class Containing(NamedTuple):
         return all(word.lower() in text for word in self.words)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """The part of each row that a call wants: everything by default.
 
     `columns` are `b"family:qualifier"`, or `b"family:"` for a whole family; None means all columns, an empty list none.
@@ -136,11 +135,11 @@ class Wanted:
         if self.versions < 1:
             raise InvalidArgument(f"versions={self.versions} must be at least 1")
         if self.columns is not None:
-            object.__setattr__(self, "columns", distinct_columns(self.columns))
+            msgspec.structs.force_setattr(self, "columns", distinct_columns(self.columns))
         if self.time_range is not None:
             since, until = max(self.time_range.since, 0), min(max(self.time_range.until, 0), 2**63 - 1)
             within = None if (since, until) == TimeRange() else TimeRange(since, until)
-            object.__setattr__(self, "time_range", within)
+            msgspec.structs.force_setattr(self, "time_range", within)
         if self.containing is not None and not self.containing.column.partition(b":")[2]:
             raise InvalidArgument(f"containing={self.containing!r} must name a column, family:qualifier")
 

@@ -8,10 +8,12 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from webtable._page.names import unknown_column
 from webtable._shown import Marked, harmless, shown_text
@@ -60,8 +62,7 @@ _LOOKS: dict[Form, _Look] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column: its name, the form of its values, the function that gets the value of a record, and its looks."""
 
     name: str
@@ -137,8 +138,7 @@ def column(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True):
     """The columns of a kind of record, which is called *noun* in messages."""
 
     noun: str
@@ -178,7 +178,7 @@ class Columns:
 
     def listing(self, *names: str) -> Columns:
         """Return the same columns, with others listed by default."""
-        return replace(self, listed=names)
+        return msgspec.structs.replace(self, listed=names)
 
     def asking(self, names: Sequence[str]) -> Columns:
         """Return the same columns for an answer to a question that named some of them, if it did: the URL comes first.
@@ -186,7 +186,7 @@ class Columns:
         Raises `UnknownColumn`.
         """
         asked = tuple(one.name for one in self.chosen(["url", *names])) if names else ()
-        return replace(self, asked=asked)
+        return msgspec.structs.replace(self, asked=asked)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
         """Return the names of columns that have other *names* there; raises `InvalidArgument`."""

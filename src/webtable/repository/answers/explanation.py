@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from webtable._shown import harmless
 from webtable._shown.markup import preformatted
 from webtable.rowkey import KeyRange
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """The plan of an answer: its key ranges, the stored columns, and the calls of its first piece.
 
     `index` is the index whose entries are read, if any; the ranges are then ranges of entries. `notes` are remarks.

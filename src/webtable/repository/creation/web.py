@@ -7,7 +7,7 @@ one for the entries of each index, and the queue. It exists once its layout is s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict
 
 import msgspec
@@ -94,8 +94,7 @@ class NewWebTable(NamedTuple):
 _REMEDY = "Apply it with webtable create --alter-families, or in the HBase shell"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredWebTable:
+class StoredWebTable(msgspec.Struct, frozen=True):
     """An existing web table: its layout, and the states of its indexes by name."""
 
     store: Store

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.answers.columns import column, declared

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from webtable._page.page import Page
 from webtable.errors import IndexNeeded
@@ -44,8 +45,7 @@ SAMPLED_AT_ONCE = 1_000
 _HANDLES = 16**16
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(msgspec.Struct, frozen=True):
     """What an answer reads: ranges of a `table`, which has entries of an `index`, or pages if that is None."""
 
     table: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+import msgspec
 
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
@@ -26,8 +28,7 @@ class Asker(Protocol):
     def _frame(self) -> Frame: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PartAsker:
+class PartAsker(msgspec.Struct, frozen=True):
     """What asks questions about the part of a table."""
 
     _frame: Frame
@@ -70,8 +71,7 @@ def repeatable(
     return decorated
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True):
     """How an answer was asked for; the fields after `options` are as in `repeatable`."""
 
     ask: Callable[..., Results[Any]]

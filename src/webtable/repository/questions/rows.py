@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
-from functools import partial
+from contextlib import closing, suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from msgspec.structs import replace
+
 from webtable._page.page import Page
+from webtable.errors import DamagedRow
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.questions.host_entries import narrowed
 from webtable.repository.questions.similar_hosts import site_meant
@@ -116,14 +117,21 @@ class PageRows:
         """Yield the pages of *rows* of *spec*, with counts of links if they are among its columns."""
         frame, columns = self._frame, spec.wanted.columns or ()
         content = frame.codec.contents(columns)
+        has_counts = frame.codec.columns.links in columns
 
-        def made(some: Sequence[Row]) -> Made:
-            pages = frame.counted.each_of(some, content)
+        def make(some: Sequence[Row]) -> Made:
+            pages = made(some)
+            if not has_counts:
+                return pages
             counted = frame.refreshed.counted
             return [counted(one, ("link_counts",)) if isinstance(one, Page) else one for one in pages]
 
-        has_counts = frame.codec.columns.links in columns
-        make = made if has_counts else partial(frame.counted.each_of, columns=content)
+        def made(some: Sequence[Row]) -> Made:
+            if not content:
+                with suppress(DamagedRow):  # the others can be read
+                    return frame.codec.pages(some)
+            return [frame.counted.each(row, content) for row in some]
+
         return read_ahead(rows, make, damage, at_once=1 if content else ROWS_AT_ONCE)
 
 

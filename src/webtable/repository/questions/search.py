@@ -148,7 +148,9 @@ class _Search:
 
     def _likely(self) -> Iterator[Page]:
         """Return the pages that the store's filter lets through."""
-        rows = PageRows(self.frame).likely(replace(self.spec, expected=self.at_most), self.order, self.after)
+        rows = PageRows(self.frame).likely(
+            msgspec.structs.replace(self.spec, expected=self.at_most), self.order, self.after
+        )
         pages = self.damage.sift(map(self.frame.counted.each, rows))
         return (page for page in pages if page is not None)
 

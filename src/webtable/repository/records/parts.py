@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from msgspec.structs import replace
 
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
 from webtable.repository.answers.address import address_of

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import moment_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from msgspec.structs import replace
 
 from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound

@@ -10,9 +10,10 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.rowkey import KeyRange
@@ -25,8 +26,7 @@ FIRST_UNWEIGHED = 8
 """How many rows are read first if their size is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanSpec:
+class ScanSpec(msgspec.Struct, frozen=True):
     """A scan over one table: its ranges (one for each salt), the columns wanted, and a limit of rows.
 
     `expected` is how many rows of each range the caller is likely to take, if there is no limit. `weight` estimates the
@@ -48,7 +48,7 @@ class ScanSpec:
         if self.keep is None:
             return rows(self)
         keep = self.keep
-        found = (row for row in rows(replace(self, keep=None, limit=None)) if keep(row.key))
+        found = (row for row in rows(msgspec.structs.replace(self, keep=None, limit=None)) if keep(row.key))
         return found if self.limit is None else islice(found, self.limit)
 
 
@@ -80,15 +80,15 @@ def in_key_order(
     )
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if len(ranges) <= 1:
-        return in_storage_order(store, replace(spec, ranges=ranges), None)
-    return _across(store, replace(spec, ranges=ranges), unsalted, light)
+        return in_storage_order(store, msgspec.structs.replace(spec, ranges=ranges), None)
+    return _across(store, msgspec.structs.replace(spec, ranges=ranges), unsalted, light)
 
 
 def _across(
     store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], light: Sequence[bytes] | None
 ) -> Iterator[Row]:
     changes: dict[str, Any] = {"keys_only": True} if light is None else {"columns": light}
-    merged = replace(spec, wanted=replace(spec.wanted, **changes))
+    merged = msgspec.structs.replace(spec, wanted=msgspec.structs.replace(spec.wanted, **changes))
     is_light = merged == spec
     merge = Merge(store, merged, unsalted, keep=is_light)
     left = spec.limit
@@ -97,7 +97,7 @@ def _across(
         if left is not None and (left := left - 1) == 0:
             return
     if merge.left is not None:
-        rest = replace(spec, ranges=[merge.left], limit=left)
+        rest = msgspec.structs.replace(spec, ranges=[merge.left], limit=left)
         yield from in_storage_order(store, rest, None)
 
 
@@ -148,12 +148,11 @@ MERGE_PIECE = 1_024
 """How many further rows of a range are read at once at most."""
 
 
-@dataclass(slots=True)
-class _Cursor:
+class _Cursor(msgspec.Struct):
     """One range of a merge: the rows that were read, from *at* on, and the rest of the range (None if it is empty)."""
 
     rest: KeyRange | None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row] = msgspec.field(default_factory=list)
     at: int = 0
 
     def __len__(self) -> int:

@@ -188,15 +188,6 @@ class PageReader:
             return exc
         return page
 
-    def each_of(self, rows: Sequence[Row], columns: Collection[bytes] = ()) -> Sequence[Page | DamagedRow | None]:
-        """Return the result of `each` for each of *rows*; without *columns* in less time than one after another."""
-        if not columns:
-            try:
-                return self._codec.pages(rows)
-            except DamagedRow:
-                pass  # the others can be read
-        return [self.each(row, columns) for row in rows]
-
     def lost(self, row: bytes, page: Page, columns: Collection[bytes]) -> DamagedRow | None:
         """Return an error if *page* lacks content that it should have in the stored *columns*.
 

@@ -8,8 +8,9 @@ callers compare what it finds with the stored pages.
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from webtable.rowkey.ranges import ALL_KEYS, KeyRange
 
@@ -45,8 +46,7 @@ class TermPhrase(NamedTuple):
     fields: tuple[str, ...] = tuple(FIELDS)
 
 
-@dataclass(frozen=True, slots=True)
-class TermQuery:
+class TermQuery(msgspec.Struct, frozen=True):
     """The documents that have all phrases of `wanted` and none of `without`, and what else they must have.
 
     `rows` is a range of row keys without salts. `captured` are the first moment and the one after the last, in epoch

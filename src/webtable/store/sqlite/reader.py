@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from webtable._clock import clock
 from webtable.rowkey import KeyRange
@@ -59,8 +60,7 @@ def _sources(table: StoredTable, wanted: Wanted) -> list[FamilyQuery]:
     return [FamilyQuery(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(msgspec.Struct):
     """Rows from one connection in one transaction; `close` ends its statements."""
 
     connection: sqlite3.Connection
@@ -69,10 +69,9 @@ class Reader:
     only_keys: bool
     plain: bool
     search: _WordSearch | None
-    parameters: dict[str, object] = field(init=False)
+    parameters: dict[str, object] = {}
 
     def __post_init__(self) -> None:
-        self.parameters = {}
         for source in self.sources:
             self.parameters |= source.parameters_at(self.now)
 
@@ -127,8 +126,7 @@ class Reader:
                 cursor.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _WordSearch:
+class _WordSearch(msgspec.Struct, frozen=True):
     """A search for rows with some words, by a reader of the searched column."""
 
     values: Reader
