@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError
     from webtable.repository.table.web_table import WebTable
 
+# The patterns are compiled where they are used, since most commands use none of them.
 # An argument with its value (also spelled like an option, `max-size=5`), one of several words without a value, or a
 # method.
-_ARGUMENT = re.compile(
-    r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
-)
-_COLUMNS = re.compile(r" is not a (?:column|field) of ")
+_ARGUMENT = r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
+_COLUMNS = r" is not a (?:column|field) of "
 """What names of columns follow in a message. Some columns are named like arguments."""
 
 
@@ -35,7 +34,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     >>> in_options("columns='contenttype' is not a column of a page; did you mean 'content_type'?", {"columns": "-c"})
     "-c 'contenttype' is not a column of a page; did you mean 'content_type'?"
     """
-    listed = _COLUMNS.search(message)
+    listed = re.search(_COLUMNS, message)
     text = message if listed is None else message[: listed.start()]
 
     def option(found: re.Match[str]) -> str:
@@ -45,7 +44,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         following = text[found.end() : found.end() + 1]
         return options[name] + (" " if found[1] and not found[2] and following not in {"", " ", ","} else "")
 
-    return _ARGUMENT.sub(option, text) + message[len(text) :]
+    return re.sub(_ARGUMENT, option, text) + message[len(text) :]
 
 
 def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
@@ -60,8 +59,8 @@ def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
     return message.removesuffix(cuts) + (in_options(cuts, options) if "max_body" in options else "")
 
 
-_OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")
-_COMMAND = re.compile(rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', 'demo'})})\b)")
+_OF_A_PROGRAM = r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )"
+_COMMAND = rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', 'demo'})})\b)"
 """The commands that take their store from `-s`."""
 
 
@@ -73,8 +72,8 @@ def in_commands(message: str, command: str) -> str:
     >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
     'create it with webtable -s x create'
     """
-    message = _OF_A_PROGRAM.sub("", message).replace("webtable.ALL", "all")
-    return _COMMAND.sub(lambda _: command, message)
+    message = re.sub(_OF_A_PROGRAM, "", message).replace("webtable.ALL", "all")
+    return re.sub(_COMMAND, lambda _: command, message)
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
@@ -109,7 +108,7 @@ def suggest_option(error: Any) -> None:
         error.possibilities = ["--html"]
 
 
-_WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme")
+_WITHOUT_SCHEME = r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme"
 _TAKE_URL = {
     **dict.fromkeys(("get", "history", "diff", "resolve", "validators", "not-modified", "delete"), ""),
     **dict.fromkeys(("linking-to", "links-of", "duplicates", "keys encode"), ""),
@@ -127,7 +126,7 @@ def instead(message: str, command: str, session: CommandSession) -> str:
     >>> instead("'a.org' is not a URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
     'did you mean `webtable pages a.org` or `webtable get https://a.org/`?'
     """
-    found = _WITHOUT_SCHEME.match(message)
+    found = re.match(_WITHOUT_SCHEME, message)
     if found is None:
         return ""
     host, path = found[1], found[2] or "/"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 
@@ -55,12 +54,16 @@ def invalid_token(token: object) -> InvalidToken:
 
 def _token(position: _Position) -> str:
     """Return *position* as text, after a checksum."""
+    import base64  # most answers are read without a token
+
     packed = msgspec.msgpack.encode(position)
     return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
 
 
 def _position(token: str) -> _Position | None:
     """Return the position in *token*, or None if `_token` did not return it."""
+    import base64
+
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
