@@ -547,3 +547,15 @@ def test_cells_without_checksums_are_damaged(web):
     write(web.table, web.table.table, row, PAGE, cell.timestamp, msgspec.json.encode(value))
     with pytest.raises(DamagedRow, match="it has no checksum"):
         web.table.get(url)
+
+
+@pytest.mark.parametrize("columns", [None, ["link_counts"]])
+def test_one_damaged_row_among_many_that_are_read_together_is_the_only_one_left_out(web, columns):
+    paths = [f"/many/{number:03}" for number in range(150)]
+    web.site.store(*(web.site.page(path, body=b"") for path in paths))
+    damage(web.table, web.url(paths[70]), value=None)
+
+    answer = web.table.pages(f"https://{domain_of(web)}/many/", columns=columns)
+
+    assert [page.url for page in answer] == web.urls(*paths[:70], *paths[71:])
+    assert [one.url for one in answer.damaged] == [web.url(paths[70])]
