@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import pkgutil
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from webtable._atomic_file import atomic_file
 from webtable._page.page import Page

@@ -8,12 +8,10 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
-
-import msgspec
 
 from webtable._page.names import unknown_column
 from webtable._shown import Marked, harmless, shown_text
@@ -62,7 +60,8 @@ _LOOKS: dict[Form, _Look] = {
 }
 
 
-class Column(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Column:
     """A column: its name, the form of its values, the function that gets the value of a record, and its looks."""
 
     name: str
@@ -138,7 +137,8 @@ def column(
     )
 
 
-class Columns(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Columns:
     """The columns of a kind of record, which is called *noun* in messages."""
 
     noun: str
@@ -178,7 +178,7 @@ class Columns(msgspec.Struct, frozen=True):
 
     def listing(self, *names: str) -> Columns:
         """Return the same columns, with others listed by default."""
-        return msgspec.structs.replace(self, listed=names)
+        return replace(self, listed=names)
 
     def asking(self, names: Sequence[str]) -> Columns:
         """Return the same columns for an answer to a question that named some of them, if it did: the URL comes first.
@@ -186,7 +186,7 @@ class Columns(msgspec.Struct, frozen=True):
         Raises `UnknownColumn`.
         """
         asked = tuple(one.name for one in self.chosen(["url", *names])) if names else ()
-        return msgspec.structs.replace(self, asked=asked)
+        return replace(self, asked=asked)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
         """Return the names of columns that have other *names* there; raises `InvalidArgument`."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from webtable._page.page import Page
 from webtable.repository.answers.columns import Column, Columns, Form, column, declared
