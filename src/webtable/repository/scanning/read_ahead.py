@@ -59,7 +59,7 @@ P = TypeVar("P", bound=Piece)
 
 
 def ahead(pieces: Iterator[P], first: int = 1) -> Generator[P]:
-    """Yield *pieces*, at least one; from the *first* ones on take the next in a thread while the caller has this one."""
+    """Yield *pieces*, at least one; after the *first* ones take the next in a thread while the caller has this one."""
     for _ in range(first - 1):
         piece = next(pieces)
         if not piece.has_more:

@@ -127,7 +127,7 @@ class PageCodec(ContentCodec):
             pages = _PAGES.read_all([(key, *cells[column][0]) for key, cells in rows if column in cells])
         except UNREADABLE:
             return [self.page(row) for row in rows]
-        if len(pages) == len(rows) and all([len(cells) == 1 for _, cells in rows]):
+        if len(pages) == len(rows) and all(len(cells) == 1 for _, cells in rows):
             return pages
         each = iter(pages)
         return [self.fill(next(each), row) if column in row.cells else None for row in rows]

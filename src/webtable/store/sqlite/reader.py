@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webtable._clock import clock
-from webtable.rowkey import KeyRange
 from webtable.store.rows import Cell, Containing, Row, Wanted
 from webtable.store.sqlite.failures import DamagedCells, check_cell
 from webtable.store.sqlite.statements import MOST_NAMED, ONE_ROW, FamilyQuery, Found, merged_rows, wanted_families
@@ -21,6 +20,7 @@ from webtable.store.sqlite.statements import MOST_NAMED, ONE_ROW, FamilyQuery, F
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from webtable.rowkey import KeyRange
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 SEARCH_SECONDS: Final = 1.0
