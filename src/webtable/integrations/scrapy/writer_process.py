@@ -52,12 +52,12 @@ class PageReceipt(Future[Any]):
 class WriterProcess:
     """A writer of the table at *url* in another process, opened and made with these options.
 
-    Raises the errors of both. A process that dies is replaced for the next page, and pages of which it had not told
-    that they are stored fail with `WriteFailed`. All methods are for one thread.
+    Raises the errors of both. A process that dies is replaced for the next page, and pages that it had not
+    reported as stored fail with `WriteFailed`. All methods are for one thread.
     """
 
     def __init__(self, url: str, opening: dict[str, Any], options: dict[str, Any]) -> None:
-        self._told = url, opening, options
+        self._given = url, opening, options
         self._numbers = count()
         self._is_closed = False
         self._start()
@@ -109,7 +109,7 @@ class WriterProcess:
         self._pending: dict[int, PageReceipt] = {}
         self._said: str | None = None
         try:
-            self._pipe.send(self._told)
+            self._pipe.send(self._given)
             error = self._pipe.recv()
         except (OSError, EOFError):
             error = WriteFailed(f"the process that stores pages did not begin: {self._death()}")
@@ -154,7 +154,7 @@ class WriterProcess:
 def serve(handle: int) -> None:
     """Be the process: store what comes through the socket *handle* until None or nothing more comes."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)  # it ends behind the spider, which has more to store until then
+        signal.signal(one, signal.SIG_IGN)  # it ends after the spider, which has more to store until then
     pipe = Connection(handle)
     url, opening, options = pipe.recv()
     try:
