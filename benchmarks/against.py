@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from benchmarks.setting import Setting
 
 CHECKOUT = Path(__file__).parents[1]
+_NUMBER = re.compile(r"\d[\d.,]*")
 FIGURE = re.compile(r"(?<![\w.])(?P<number>[\d,]+(?:\.\d+)?) ?(?P<unit>[^\s,;\d][^\s,;]*)")
 
 
@@ -73,25 +74,23 @@ def checkout(commit: str, folder: Path) -> Path:
 
 
 def matched(name: str, turns: Iterable[tuple[dict[str, str], dict[str, str]]]) -> list[Change]:
-    """Return a change for each row that both sides of all *turns* have: of the same text, or in the same place."""
+    """Return a change for each row that both sides of all *turns* have: in the same place, or of the same text.
+
+    Where texts are compared, numbers in them may differ: those of a turn are part of the names of some rows.
+    """
     sides = list(turns)
-    first, second = (list(one) for one in sides[0])
-    pairs = [(what, what) for what in first if what in second]
-    if len(first) == len(second):
-        pairs = list(zip(first, second, strict=True))
+    pages = [page for both in sides for page in both]
+    if len({len(page) for page in pages}) > 1:
+        named = [{_NUMBER.sub("", what): (what, figure) for what, figure in page.items()} for page in pages]
+        common = [what for what in named[0] if all(what in page for page in named)]
+        pages = [dict(page[what] for what in common) for page in named]
     changes = []
-    for new, old in pairs:
-        figures = [(_figure(mine[new]), _figure(other[old])) for mine, other in sides]
-        units = {unit for pair in figures for _, unit in pair}
+    for rows in zip(*(page.items() for page in pages), strict=True):
+        figures = [_figure(text) for _, text in rows]
+        units = {unit for _, unit in figures}
         if len(units) == 1:
-            changes.append(
-                Change(
-                    f"{name}: {new}",
-                    units.pop(),
-                    tuple(mine for (mine, _), _ in figures),
-                    tuple(theirs for _, (theirs, _) in figures),
-                )
-            )
+            found = [figure for figure, _ in figures]
+            changes.append(Change(f"{name}: {rows[0][0]}", units.pop(), tuple(found[::2]), tuple(found[1::2])))
     return changes
 
 

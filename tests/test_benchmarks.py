@@ -315,6 +315,17 @@ def test_two_commits_are_compared_turn_by_turn():
     assert (time.unit, time.ratios) == ("ms", [1.5])
 
 
+def test_a_row_whose_text_has_a_number_of_its_turn_is_compared_all_the_same():
+    turns = [
+        ({"7 requests of 812 bytes": "10 ms"}, {"7 requests of 811 bytes": "20 ms", "gone": "1 ms"}),
+        ({"8 requests of 1,020 bytes": "10 ms"}, {"8 requests of 99 bytes": "40 ms", "gone": "1 ms"}),
+    ]
+
+    (change,) = against.matched("scan", turns)
+
+    assert (change.what, change.ratios) == ("scan: 7 requests of 812 bytes", [2.0, 4.0])
+
+
 @pytest.mark.nightly
 def test_a_benchmark_runs_with_this_code_and_with_another_commits(capsys):
     assert main(["keys", "embedded_scan", "--quick", "--against", "HEAD", "--turns", "1"]) == 0
