@@ -46,7 +46,7 @@ class Outlet:
             if self.gone.is_set():
                 raise Gone("the request was cancelled")
             self._unsent += encoded
-        self._tell()
+        self._notify()
         return len(data)
 
     def flush(self) -> None:
@@ -55,7 +55,7 @@ class Outlet:
     def end(self) -> None:
         """Say that there is no more."""
         self._is_over = True
-        self._tell()
+        self._notify()
 
     def close(self) -> None:
         """Say that nobody reads any more."""
@@ -81,7 +81,7 @@ class Outlet:
             if is_over and not self._unsent:
                 return
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._ready.set)
 

@@ -39,10 +39,10 @@ class Scans:
         condition = conditions.get(part.takes[0]) if isinstance(part, Field) else None
         if not isinstance(part, Field) or not isinstance(condition, Condition):
             self._no_range(part, left[0])
-        if behind := self._open(conditions, place + 1):
+        if later := self._open(conditions, place + 1):
             raise NoRange(
-                f"{behind[0]!r} comes after {part.name!r}, for which there is a range and not a single value",
-                f"ask for one value of {part.name!r}, or put {behind[0]!r} before it",
+                f"{later[0]!r} comes after {part.name!r}, for which there is a range and not a single value",
+                f"ask for one value of {part.name!r}, or put {later[0]!r} before it",
             )
         inner = part.ranges(condition)
         return [_behind(head, keys) for head in heads for keys in inner]
@@ -91,8 +91,8 @@ class Scans:
         if not isinstance(part, Field) or not part.ordered:
             return None
         # A date here and its time of day later: the last row here need not be the newest.
-        behind = [other.name for other in self.parts[place + 1 :] if isinstance(other, Field)]
-        return None if part.name in behind else part.newest
+        later = [other.name for other in self.parts[place + 1 :] if isinstance(other, Field)]
+        return None if part.name in later else part.newest
 
     def _fanned(self, heads: list[bytes], place: int) -> tuple[list[bytes], int]:
         while place < len(self.parts) and not isinstance(self.parts[place], Field):

@@ -75,7 +75,7 @@ def all_keys(store: Store, spec: ScanSpec) -> KeySample | None:
 def spaced(store: Store, spec: ScanSpec, n: int) -> KeySample:
     """Return keys at evenly spaced places of the ranges, which stand for nobody knows how many rows.
 
-    Where keys lie together most places lead to the same few, as behind a salt; then places between these are tried.
+    Where keys lie together most places lead to the same few, as after a salt; then places between these are tried.
     """
     found: set[bytes] = set()
     ranges = list(spec.ranges)

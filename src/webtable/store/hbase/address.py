@@ -97,13 +97,13 @@ class GatewayAddress(NamedTuple):
 def address_of(url: StoreURL) -> GatewayAddress:
     """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
     authority = _AUTHORITY.match(url.rest)
-    hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
+    hosts, rest = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
     login, hosts = _login(url, hosts)
     if "@" in url.place.removeprefix(authority[0] if authority else ""):
         raise _unquoted(url)
     try:
         gateways = tuple(_host_port(host) for host in hosts.split(","))
-        parts = urlsplit(behind)
+        parts = urlsplit(rest)
     except ValueError as exc:
         # The message of urllib about a wrong port quotes it.
         raise InvalidArgument(f"store={url.text!r}: {exc}") from None
