@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from webtable._shown.markup import escaped, table, tag
 from webtable._shown.text import harmless, minute_text, shown_text
@@ -28,7 +27,8 @@ class Unbroken(str):
     __slots__ = ()
 
 
-class Marked(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Marked:
     """A text split into pieces, some of which are marked."""
 
     pieces: Sequence[tuple[str, bool]]
@@ -65,7 +65,8 @@ class ShowsItself(ABC):
         return self._shown().rich()
 
 
-class Shown(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Shown:
     """A small table with a caption, columns, rows and a note; without rows, the caption and the note.
 
     Numbers are right-aligned; times are shown in UTC to the minute.

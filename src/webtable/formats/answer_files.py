@@ -90,7 +90,11 @@ def write_rows(
     *,
     for_terminal: bool = False,
 ) -> int:
-    """Write these *columns* of *records* to *stream* in a *format*, and return the number of records."""
+    """Write these *columns* of *records* to *stream* in a *format*, and return the number of records.
+
+    With *for_terminal* control characters in texts are escaped. Raises `InvalidArgument` for a binary format where
+    *stream* takes text.
+    """
     counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
