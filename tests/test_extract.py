@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from resiliparse.parse.html import HTMLTree
-from selectolax.lexbor import LexborHTMLParser
 
-from nightly import examples, some
+from nightly import some
 from webtable._limits import ReadLimits
 from webtable._page.body import is_html, looks_like_html
-from webtable._page.extract import Extract, MainContent, _copied, extract, main_content, plain_text
+from webtable._page.extract import Extract, MainContent, extract, main_content, plain_text
 from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
 from webtable._page.page import Page
 from webtable._page.parts import SAID, Link
@@ -381,45 +379,6 @@ HARD_TO_PARSE = {
     + b"<p>x" * 4_000,
     "many small elements": b"<p>" * 3_000_000,
 }
-
-
-_FORMATTING = ["a", "A", "b", "B", "i", "u", "em", "code", "font", "big", "nobr", "tt", "strong"]
-_BLOCKS = ["p", "div", "li", "table", "td", "tr", "caption", "svg", "desc", "object"]
-_NAMES = st.sampled_from([*_FORMATTING, *_BLOCKS])
-_ATTRIBUTES = st.sampled_from([" a", " b", " a=1", " c=2", "/a", " x='>'", ' y=">"', " href=/x", "", "", " ", ' z="="'])
-_TAG = st.one_of(
-    st.builds(lambda name, *said: f"<{name}{''.join(said)}>", _NAMES, _ATTRIBUTES, _ATTRIBUTES, _ATTRIBUTES),
-    _NAMES.map("</{}>".format),
-    st.sampled_from(["x", "<p>x", "</div>x"]),
-)
-_SOUP = st.lists(st.tuples(st.lists(_TAG, min_size=1, max_size=6), st.sampled_from([1, 3, 30])), min_size=1, max_size=4)
-
-
-@settings(deadline=None, max_examples=examples(100, 2_000))
-@given(_SOUP)
-@example([(["<p>"], 1), (["<b a>", "<B a>", "<b c='>'>"], 30), (["<p>x"], 30)])
-@example([(["<p>"], 1), (['<a x=">" a b c>'], 1), (["<p>x"], 30)])
-@example([(["<p>"], 1), (["<nobr a>", "<svg><desc>"], 30), (["</svg><p>x"], 1), (["<p>x"], 30)])
-def test_a_page_makes_the_parser_copy_no_more_than_was_found_beforehand(soup):
-    # Pages are parsed in this process or in one with limited memory by what is found so.
-    html = "".join("".join(tags) * times for tags, times in soup).encode()
-
-    tree = LexborHTMLParser(html).css("*")
-
-    bound = 2_000 + 180 * html.count(b"<") + 75 * (2 * len(html) + html.count(b"<") * _copied(html))
-    assert sum(180 + 150 * len(node.attributes) for node in tree) <= bound
-    # The text is found by another version of the same parser.
-    assert 180 * len(HTMLTree.parse(html.decode()).document.query_selector_all("*")) <= bound
-
-
-def test_a_large_page_that_is_made_to_hurt_in_no_way_is_parsed_here(monkeypatch):
-    html = b"<title>T</title>" + b"<p><a class=x href=/x>A <code class=y>word</code></a> <b>and</b> text.\n" * 1_000
-
-    monkeypatch.setattr("webtable._page.extract._process", None)
-
-    assert 70_000 < len(html) < 80_000
-    assert extract(html, URL).title == "T"
-    assert plain_text(html, None, "text/html").startswith("A word and text.\n")
 
 
 def test_the_main_text_lacks_what_surrounds_it_on_each_page():

@@ -28,25 +28,23 @@ from webtable._recent import RecentValues
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 
 
-# Up to here the worst that is known takes a second, for the attributes of one element, and 300 MB. Of real pages 92 in
-# 100 are smaller; those that are not take 200 µs longer in the other process.
-_SMALL = 80 * 1024
+# Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
+# not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
+_SMALL = 48 * 1024
 # To find the main content takes quadratic time for nested elements: 9,800 of them in 48 KB take 4 seconds.
 _SMALL_MAIN = 12 * 1024
 _MARKS = " ¶#§🔗"
 """What the headings of many sites end with, as a link to them."""
 # What the parser makes again, with its attributes, in every paragraph after one in which it was not closed.
 _COPIED = re.compile(
-    rb"<[abcefinstuABCEFINSTU](?:|(?i:ig|ode|m|ont|obr|mall|trike|trong|t))[\s/][^>]*",
+    rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
 )
-_ALIKE = 3
-"""Of elements with the same name and attributes so many are made again, and no more ("Noah's Ark" in the standard)."""
-_PLAIN = 100
-"""The 13 names without attributes, as many characters as they take memory."""
 # A quoted value in which there is a ">".
 _GOES_ON = re.compile(rb"=\s*(?:\"[^\">]*|'[^'>]*)>")
-_MAX_COPIES = 4_000_000
-"""Characters of copied tags, each of which takes 75 bytes of memory at most: an attribute of one letter takes 150."""
+_COPY = 25
+"""An element takes as much memory as so many characters of attributes."""
+_MAX_COPIES = 8_000_000
+"""Characters of copied elements, 36 bytes of memory each."""
 # Without what follows changes of a tree, of which crossed end tags make so many that 75 KB of them take 20 seconds; all
 # that is lost is that a `<selectedcontent>` has the text of what is selected as well.
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
@@ -222,19 +220,20 @@ def _light(page: _Page) -> tuple[bytes, str] | None:
     encoding = encoding_of(page.body, page.charset)
     html = as_utf8(page.body, encoding)
     tags = html.count(b"<")
-    if tags * (_PLAIN + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
+    if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
         return None
     return html, encoding
 
 
 def _copied(html: bytes) -> int:
     """Return how many characters every tag of *html* may make the parser copy, at most."""
-    found = set(_COPIED.findall(html))
-    if _GOES_ON.search(b">".join(found) + b">"):
+    found = _COPIED.findall(html)
+    together = b">".join(found)
+    if _GOES_ON.search(together + b">"):
         return len(html)
     # One link ends the one before it, and no other element does.
     links = [len(tag) for tag in found if tag[1] in b"aA"]
-    return _PLAIN + _ALIKE * (sum(map(len, found)) - sum(links)) + max(links, default=0)
+    return _COPY * (len(found) - len(links)) + len(together) - sum(links) + max(links, default=0)
 
 
 def _found(page: _Page, html: bytes, encoding: str) -> Extract:

@@ -34,8 +34,6 @@ _BEGIN = (
     "from webtable._page.parser_process import serve; serve(sys.argv[2])"
 )
 _OUT_OF_MEMORY = 3
-_KEPT = 31 << 20
-"""Bytes of one block; glibc takes twice the largest that was freed as what may stay free, for blocks below 32 MB."""
 
 
 class TooMuch(Exception):
@@ -165,8 +163,6 @@ def serve(name: str) -> None:
     module, _, function = name.partition(":")
     answered: Callable[[bytes], bytes] = getattr(importlib.import_module(module), function)
     unbounded = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    # The C library then keeps what a page has freed for the next one, where it would give back each tree of some MB.
-    bytes(_KEPT)
     answers.write(_READY)
     answers.flush()
     while len(head := requests.read(_REQUEST.size)) == _REQUEST.size:
