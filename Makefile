@@ -105,7 +105,7 @@ notebooks: $(STAMP)
 site: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# The table of docs/benchmarks.md, in less than an hour; `python -m benchmarks` has all benchmarks.
+# The table of docs/benchmarks.md, in some twenty minutes; `python -m benchmarks` has all benchmarks.
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.main_table
 
