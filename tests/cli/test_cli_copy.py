@@ -88,7 +88,7 @@ def test_a_copy_has_the_layout_that_is_asked_for_and_is_compared(run: Run, sourc
 
 def test_a_copy_that_is_killed_goes_on_where_it_was(run: Run, source: str) -> None:
     with copying("--resume", "--rate", "100") as process:
-        wait_for(50)
+        wait_for(65)  # a second batch: the journal has the first one by then
         process.kill()
         process.wait()
     assert 0 < stored() < COUNT

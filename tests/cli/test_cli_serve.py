@@ -41,7 +41,9 @@ def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], httpx.Clien
     """Run `webtable serve`, and give a client that has opened the address it has printed."""
     command = [sys.executable, "-m", "webtable.cli", *map(str, words)]
     begun = time.monotonic()
+    ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # of tests that run below nohup
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        signal.signal(signal.SIGHUP, ignored)
         try:
             address = httpx.URL(process.stdout.readline().strip())
             with httpx.Client(base_url=address.copy_with(query=None), timeout=10) as client:
