@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import webtable
-from benchmarks.material import digest_of
+from benchmarks.material import read_back
 from benchmarks.measuring import Result, Run, compare, wait_until_idle
 from webtable.demo import make_sample
 from webtable.repository.indexes.index import WEB_INDEXES
@@ -67,6 +67,4 @@ def _ingested(
         command = [sys.executable, "-m", "webtable.cli", "-s", url, "ingest", *map(str, files)]
         subprocess.run(command, capture_output=True, check=True)
         seconds = time.perf_counter() - began
-        with webtable.open(url) as table:
-            pages = list(table.pages(webtable.ALL, order="storage", columns=["body"]))
-        return Run(seconds, len(pages), digest_of((page.url, page.body or b"") for page in pages))
+        return read_back(url, seconds)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 import webtable
-from benchmarks.material import digest_of
+from benchmarks.material import read_back
 from benchmarks.measuring import Result, Run, compare, wait_until_idle
 
 if TYPE_CHECKING:
@@ -38,10 +38,9 @@ def run(setting: Setting) -> list[Result]:
             wait_until_idle()
             done, seconds, share = _timed(workers, url, files)
             shares[workers].append(share)
-            with webtable.open(url) as table:
-                pages = list(table.pages(webtable.ALL, order="storage", columns=["body"]))
-            assert f"{len(pages):,} pages stored" in done
-            return Run(seconds, len(pages), digest_of((page.url, page.body or b"") for page in pages))
+            stored = read_back(url, seconds)
+            assert f"{stored.items:,} pages stored" in done
+            return stored
 
     result = compare(
         f"ingest of {len(files)} WARC files into HBase by the command line, with --workers 2",

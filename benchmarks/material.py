@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from warcio.archiveiterator import ArchiveIterator
 
+import webtable
+from benchmarks.measuring import Run
 from webtable import Page
 from webtable.rowkey import canonical_url
 
@@ -151,6 +153,13 @@ def digest_of(pairs: Iterable[tuple[str, bytes]]) -> str:
     for url, body in pairs:
         total ^= int.from_bytes(hashlib.sha256(url.encode() + b"\0" + hashlib.sha256(body).digest()).digest())
     return f"{total:064x}"
+
+
+def read_back(url: str, seconds: float) -> Run:
+    """Return the run that took *seconds* to fill the table at *url*: its proof is what is stored there."""
+    with webtable.open(url) as table:
+        pages = list(table.pages(webtable.ALL, order="storage", columns=["body"]))
+    return Run(seconds, len(pages), digest_of((page.url, page.body or b"") for page in pages))
 
 
 def _title(body: bytes) -> str:

@@ -137,7 +137,8 @@ class Write:
         if not 0 < len(row) <= MAX_ROW_KEY:
             raise self._refusal(row, f"a row key has 1 to {MAX_ROW_KEY} bytes, not {len(row)}")
         if isinstance(mutation, Delete):
-            self._check_time(row, mutation.timestamp)
+            if not 0 <= mutation.timestamp <= _MAX_TIMESTAMP:
+                raise self._wrong_time(row, mutation.timestamp)
             columns = mutation.columns
             if mutation.exact:
                 self._check_exact(row, columns)
@@ -149,7 +150,7 @@ class Write:
         size, overhead, valid = 0, len(row) - 1 + _CELL_OVERHEAD, self._valid
         for column, timestamp, value in mutation.cells:
             if not 0 <= timestamp <= _MAX_TIMESTAMP:
-                self._check_time(row, timestamp)
+                raise self._wrong_time(row, timestamp)
             if column not in valid:
                 self._check_family(row, column)
             length = overhead + len(column) + len(value)
@@ -175,9 +176,8 @@ class Write:
                 "those below it; give a Thrift2 gateway (?thrift2=9091)"
             )
 
-    def _check_time(self, row: bytes, timestamp: int) -> None:
-        if not 0 <= timestamp <= _MAX_TIMESTAMP:
-            raise self._refusal(row, f"a timestamp of {timestamp} is not from 0 to {_MAX_TIMESTAMP}")
+    def _wrong_time(self, row: bytes, timestamp: int) -> StoreRefused:
+        return self._refusal(row, f"a timestamp of {timestamp} is not from 0 to {_MAX_TIMESTAMP}")
 
     def _check_family(self, row: bytes, column: bytes) -> None:
         family, colon, _ = column.partition(b":")
