@@ -40,7 +40,7 @@ _STORING = {
 
 
 class LinkSpider(scrapy.Spider):
-    """Asks for the pages that it was told of, and follows the links between them, as most spiders do."""
+    """Asks for the pages that it is given, and follows the links between them, as most spiders do."""
 
     name = "links"
 
@@ -120,16 +120,16 @@ def _check(url: str, done: Run) -> None:
 
 def _crawl(setting: Setting, urls: Path, proxy: str, store: str | None, *, apart: bool = False) -> Run:
     """Return a crawl in a process of its own: a reactor cannot be started twice in one."""
-    told = setting.folder / "crawl.json"
-    command = [sys.executable, "-m", __name__, str(urls), str(told), store or "", "apart" * apart]
+    report = setting.folder / "crawl.json"
+    command = [sys.executable, "-m", __name__, str(urls), str(report), store or "", "apart" * apart]
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
     subprocess.run(command, check=True, env=os.environ | {"http_proxy": proxy, "no_proxy": "", "PYTHONPATH": paths})
-    said = json.loads(told.read_text(encoding="utf-8"))
+    said = json.loads(report.read_text(encoding="utf-8"))
     return Run(said["seconds"], said["pages"], said["digest"])
 
 
-def main(urls: str, told: str, store: str, apart: str) -> None:
-    """Crawl *urls* into *store*, or into none, perhaps by a process *apart*; write into *told* how long it took."""
+def main(urls: str, report: str, store: str, apart: str) -> None:
+    """Crawl *urls* into *store*, or into none, perhaps by a process *apart*; write into *report* how long it took."""
     settings = {
         "LOG_LEVEL": "ERROR",
         "TELNETCONSOLE_ENABLED": False,
@@ -152,7 +152,7 @@ def main(urls: str, told: str, store: str, apart: str) -> None:
     assert not store or crawler.stats.get_value("webtable/failed") == 0
     digest = hashlib.sha256("\n".join(sorted(spider.given)).encode()).hexdigest()
     said = {"seconds": seconds, "pages": len(spider.given), "digest": digest}
-    Path(told).write_text(json.dumps(said), encoding="utf-8")
+    Path(report).write_text(json.dumps(said), encoding="utf-8")
 
 
 if __name__ == "__main__":

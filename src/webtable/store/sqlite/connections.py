@@ -32,7 +32,7 @@ WRITER_SETTINGS: Final = (
     "synchronous=FULL",
     "secure_delete=OFF",  # some builds overwrite deleted data with zeros
     "cache_size=-53248",  # KiB; a writer's process stays below 150 MB with it (benchmarks/memory.py)
-    # A page that a transaction changes again after it went to the log makes SQLite read and number all later ones anew.
+    # A page that a transaction changes after it went to the log makes SQLite read and number all later ones again.
     "cache_spill=-81920",  # KiB
     # The journals of statements: each page of the file that a statement of many rows changes is copied there first.
     "temp_store=MEMORY",
