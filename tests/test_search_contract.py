@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import re
@@ -797,6 +798,25 @@ def test_the_child_of_a_fork_does_not_hold_the_lock(directory):
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_a_fork_while_tantivy_holds_its_own_lock_does_not_block_the_child(directory):
+    index = directory.open()
+    index.create("settings")
+    index.write([page(b"a", "salt")], filled=None)
+    index.close()
+    (lock,) = (directory.folder / "text").glob("*/.tantivy-meta.lock")
+    # As a thread of tantivy does that looks for new commits: after a fork, closing it here is not enough.
+    held = os.open(lock, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if rows(directory.open(), word("salt")) == {b"a"} else 1)
+    os.close(held)
+
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_directory_of_something_else_is_not_written(tmp_path):

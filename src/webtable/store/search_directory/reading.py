@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import tantivy
@@ -17,12 +20,29 @@ from webtable.store.search_directory.queries import QueryMaker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from webtable.store.search import TermQuery
 
 _LEAST_READ: Final = 256
 """How many of the best documents are asked for at least, since more of them cost little."""
+
+
+_LOCK: Final = ".tantivy-meta.lock"
+
+
+def _leave_lock() -> None:
+    """Close the lock that a thread of tantivy held in the parent, where it looks after new commits now and then.
+
+    The child has it too, and would wait for itself for ever.
+    """
+    with suppress(OSError):
+        for file in list(Path("/proc/self/fd").iterdir()):
+            with suppress(OSError):
+                if file.readlink().name == _LOCK:
+                    os.close(int(file.name))
+
+
+os.register_at_fork(after_in_child=_leave_lock)
 
 
 class Readers:
