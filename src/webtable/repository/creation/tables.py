@@ -29,7 +29,6 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
 
     If the gateway cannot split or encode them, they are created without: with one region, taking more space.
     """
-    from webtable._threads import Threads  # opening a table does not need it
 
     def create(schema: TableSchema) -> None:
         try:
@@ -38,8 +37,19 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
             families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
             bring(store, replace(schema, families=families, split_keys=()), apply=True, remedy=remedy)
 
+    _call_together(store, [partial(create, schema) for schema in schemas])
+
+
+def _call_together(store: Store, jobs: Sequence[Callable[[], object]]) -> None:
+    """Call all of *jobs*, several at once where the store can write so."""
+    from webtable._threads import Threads  # opening a table does not need it
+
+    if not store.capabilities.writes_concurrently:
+        for job in jobs:
+            job()
+        return
     with closing(Threads(_AT_ONCE, "webtable-create")) as threads:
-        threads.map(create, schemas)
+        threads.map(lambda job: job(), jobs)
 
 
 def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Plan:
@@ -111,13 +121,9 @@ def create_with_layout(
     without a layout is completed; if its families differ, raises `SchemaDrift` with the *remedy*, or changes them with
     *apply*.
     """
-    from webtable._threads import Threads  # opening a table does not need it
-
     steps = bring(store, wanted, apply=apply, remedy=remedy)
     meta = meta_table(wanted.name)
-    made: list[Callable[[], object]] = [partial(bring, store, meta, apply=apply, remedy=remedy), make_others]
-    with closing(Threads(2, "webtable-create-meta")) as threads:
-        threads.map(lambda make: make(), made)
+    _call_together(store, [partial(bring, store, meta, apply=apply, remedy=remedy), make_others])
     prepare()
     # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
     # concurrent layouts the earlier one stays, because it gets the higher timestamp.
