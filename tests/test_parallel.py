@@ -85,12 +85,15 @@ def test_the_script_of_the_docs_counts_words(tmp_path):
 
 
 PROGRAM = """
+import signal
 import sys
 import webtable
 from webtable import parallel
 from parallel_functions import wait
 
 if __name__ == "__main__":
+    # A shell has its commands in the background ignore Ctrl-C, and the tests may be one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with webtable.open(sys.argv[1]) as table:
         list(parallel.map(table.pages(), wait, workers=2, partitions=4))
 """
