@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from datetime import UTC, datetime
 from email.message import Message
 from uuid import uuid4
 
+import msgspec
 import pytest
 from multidict import CIMultiDict
 
 import webtable
+from webtable import Page
 from webtable._page.headers import Headers, redirect_target
-from webtable.errors import InvalidCapture
+from webtable.errors import InvalidCapture, StoreError
 
 
 def message() -> Message:
@@ -116,3 +119,52 @@ def test_headers_that_are_none_are_refused_with_what_they_may_be(headers):
         pytest.raises(InvalidCapture, match=r"it must be a dict of names and values, or a list of such pairs"),
     ):
         table.put(page)
+
+
+FETCHED = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def read_back(path, headers):
+    with webtable.open(path, create=True) as table:
+        with table.writer() as writer:
+            writer.put(Page(url="https://example.com/", body=b"", headers=headers, fetched_at=FETCHED))
+        (page,) = table.pages(webtable.ALL)
+    return page
+
+
+def test_a_stored_page_equals_one_that_was_made_whether_its_headers_were_asked_for_or_not(tmp_path):
+    first, second = (read_back(tmp_path / name, {"Vary": "a"}) for name in ("one.db", "two.db"))
+    made = msgspec.structs.replace(first, headers={"vary": "a"})
+
+    assert made == second
+    assert second == made
+    assert second != msgspec.structs.replace(made, headers={"Vary": "b"})
+    assert type(second.headers) is Headers
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["asked for", "not asked for"])
+def test_a_stored_page_is_copied_and_pickled_with_its_headers(tmp_path, asked):
+    page = read_back(tmp_path / "crawl.db", {"Vary": "a"})
+    if asked:
+        assert page.headers["vary"] == "a"
+
+    for same in (copy.copy(page), copy.deepcopy(page), pickle.loads(pickle.dumps(page))):
+        assert same == page
+        assert same.headers["VARY"] == "a"
+
+
+def test_a_page_keeps_its_headers_when_the_dict_that_it_was_given_changes():
+    given = {"Vary": "a"}
+    page = Page(url="https://example.com/", headers=given)
+    other = msgspec.structs.replace(page, headers=given)
+
+    given["Vary"] = "b"
+
+    assert page.headers == other.headers == {"Vary": "a"}
+
+
+def test_stored_headers_that_are_none_are_an_error_where_they_are_asked_for():
+    page = msgspec.json.decode(b'{"url":"https://example.com/","headers":{"Vary":1}}', type=Page)
+
+    with pytest.raises(StoreError, match=r"https://example\.com/: .* store a newer capture"):
+        page.headers  # noqa: B018

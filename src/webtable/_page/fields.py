@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from webtable._page.page import BLANK, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 ATTRIBUTES = {name.removeprefix("_"): name for name in Page.__struct_fields__}
 """The attribute with the value of each field, bookkeeping included, by its name."""
+
+TYPES: dict[str, Any] = {
+    name: Mapping[str, str] if name == "headers" else field.type  # they are JSON until they are asked for
+    for name, field in zip(ATTRIBUTES, msgspec.structs.fields(Page), strict=True)
+}
+"""The type of each field, by the name of the field."""
 
 
 def values_of(page: Page, names: Iterable[str]) -> dict[str, Any]:

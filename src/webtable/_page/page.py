@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,8 @@ from webtable._page.body import codec_name, decoded, encoding_of, is_html, is_te
 from webtable._page.headers import (
     REDIRECTS,
     Headers,
+    HeadersJSON,
+    HeadersOnDemand,
     body_of,
     canonical_link,
     headers_of,
@@ -27,10 +28,6 @@ from webtable._page.names import NamedFields, WrongName
 from webtable._page.parts import Bookkeeping, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 from webtable.rowkey.urls import split_url
-
-_set = msgspec.structs.force_setattr
-_new, _update = dict.__new__, dict.update
-
 
 STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
 """The names that fields have in stored JSON, where these are other ones."""
@@ -65,7 +62,7 @@ class Page(
     content_type: str | None = None
     """The media type, as in `text/html`. What is given as in a header is stored in lower case, without parameters."""
     charset: str | None = None
-    headers: Mapping[str, str] = {}
+    headers: HeadersJSON = {}
     """The headers of the response, as `Headers`: names in any case, repeated headers joined by ", ".
 
     Can be given as any mapping or list of pairs, of text or bytes.
@@ -131,19 +128,16 @@ class Page(
         likeness = WrongName("stored.likeness")
 
     def __post_init__(self) -> None:
-        headers = self.headers
-        if headers and type(headers) is not Headers:
-            # Each page of a listing comes here: `try` costs nothing where nothing is raised, `suppress` a tenth of it.
-            try:
-                if type(headers) is dict:
-                    # As `Headers.as_stored` does it; a call more for each page is 2 in 100 of the time of a listing.
-                    made = _new(Headers)
-                    _update(made, headers)
-                else:
-                    made = Headers(headers)
-            except (TypeError, ValueError):
-                return  # of another class they may be no headers at all: they stay what they are, and `put` says so
-            _set(self, "headers", made)
+        _headers.keep(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Page):
+            return NotImplemented
+        # Both are made, as headers in JSON and others are not equal.
+        return self.headers == other.headers and msgspec.Struct.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     @classmethod
     def from_response(cls, response: object, *, body: bytes | None = None, fetched_at: datetime | None = None) -> Page:
@@ -236,6 +230,9 @@ class Page(
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
 
+
+_headers = HeadersOnDemand(vars(Page)["headers"])
+type.__setattr__(Page, "headers", _headers)
 
 BLANK = Page(url="", fetched_at=datetime.fromtimestamp(0, UTC))
 """Pages are made fastest by `replace` of this one, with a URL and a date: `Page(…)` looks at names as well."""

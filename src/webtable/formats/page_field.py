@@ -8,13 +8,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.fields import ATTRIBUTES, page_with, values_of
-from webtable._page.page import Page
+from webtable._page.fields import TYPES, page_with, values_of
 from webtable.formats.read_report import Damaged
 from webtable.repository.stored.page_state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from webtable._page.page import Page
 
 NOT_MODIFIED = 304
 
@@ -42,11 +43,7 @@ NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
 
 _Told = msgspec.defstruct(
     "_Told",
-    [
-        (name, one.type | UnsetType, UNSET)
-        for name, one in zip(ATTRIBUTES, msgspec.structs.fields(Page), strict=True)
-        if name in NAMES
-    ],
+    [(name, kind | UnsetType, UNSET) for name, kind in TYPES.items() if name in NAMES],
 )
 _decode = msgspec.json.Decoder(_Told).decode
 

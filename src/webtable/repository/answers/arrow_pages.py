@@ -18,7 +18,7 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.fields import ATTRIBUTES
+from webtable._page.fields import ATTRIBUTES, TYPES
 from webtable._page.names import meant
 from webtable._page.page import Page
 from webtable._page.parts import Link
@@ -111,7 +111,9 @@ def page_of(values: Mapping[str, Any]) -> Page:
     for name, value in given.items():
         if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError(f"its {name} {value.isoformat()} has no time zone")
-    return msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
+    headers = msgspec.convert(given.pop("headers", {}), TYPES["headers"])
+    page = msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
+    return msgspec.structs.replace(page, headers=headers)
 
 
 def _link(given: Any) -> Link:

@@ -9,11 +9,11 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
-import msgspec
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
 from webtable._page.completion import filled
+from webtable._page.fields import ATTRIBUTES, TYPES
 from webtable._page.headers import Headers
 from webtable._page.page import BLANK, Page
 from webtable._page.parts import Link
@@ -59,7 +59,7 @@ def _types_of(annotation: Any) -> tuple[type, ...]:
     return {tuple: (tuple, list), Mapping: (dict,)}.get(kind, (kind,))
 
 
-_TYPES = {one.name: _types_of(one.type) for one in msgspec.structs.fields(Page) if one.name not in _OURS}
+_TYPES = {ATTRIBUTES[name]: _types_of(kind) for name, kind in TYPES.items() if ATTRIBUTES[name] not in _OURS}
 
 
 def taken(
