@@ -63,6 +63,7 @@ test-versions: $(STAMP)
 # each in a container that is taken down at the end. gssapi is compiled: it needs a C compiler and Debian's libkrb5-dev.
 test-kerberos: export WEBTABLE_KERBEROS = 1
 test-kerberos: $(STAMP)
+	command -v krb5-config >/dev/null || { apt-get update -q && apt-get install -q -y --no-install-recommends libkrb5-dev; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt gssapi
 	$(BIN)/python -m pytest tests/kerberos --timeout 900
 

@@ -45,14 +45,16 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What goes over sockets, both ways."""
     pieces: list[bytes] = []
     write, more = Wire.write, Wire._more
-    monkeypatch.setattr(
-        Wire, "write", lambda self, data, deadline: (pieces.append(data), write(self, data, deadline))[1]
-    )
+
+    def written(self: Wire, data: bytes, deadline: object, cells: bytes = b"") -> None:
+        pieces.append(data + cells)
+        write(self, data, deadline, cells)
 
     def kept(self: Wire, wanted: int, deadline: object) -> bytes:
         pieces.append(more(self, wanted, deadline))
         return pieces[-1]
 
+    monkeypatch.setattr(Wire, "write", written)
     monkeypatch.setattr(Wire, "_more", kept)
     return pieces
 
