@@ -12,6 +12,7 @@ import pytest
 import webtable
 from webtable.errors import FormatError
 from webtable.formats import Place, ReadLimits, ReadReport, read_pages
+from webtable.repository.answers.arrow_pages import page_of
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678_000, UTC)
 
@@ -129,3 +130,8 @@ def test_a_damaged_row_group_is_reported_with_its_bytes_and_the_others_are_read(
     assert report.bytes_skipped == sum(chunk.total_compressed_size for chunk in chunks)
     assert report.place == Place(0, 30)
     assert [page.url for page in read_pages(path, types=None, start=Place(0, 25))] == urls[25:]
+
+
+def test_headers_that_are_none_are_an_error_that_names_them():
+    with pytest.raises(ValueError, match=r"at `\$\.headers\[\.\.\.\]`"):
+        page_of({"url": "https://example.com/", "headers": {"X-A": 1}})

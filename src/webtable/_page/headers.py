@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from webtable._checksums import UNREADABLE
 from webtable.errors import InvalidArgument, InvalidURL, StoreError
 from webtable.rowkey import join_url
 
@@ -114,7 +115,7 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 class HeadersOnDemand:
     """The attribute `headers` of a struct: made of the JSON of a stored page when it is first asked for.
 
-    Most pages of a listing are not asked for theirs, and reading them takes a sixth of its time. *field* is the
+    Most pages of a listing are not asked for theirs, and reading them took a sixth of its time or more. *field* is the
     attribute that msgspec has made; it reads and writes the field itself, in C, and leaves this one out.
     """
 
@@ -128,7 +129,7 @@ class HeadersOnDemand:
         if type(headers) is msgspec.Raw:
             try:
                 headers = Headers.as_stored(_decode(headers))
-            except msgspec.DecodeError as exc:
+            except UNREADABLE as exc:
                 raise StoreError(f"{page.url}: its stored headers are damaged: {exc}; store a newer capture") from exc
             self._field.__set__(page, headers)
         return headers

@@ -18,7 +18,7 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.fields import ATTRIBUTES, TYPES
+from webtable._page.fields import ATTRIBUTES
 from webtable._page.names import meant
 from webtable._page.page import Page
 from webtable._page.parts import Link
@@ -102,6 +102,12 @@ def _taker(names: Iterable[str]) -> Callable[[Mapping[str, Any]], Page]:
     return lambda row: page_of({fields[name]: value for name, value in row.items() if name in fields})
 
 
+class _GivenHeaders(msgspec.Struct):
+    """The headers of a page as others give them, for `convert`: a `Page` is converted with them as JSON."""
+
+    headers: dict[str, str]
+
+
 def page_of(values: Mapping[str, Any]) -> Page:
     """Return the page with these *values* by field, without those that are None; raises `ValueError`, `TypeError`."""
     given = {name: value for name, value in values.items() if value is not None}
@@ -111,9 +117,9 @@ def page_of(values: Mapping[str, Any]) -> Page:
     for name, value in given.items():
         if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError(f"its {name} {value.isoformat()} has no time zone")
-    headers = msgspec.convert(given.pop("headers", {}), TYPES["headers"])
+    headers = {"headers": given.pop("headers")} if "headers" in given else {}
     page = msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
-    return msgspec.structs.replace(page, headers=headers)
+    return msgspec.structs.replace(page, headers=msgspec.convert(headers, _GivenHeaders).headers) if headers else page
 
 
 def _link(given: Any) -> Link:

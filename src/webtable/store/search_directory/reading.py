@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 
 _LEAST_READ: Final = 256
 """How many of the best documents are asked for at least, since more of them cost little."""
-
-
 _LOCK: Final = ".tantivy-meta.lock"
 
 
 def _leave_lock() -> None:
     """Close the lock that a thread of tantivy held in the parent, where it looks after new commits now and then.
 
-    The child has it too, and would wait for itself for ever.
+    The child has it too, and would wait for itself for ever. Not by `Readers.after_fork`: such a thread outlives its
+    `Readers` for a moment.
     """
     with suppress(OSError):
         for file in list(Path("/proc/self/fd").iterdir()):
