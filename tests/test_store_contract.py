@@ -24,7 +24,6 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreR
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, MAX_ROW_KEY, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted
-from webtable.testing.call_counts import counted_store
 
 HOUR = 3_600_000
 
@@ -1188,22 +1187,6 @@ def test_a_put_is_seen_whole_or_not_at_all(store, table, space):
         writer.result()
 
     assert torn == []
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_the_calls_are_counted_and_foretold(store, table, space, reverse):
-    fill(store, table, space, [b"%03d" % i for i in range(20)])
-    ranges = [space.range(b"%03d" % i, b"%03d" % (i + 1)) for i in range(0, 20, 2)]
-    list(store.scan(table, ranges, limit=1))  # what is asked only once, such as where the regions are
-
-    counting, calls = counted_store(store)
-    next(counting.scan(table, ranges, reverse=reverse))
-    scanned = calls.total()
-    counting.first_rows(table, ranges, 1, reverse=reverse)
-    first = calls.total() - scanned
-
-    assert 0 < scanned <= len(store.describe_calls(table, ranges, reverse=reverse))
-    assert 0 < first <= len(store.describe_calls(table, ranges, each=True, reverse=reverse))
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------

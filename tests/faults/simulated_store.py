@@ -107,7 +107,7 @@ class SimulatedStore(WrappedStore):
         world = self._world
         self._breathe()
         how = {"write": self._written, "scan": self._scanned}.get(call.name, self._read_once)
-        if call.name in ("transaction", "close", "describe_calls"):
+        if call.name in ("transaction", "close"):
             return do()
         kinds = {"write": WRITE_FAULTS, "scan": SCAN_FAULTS}.get(call.name, READ_FAULTS)
         kind = world.fault(kinds)

@@ -510,7 +510,6 @@ def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages
 
     assert titles.columns == ("metadata:page",)
     assert 1 <= len(titles.ranges) <= 2
-    assert titles.calls
     assert "metadata:title contains 'keys', 'a', 'row'" in titles.notes[0]
     assert titles.notes[1].startswith("body: read for the pages found")
     assert bodies.columns == ("metadata:page", "content:html")

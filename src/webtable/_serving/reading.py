@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webtable.store import Call, Store
 
 T = TypeVar("T")
-_READING = frozenset({"read", "read_cells", "scan", "first_rows", "describe_calls", "tables", "describe", "regions"})
+_READING = frozenset({"read", "read_cells", "scan", "first_rows", "tables", "describe", "regions"})
 
 
 class Gone(WebTableError):

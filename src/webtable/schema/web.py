@@ -198,11 +198,16 @@ def check_index_name(name: str) -> None:
         raise InvalidArgument(f"index {name!r} must be named by a letter and up to 30 letters or digits, in lower case")
 
 
+def index_table_name(table: str, index: str) -> str:
+    """Return the name of the table with the entries of *index*, without making its schema."""
+    return f"{table}_{index}{INDEX_SUFFIX}"
+
+
 def index_table(table: str, index: str) -> TableSchema:
     """Return the schema of the table with the entries of *index*, whose keys begin with one hexadecimal digit."""
     # Entries are sorted and similar, which this encoding exploits.
     family = FamilySchema("ref", block_encoding="FAST_DIFF")
-    return TableSchema(f"{table}_{index}{INDEX_SUFFIX}", (family,), tuple(split_points(INDEX_REGIONS, 1)))
+    return TableSchema(index_table_name(table, index), (family,), tuple(split_points(INDEX_REGIONS, 1)))
 
 
 def queue_table(table: str) -> TableSchema:

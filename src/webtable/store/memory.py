@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.rowkey import KeyRange, merged
+from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.health import Space
@@ -154,14 +154,6 @@ class MemoryStore(Store):
                 if len(piece) < PIECE:
                     break
                 rest = rest.before(piece[-1]) if reverse else rest.after(piece[-1])
-
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return one line: a scan only reads memory."""
-        count = len(ranges if each else merged(ranges))
-        what = ("last rows" if reverse else "first rows") if each else "scan"
-        return [f"memory: {what} of table {table!r}: {count} range{'' if count == 1 else 's'}"] if count else []
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted."""

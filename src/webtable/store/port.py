@@ -227,12 +227,6 @@ class Store(OptionalCalls, abc.ABC):
         """Implement `first_rows`; there are ranges, and *wanted* is not empty."""
 
     @abc.abstractmethod
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return a line for each call that the first piece of `scan` (with *each*: `first_rows`) may need."""
-
-    @abc.abstractmethod
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted."""
 

@@ -108,13 +108,6 @@ class WrappedStore(Store):
             lambda: self.wrapped._first_rows(table, ranges, limit, wanted, reverse=reverse),
         )
 
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return the calls that the store makes."""
-        call = Call("describe_calls", table, {"ranges": ranges, "each": each, "reverse": reverse})
-        return self.around(call, lambda: self.wrapped.describe_calls(table, ranges, each=each, reverse=reverse))
-
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted."""
         return self.around(Call("tables", "", {}), self.wrapped.tables)

@@ -17,7 +17,7 @@ from webtable.cli.session import naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.repository.scanning.site import ALL
-from webtable.schema import Snapshots, index_table
+from webtable.schema import Snapshots, index_table_name
 from webtable.store import StoreURL, adapter_of, open_store
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
     states = table.indexes.states()
     indexes = [
-        index_table(table.table, name).name for name, one in states.items() if one.phase in ("ready", "building")
+        index_table_name(table.table, name) for name, one in states.items() if one.phase in ("ready", "building")
     ]
     return Snapshots.of(table.table, indexes, label)
 

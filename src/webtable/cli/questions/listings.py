@@ -77,7 +77,7 @@ def _command(listing: Listing) -> Callable[..., None]:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
             if not found and given["limit"] != 0:
-                note(f"{results._absent()}{why_nothing(given)}{results._meant()}")
+                note(f"{results._absent()}{why_nothing(given)}{results._question.suggestion()}")
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
         if damaged:

@@ -30,7 +30,7 @@ from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
 from webtable.repository.creation.web import NewWebTable
 from webtable.repository.opening import create as create_table
-from webtable.schema import LayoutPlan, Plan, index_table, meta_table, queue_table
+from webtable.schema import LayoutPlan, Plan, index_table_name, meta_table, queue_table
 from webtable.store import adapter_of, table_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _show_plan(steps: Plan | LayoutPlan, this: CommandSession, options: LayoutOp
 def _others(store: str, options: LayoutOptions | None) -> str:
     """Return which tables `create` makes beside that of the pages."""
     table, indexes = table_of(store), NewWebTable.of(store, options or {}, 1).indexes
-    names = [meta_table(table).name, queue_table(table).name, *(index_table(table, name).name for name in indexes)]
+    names = [meta_table(table).name, queue_table(table).name, *(index_table_name(table, name) for name in indexes)]
     return f"and beside it, which webtable create makes: {', '.join(map(repr, names))}"
 
 

@@ -10,7 +10,7 @@ from webtable.rowkey import KeyRange
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The plan of an answer: its key ranges, the stored columns, and the calls of its first piece.
+    """The plan of an answer: its key ranges and the stored columns.
 
     `index` is the index whose entries are read, if any; the ranges are then ranges of entries. `notes` are remarks.
     """
@@ -19,7 +19,6 @@ class Explanation(msgspec.Struct, frozen=True):
     order: str
     columns: tuple[str, ...]
     ranges: tuple[KeyRange, ...]
-    calls: tuple[str, ...]
     index: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -46,8 +45,6 @@ class Explanation(msgspec.Struct, frozen=True):
                 f"columns: {', '.join(self.columns)}",
                 f"ranges: {len(self.ranges):,}",
                 *shown,
-                f"calls of the first piece: {len(self.calls):,}",
-                *(f"  {call}" for call in self.calls),
                 *self.notes,
             ]
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -14,26 +14,98 @@ from webtable._shown.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, batches_of
 from webtable.repository.answers.batch import Batch
-from webtable.repository.answers.columns import Columns
-from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
-from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.samples import check_number
 from webtable.repository.stored.named_columns import column_names
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
 
-    from webtable.repository.answers.columns import Column
+    from webtable.repository.answers.columns import Column, Columns
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.scanning.damage import Damage
 
 T = TypeVar("T")
-Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
 
 
-class Asked(Protocol):
-    """How an answer was asked for."""
+class Window(NamedTuple):
+    """The requested part of an answer: its order, its limit, and the token after which it begins."""
+
+    order: str
+    limit: int | None = None
+    after: str | None = None
+
+    def check(self, *orders: str) -> None:
+        """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
+        if self.order not in orders:
+            known = (
+                f"one of {', '.join(orders)}" if len(orders) > 1 else f"{orders[0]!r}, the only order of this answer"
+            )
+            raise InvalidArgument(f"order={self.order!r} must be {known}")
+        if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
+            raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
+
+
+class Question(ABC, Generic[T]):
+    """A question about a table: how its results are read from any place on, and how that is explained.
+
+    `title` is the question in words; page tokens belong to it and to the order of the `window`. `columns` are those of
+    its results. Nothing is read before `rows` is iterated.
+    """
+
+    title: str
+    columns: Columns
+    window: Window
+
+    @abstractmethod
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[T]:
+        """Yield the results after the place *after*, in the order of the window.
+
+        *expected* is how many will be read, if known; rows that cannot be read are added to *damage*.
+        """
+
+    @abstractmethod
+    def place(self, result: T) -> bytes:
+        """Return the place of *result*, which is one of the results, in the order of the window."""
+
+    @abstractmethod
+    def explain(self) -> Explanation:
+        """Return which ranges, of which index, will be read."""
+
+    @abstractmethod
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        """Return a new collection of damaged rows, which are added to *rows* as well."""
+
+    def batches(
+        self, columns: Sequence[Column], after: bytes | None, expected: int | None, damage: Damage
+    ) -> Iterator[pa.RecordBatch] | None:
+        """Return the results as record batches made without records, where the question can; else None.
+
+        No column is of the records alone.
+        """
+        del columns, after, expected, damage
+        return None
+
+    def suggestion(self) -> str:
+        """Return a question that suggests another site, for an answer without results; "" if there is none."""
+        return ""
+
+    def as_of(self) -> datetime | None:
+        """Return up to when captures are in the answer; None if all of them are."""
+        return None
+
+    def answer(self) -> Results[T]:
+        """Return the answer; raises `InvalidToken` for a token that is damaged, or of another question."""
+        order, limit, after = self.window
+        return Results(self, order, limit, place_in(after, self.title, order))
+
+
+class Repeatable(Protocol):
+    """How an answer was asked for, so that it can be asked for again."""
 
     @property
     def takes_columns(self) -> bool:
@@ -119,57 +191,57 @@ class Results(Tabular[T]):
     Rows that cannot be read are skipped; `damaged` has the first 100 of the last iteration.
     """
 
-    question: str
+    _question: Question[T]
     order: str
     limit: int | None
     after: bytes | None
-    _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
-    """Takes a place, the expected number of results and the damage; yields the results after the place."""
-    _place: Callable[[T], bytes] = field(repr=False)
-    _explain: Callable[[], Explanation] = field(repr=False)
-    _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
-    _columns: Columns = field(repr=False, compare=False)
-    _cells: Cells | None = field(default=None, repr=False, compare=False)
-    """Yields record batches without making pages, for columns that are stored or computed from the URL."""
-    _meant: Callable[[], str] = field(default=str, repr=False, compare=False)
-    """Returns a question that suggests another site, for an answer without results; "" if there is none."""
-    _again: Asked | None = field(default=None, repr=False, compare=False)
+    _again: Repeatable | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if it can be asked for again."""
-    _as_of: Callable[[], datetime | None] = field(default=lambda: None, repr=False, compare=False)
     damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def question(self) -> str:
+        """The question in words."""
+        return self._question.title
 
     @property
     def as_of(self) -> datetime | None:
         """Up to when captures are in the answer, if it is by full text in a directory; None if all of them are."""
-        return self._as_of()
+        return self._question.as_of()
+
+    @property
+    def _columns(self) -> Columns:
+        return self._question.columns
 
     def __iter__(self) -> Iterator[T]:
-        return self._asked(self.limit)
+        return self._results(self.limit)
 
     def __bool__(self) -> bool:
         return self.first() is not None
 
-    def _asked(self, limit: int | None) -> Iterator[T]:
+    def _results(self, limit: int | None) -> Iterator[T]:
         self.damaged.clear()
         if limit == 0:
             return iter(())
-        found = self._run(self.after, limit, self._damage(self.damaged))
-        return found if limit is None else _first(found, limit)
+        results = self._question.rows(self.after, limit, self._question.damage(self.damaged))
+        return results if limit is None else _first(results, limit)
 
     def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-        if self._cells is None or any(column.source == "record" for column in columns):
-            return batches_of(self, columns)
-        self.damaged.clear()
-        return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
+        if not any(column.source == "record" for column in columns):
+            self.damaged.clear()
+            damage = self._question.damage(self.damaged)
+            if (batches := self._question.batches(columns, self.after, self.limit, damage)) is not None:
+                return batches
+        return batches_of(self, columns)
 
     def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
-        named = column_names(columns)
-        if self._again is None or not self._again.takes_columns or all(name in self._columns.names for name in named):
+        names = column_names(columns)
+        if self._again is None or not self._again.takes_columns or all(name in self._columns.names for name in names):
             return self
-        return replace(self._again.again(columns=named), limit=self.limit, damaged=self.damaged)
+        return replace(self._again.again(columns=names), limit=self.limit, damaged=self.damaged)
 
     def _head(self, count: int) -> list[T]:
-        return list(self._asked(count if self.limit is None else min(count, self.limit)))
+        return list(self._results(count if self.limit is None else min(count, self.limit)))
 
     def _title(self) -> str:
         return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
@@ -180,7 +252,7 @@ class Results(Tabular[T]):
         if self.after is not None:
             return f"no further {self.question}"
         damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
-        return f"{self._absent()}{damage}{self._meant()}"
+        return f"{self._absent()}{damage}{self._question.suggestion()}"
 
     def _absent(self) -> str:
         """Return that the question has no answer, without a suggestion."""
@@ -204,7 +276,7 @@ class Results(Tabular[T]):
         wanted = size if self.limit is None else min(size, self.limit)
         # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
-        found = list(self._asked(more))
+        found = list(self._results(more))
         token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
         # To suggest another site takes reads: `head` is for people, and `page` for programs.
         empty = "" if found else nothing()
@@ -212,11 +284,11 @@ class Results(Tabular[T]):
 
     def token_after(self, result: T) -> str:
         """Return the token with which the answer continues after *result*, which must be one of its results."""
-        return token_of(self.question, self.order, self._place(result))
+        return token_of(self.question, self.order, self._question.place(result))
 
     def explain(self) -> Explanation:
         """Return how the question will be answered, without answering it."""
-        return self._explain()
+        return self._question.explain()
 
     def partitions(self, n: int) -> list[Partition[T]]:
         """Return the answer in *n* parts of about the same number of rows, as values that other processes can read.
@@ -238,46 +310,6 @@ Pages = Results[Page]
 """The pages that answer a question."""
 
 
-def _first(found: Iterator[T], limit: int) -> Iterator[T]:
+def _first(results: Iterator[T], limit: int) -> Iterator[T]:
     # A generator, since asyncio streams close iterators that are not exhausted, and an `islice` cannot be closed.
-    yield from islice(found, limit)
-
-
-class Slice(NamedTuple):
-    """The wanted part of an answer: its order, its limit, and the token after which it begins."""
-
-    order: str
-    limit: int | None = None
-    after: str | None = None
-
-    def check(self, *orders: str) -> None:
-        """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
-        if self.order not in orders:
-            known = (
-                f"one of {', '.join(orders)}" if len(orders) > 1 else f"{orders[0]!r}, the only order of this answer"
-            )
-            raise InvalidArgument(f"order={self.order!r} must be {known}")
-        if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
-            raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
-
-    def of(
-        self,
-        question: str,
-        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
-        place: Callable[[T], bytes],
-        explain: Callable[[], Explanation],
-        damage: Callable[[list[DamagedRow]], Damage],
-        columns: Columns,
-        cells: Cells | None = None,
-        meant: Callable[[], str] = str,
-    ) -> Results[T]:
-        """Return this part of the answer to *question*; the other arguments are those of `Results`.
-
-        Raises `InvalidToken` for a token that is damaged, or of another question.
-        """
-        after = self.starts_after(question)
-        return Results(question, self.order, self.limit, after, run, place, explain, damage, columns, cells, meant)
-
-    def starts_after(self, question: str) -> bytes | None:
-        """Return the place after which the answer to *question* begins; raises `InvalidToken` as `of` does."""
-        return place_in(self.after, question, self.order)
+    yield from islice(results, limit)

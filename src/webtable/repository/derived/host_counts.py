@@ -35,7 +35,7 @@ from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.cells import cells_of, together, written
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
-from webtable.schema import index_table
+from webtable.schema import index_table_name
 from webtable.store import NewCell, Put
 from webtable.store.rows import Wanted
 
@@ -175,7 +175,7 @@ class HostCounter:
 
     @property
     def _index(self) -> str:
-        return index_table(self.frame.table, HOST.name).name
+        return index_table_name(self.frame.table, HOST.name)
 
     def _write(self, puts: Sequence[Put]) -> None:
         written(self.frame.store, self._index, puts)

@@ -30,7 +30,7 @@ from webtable.repository.stored.cells import written
 from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port
-from webtable.schema import INDEX_COLUMN, index_table
+from webtable.schema import INDEX_COLUMN, index_table_name
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted
 
@@ -75,7 +75,7 @@ class LinkCounter:
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
-        index = index_table(self.frame.table, LINK.name).name
+        index = index_table_name(self.frame.table, LINK.name)
         with self.frame.store.transaction() as transaction, self._announced(changed if transaction is None else []):
             written(self.frame.store, index, entries)
             written(self.frame.store, self.frame.table, cells)

@@ -1,8 +1,8 @@
 """The states of the indexes of a table, stored in its meta table, so that all processes agree on them.
 
-A writer reads them before a batch and again when its pages are stored, so that an index that was added meanwhile gets
-their entries too. A reader may use states that are up to `FRESH_SECONDS` old; therefore an index that is dropped is
-retired first, and its entries are written for longer than that.
+A writer reads them when the pages of a batch are stored, so that an index that was added meanwhile gets their entries
+too. Before a batch a writer, as any reader, may use states that are up to `FRESH_SECONDS` old; therefore an index that
+is dropped is retired first, and its entries are written for longer than that.
 
 Indexes that users have defined are imported only if the user names them, never because a table does. A table stores the
 importable name of an index. If that were imported, whoever made the file could choose which code is run. So a name from
@@ -29,11 +29,11 @@ from webtable.schema import (
     STATES_ROW,
     IndexState,
     index_of_column,
-    index_table,
+    index_table_name,
     meta_table,
     state_column,
 )
-from webtable.store import NewCell, Put, Store
+from webtable.store import Cell, NewCell, Put, Store
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ class Indexes:
         self._table = table
         self._meta = meta_table(table).name
         self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
+        # The cells that were read last, and what they say: a writer reads them for each batch, and they rarely change.
+        self._parsed: tuple[dict[bytes, list[Cell]], dict[str, Maintained]] = {}, {}
 
     def read(self) -> dict[str, Maintained]:
         """Return the current indexes, by name; this also reads the layout of the table."""
@@ -140,14 +142,21 @@ class Indexes:
         layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
         if self._layouts is not None:
             self._layouts.learn(layout, began)
-        found: dict[str, Maintained] = {}
-        for column, (cell, *_) in (row.cells if row else {}).items():
-            name = index_of_column(column)
-            state = IndexState.from_json(self._name, name, cell.value)
-            if state.phase == "dropped":
-                continue
-            found[name] = Maintained(name, index_table(self._table, name).name, state, self._defined)
-        return found
+        cells = row.cells if row else {}
+        known, indexes = self._parsed
+        if cells == known:
+            return indexes
+        states = {
+            (name := index_of_column(column)): IndexState.from_json(self._name, name, versions[0].value)
+            for column, versions in cells.items()
+        }
+        indexes = {
+            name: Maintained(name, index_table_name(self._table, name), state, self._defined)
+            for name, state in states.items()
+            if state.phase != "dropped"
+        }
+        self._parsed = cells, indexes
+        return indexes
 
     def recent(self) -> dict[str, Maintained]:
         """Return the indexes as they were at most `FRESH_SECONDS` ago."""

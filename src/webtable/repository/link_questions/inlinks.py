@@ -12,12 +12,12 @@ from webtable._clock import moment_of
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
-from webtable.repository.questions.similar_hosts import host_meant, site_meant
+from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.questions.similar_hosts import host_meant
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell
@@ -25,7 +25,8 @@ from webtable.store import Cell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -97,37 +98,36 @@ LISTING = Listing(
 )
 
 
-def linking_to(frame: Frame, url: str, *, past: bool, scope: Scope, part: Slice) -> Results[Inlink]:
-    """Return what `TableLinks.to` does."""
-    LISTING.check(part)
-    target = canonical_url(url)
-    question = f"{'past ' if past else ''}links to {target}" + (f" from {scope}" if scope.place else "")
+class InlinksQuestion(TableQuestion[Inlink]):
+    """Which links lead to a page, from the pages of a scope."""
 
-    def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
-        frame.indexes.ready(LINK.name, question)
-        reader = InlinkReader(frame, damage)
-        return reader.of(target, source, past=past, inside=_inside(frame, scope), expected=at_most)
+    def __init__(self, frame: Frame, url: str, scope: Scope, window: Window, *, past: bool) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.target, self.past = canonical_url(url), past
+        self.title = f"{'past ' if past else ''}links to {self.target}" + (f" from {scope}" if scope.place else "")
 
-    def explain() -> Explanation:
-        row, family = frame.key.encode(target), frame.codec.columns.inlinks
-        calls = (
-            f"read_cells: up to {SOURCES_AT_ONCE} inlinks of the row {row!r}",
-            f"read: the links of {SOURCES_AT_ONCE} linking pages",
-        )
-        return Explanation(question, part.order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Inlink]:
+        self.frame.indexes.ready(LINK.name, self.title)
+        reader = InlinkReader(self.frame, damage)
+        return reader.of(self.target, after, past=self.past, inside=self._inside(), expected=expected)
 
-    def meant() -> str:
-        return site_meant(frame, scope) or host_meant(frame, target)
+    def place(self, result: Inlink) -> bytes:
+        return result.source.encode()
 
-    return part.of(question, run, lambda one: one.source.encode(), explain, frame.damage, INLINKS, meant=meant)
+    def explain(self) -> Explanation:
+        row, family = self.frame.key.encode(self.target), self.frame.codec.columns.inlinks
+        note = f"the inlinks in this row are read {SOURCES_AT_ONCE} at a time, with the links of the linking pages"
+        return self.plan((f"{family}:",), (KeyRange(row, row + b"\x00"),), note)
 
+    def suggestion(self) -> str:
+        return super().suggestion() or host_meant(self.frame, self.target)
 
-def _inside(frame: Frame, scope: Scope) -> Callable[[bytes], bool] | None:
-    """Return a test by unsalted key whether links from a page are wanted: it is of *scope*, and in the frame's part."""
-    contains, part = scope.contains(), frame.keys_of(frame.table)
-    if part == ALL_KEYS:
-        return contains
-    return lambda key: frame.key.salted(key) in part and (contains is None or contains(key))
+    def _inside(self) -> Callable[[bytes], bool] | None:
+        """Return a test by unsalted key whether links from a page count: it is in the scope and in the part."""
+        key, contains, part = self.frame.key, self.scope.contains(), self.frame.keys_of(self.frame.table)
+        if part == ALL_KEYS:
+            return contains
+        return lambda page: key.salted(page) in part and (contains is None or contains(page))
 
 
 class InlinkReader:

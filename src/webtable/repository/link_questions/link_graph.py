@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import Columns, column, declared
-from webtable.repository.answers.results import Results, Slice
+from webtable.repository.answers.results import Window
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
-from webtable.repository.link_questions.inlinks import linking_to
+from webtable.repository.link_questions.inlinks import InlinksQuestion
 from webtable.repository.questions.listing import BY_URL, SITE, Listing
-from webtable.repository.questions.rows import ScopeRows, url_at
+from webtable.repository.questions.rows import ScopeQuestion, url_at
 from webtable.repository.scanning.scope import Scope
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none, split_url
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable._page.parts import Link
-    from webtable.repository.answers.explanation import Explanation
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec
@@ -106,8 +105,8 @@ def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
     check_numbers(limit=limit)
     centre = canonical_url(url)
     # One more for the page itself, and one to see whether there are more.
-    asked = linking_to(frame, centre, past=False, scope=Scope(), part=Slice("source", limit + 2))
-    inlinks = [one for one in asked if one.source != centre]
+    question = InlinksQuestion(frame, centre, Scope(), Window("source", limit + 2), past=False)
+    inlinks = [inlink for inlink in question.answer() if inlink.source != centre]
     linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]
     links = [link for link in _links(frame, centre) if link.url != centre]
     linked = tuple(_with_status(frame, links[:limit]))
@@ -178,37 +177,33 @@ LISTING = Listing(
 )
 
 
-def edges(frame: Frame, scope: Scope, part: Slice) -> Results[Edge]:
-    """Return what `WebTable.edges` does."""
-    LISTING.check(part)
-    rows = ScopeRows(frame, scope)
-    question = f"links{rows.said_after('of')}"
+class EdgesQuestion(ScopeQuestion[Edge]):
+    """Which links the pages of a scope have."""
 
-    def spec() -> ScanSpec:
-        return rows.spec(Wanted(frame.codec.select(("outlinks",))))
+    notes = (f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status",)
 
-    def row_at(place: bytes) -> bytes:
-        return place if part.order == "storage" else frame.key.encode(url_at(place))
+    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.title = f"links{self.pages.label_after('of')}"
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Edge]:
+    def spec(self) -> ScanSpec:
+        return self.pages.spec(Wanted(self.frame.codec.select(("outlinks",))))
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Edge]:
+        frame, order = self.frame, self.window.order
         source, _, target = (after or b"").partition(_BETWEEN)
-        rest = rows.pages(spec(), part.order, source or None, damage)
+        rest = self.pages.pages(self.spec(), order, source or None, damage)
         if not source:
-            found = _edges_of(rest)
+            edges = _edges_of(rest)
         else:
-            begun = damage.sift(frame.counted.read_each([row_at(source)], ("outlinks",)))
+            row = source if order == "storage" else frame.key.encode(url_at(source))
+            begun = damage.sift(frame.counted.read_each([row], ("outlinks",)))
             remaining = (edge for edge in _edges_of(page for page in begun if page) if edge.target.encode() > target)
-            found = chain(remaining, _edges_of(rest))
-        return _completed(frame, found, at_most, damage)
+            edges = chain(remaining, _edges_of(rest))
+        return _completed(frame, edges, expected, damage)
 
-    def place(edge: Edge) -> bytes:
-        return rows.place_of(edge.source, part.order) + _BETWEEN + edge.target.encode()
-
-    def explain() -> Explanation:
-        note = f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status"
-        return rows.explained(question, part.order, spec(), note)
-
-    return part.of(question, run, place, explain, frame.damage, EDGES, meant=rows.meant)
+    def place(self, result: Edge) -> bytes:
+        return self.pages.place_of(result.source, self.window.order) + _BETWEEN + result.target.encode()
 
 
 def _edges_of(pages: Iterable[Page]) -> Iterator[Edge]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import moment_of, now_in_milliseconds
@@ -12,21 +11,24 @@ from webtable._page.parts import Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.results import Question
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.refresh import Recount, Refresh
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.link_questions.inlinks import InlinkReader
-from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
-from webtable.repository.questions.similar_hosts import host_meant, site_meant
+from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.questions.similar_hosts import host_meant
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.answers.results import Pages, Results, Slice
+    from webtable.errors import DamagedRow
+    from webtable.repository.answers.results import Pages, Window
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -125,93 +127,101 @@ class Freshness(NamedTuple):
 
 def most_linked(frame: Frame, options: SitePageOptions) -> Pages:
     """Return what `TableLinks.most_linked` does."""
-    asked = IndexQuestion(
-        said="pages by inbound links",
+    return IndexQuestion(
+        frame,
+        options,
+        title="pages by inbound links",
         columns=MOST_LINKED.columns,
         index=LINK,
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
         orders={"most": False, "fewest": True},
         is_counted=True,
         notes=lambda: [_freshness_note(links_freshness(frame))],
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def dead_ends(frame: Frame, options: SitePageOptions) -> Pages:
     """Return what `TableLinks.dead_ends` does."""
-    asked = IndexQuestion(
-        said="pages without links",
+    return IndexQuestion(
+        frame,
+        options,
+        title="pages without links",
         index=LINK,
         places=lambda: [LINK.range_of(("outlinks", _NO_LINKS))],
         orders={"url": False},
         is_by_url=True,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
-def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
-    """Return what `TableLinks.of` does."""
-    LINKS_OF.check(part)
-    source = canonical_url(url)
-    question = f"links of {source}"
-    row = frame.key.encode(source)
+class LinksQuestion(Question[Link]):
+    """Which links a page has."""
 
-    def links() -> Sequence[Link]:
-        (page,) = frame.counted.read([row], ("outlinks",))
-        return (page and page.outlinks) or ()
+    columns = LINKS
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
+    def __init__(self, frame: Frame, url: str, window: Window) -> None:
+        window.check(*LINKS_OF.orders)
+        self.window = window
+        self._frame, self._source = frame, canonical_url(url)
+        self._row = frame.key.encode(self._source)
+        self.title = f"links of {self._source}"
+
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        return self._frame.damage(rows)
+
+    def suggestion(self) -> str:
+        return host_meant(self._frame, self._source)
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Link]:
         if after is None:
-            return iter(links())
+            return iter(self._links())
         # After the link, if it is still there; else after its former position.
         position, _, url = after.partition(b" ")
         if not position.isdigit():
-            raise invalid_token(part.after)
-        found = links()
-        at = next((at for at, link in enumerate(found) if link.url.encode() == url), int(position) - 1)
-        return iter(found[at + 1 :])
+            raise invalid_token(self.window.after)
+        links = self._links()
+        at = next((at for at, link in enumerate(links) if link.url.encode() == url), int(position) - 1)
+        return iter(links[at + 1 :])
 
-    def place(link: Link) -> bytes:
-        at = next((at for at, other in enumerate(links()) if other.url == link.url), 0)
-        return b"%d %s" % (at, link.url.encode())
+    def place(self, result: Link) -> bytes:
+        at = next((at for at, link in enumerate(self._links()) if link.url == result.url), 0)
+        return b"%d %s" % (at, result.url.encode())
 
-    def explain() -> Explanation:
-        names = tuple(column.decode() for column in frame.codec.select(("outlinks",)))
-        return Explanation(question, part.order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
+    def explain(self) -> Explanation:
+        names = tuple(column.decode() for column in self._frame.codec.select(("outlinks",)))
+        return Explanation(self.title, self.window.order, names, (KeyRange(self._row, self._row + b"\x00"),))
 
-    return part.of(question, run, place, explain, frame.damage, LINKS, meant=partial(host_meant, frame, source))
+    def _links(self) -> Sequence[Link]:
+        (page,) = self._frame.counted.read([self._row], ("outlinks",))
+        return (page and page.outlinks) or ()
 
 
-def broken_links(frame: Frame, scope: Scope, part: Slice) -> Results[BrokenLink]:
-    """Return what `TableLinks.broken` does."""
-    BROKEN.check(part)
-    question = "broken links" + (f" of {scope}" if scope.place else "")
+class BrokenLinksQuestion(TableQuestion[BrokenLink]):
+    """Which links lead to an error page."""
 
-    def lookup(start: bytes) -> Lookup:
-        frame.indexes.ready(LINK.name, question)
-        table = frame.indexes.ready(STATUS.name, question).table
-        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))], part=frame.keys_of(table))
+    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
+        super().__init__(frame, scope, window, BROKEN)
+        self.title = "broken links" + (f" of {scope}" if scope.place else "")
 
-    def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
-        start, _, source = (position or b"400").partition(b"\x00")
-        pages = EntryReader(frame).pages(lookup(start), (), damage, None, at_most)
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[BrokenLink]:
+        start, _, source = (after or b"400").partition(b"\x00")
+        pages = EntryReader(self.frame).pages(self._lookup(start), (), damage, None, expected)
         targets = ((page, source if place == start and source else None) for place, page in pages)
-        found = InlinkReader(frame, damage).of_each(targets, inside=scope.contains(), expected=at_most)
-        return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in found)
+        reader = InlinkReader(self.frame, damage)
+        inlinks = reader.of_each(targets, inside=self.scope.contains(), expected=expected)
+        return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in inlinks)
 
-    def place_of(link: BrokenLink) -> bytes:
-        key = frame.key.unsalted(frame.key.encode(link.target))
-        return STATUS.range_of(f"{link.status:03d}").start + key + b"\x00" + link.source.encode()
+    def place(self, result: BrokenLink) -> bytes:
+        key = self.frame.key.unsalted(self.frame.key.encode(result.target))
+        return STATUS.range_of(f"{result.status:03d}").start + key + b"\x00" + result.source.encode()
 
-    def explain() -> Explanation:
-        asked = lookup(b"400")
-        ranges = asked.ranges()
-        calls = frame.store.describe_calls(asked.table, ranges, each=True)
+    def explain(self) -> Explanation:
         note = "the inlinks of some error pages at once are read, and checked against the pages that link to them"
-        return Explanation(question, part.order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
+        return self.plan((), self._lookup(b"400").ranges(), note, index=STATUS.name)
 
-    meant = partial(site_meant, frame, scope)
-    return part.of(question, run, place_of, explain, frame.damage, BROKEN_LINKS, meant=meant)
+    def _lookup(self, start: bytes) -> Lookup:
+        self.frame.indexes.ready(LINK.name, self.title)
+        table = self.frame.indexes.ready(STATUS.name, self.title).table
+        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))], part=self.frame.keys_of(table))
 
 
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:

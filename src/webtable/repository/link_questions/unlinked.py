@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK
 from webtable.repository.link_questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.questions.rows import PageRows, ScopeRows
+from webtable.repository.questions.rows import PageRows, ScopeQuestion
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page.page import Page
-    from webtable.repository.answers.results import Pages, Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec
@@ -50,25 +50,27 @@ ORPHANS = Listing(
 )
 
 
-def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Slice, *, within_host: bool) -> Pages:
-    """Return what `TableLinks.orphans` does."""
-    ORPHANS.check(part)
-    rows = ScopeRows(frame, scope)
-    question = f"{rows.said} without a link from another page{' of their host' if within_host else ''}"
-    named = column_names(columns)
-    frame.codec.select(named)
-    names = fields_of(named)
+class OrphansQuestion(ScopeQuestion[Page]):
+    """Which pages of a scope no other page links to."""
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
-        frame.indexes.ready(LINK.name, question)
-        pages = rows.pages(rows.spec(expected=at_most), part.order, after, damage)
-        confirmation = Confirmation(frame, damage, Sources(others=True, host=within_host))
-        found = _unlinked(frame, pages, at_most, confirmation)
-        return _with_columns(frame, found, names, damage)
+    notes = ("the first inlinks of 256 pages are read at once, and one page is looked for that still links",)
 
-    note = "the first inlinks of 256 pages are read at once, and one page is looked for that still links"
+    def __init__(
+        self, frame: Frame, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
+    ) -> None:
+        super().__init__(frame, scope, window, ORPHANS)
+        self.within_host = within_host
+        self.title = f"{self.pages.label} without a link from another page{' of their host' if within_host else ''}"
+        names = column_names(columns)
+        frame.codec.select(names)
+        self.columns, self.fields = pages_with(names), fields_of(names)
 
-    return rows.answer(question, part, rows.spec, run, pages_with(named), notes=lambda _: [note])
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
+        frame = self.frame
+        frame.indexes.ready(LINK.name, self.title)
+        pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
+        confirmation = Confirmation(frame, damage, Sources(others=True, host=self.within_host))
+        return _with_columns(frame, _unlinked(frame, pages, expected, confirmation), self.fields, damage)
 
 
 def _unlinked(
@@ -110,20 +112,25 @@ DISCOVERED = Listing(
 )
 
 
-def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
-    """Return what `TableLinks.discovered` does."""
-    DISCOVERED.check(part)
-    rows = ScopeRows(frame, scope)
-    question = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
-    spec = rows.unnarrowed(Wanted([frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
+class DiscoveredQuestion(ScopeQuestion[str]):
+    """Which URLs of a scope are linked to, and are not pages."""
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:
-        frame.indexes.ready(LINK.name, question)
-        bare = _bare(frame, replace(spec, expected=at_most), part.order, after)
-        return _linked(frame, bare, at_most, damage)
+    notes = ("rows that are pages are read as well, keys only, and left out",)
 
-    note = "rows that are pages are read as well, keys only, and left out"
-    return rows.answer(question, part, lambda: spec, run, URLS, url_of=str, notes=lambda _: [note])
+    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
+        super().__init__(frame, scope, window, DISCOVERED)
+        self.title = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
+
+    def spec(self) -> ScanSpec:
+        return self.pages.unnarrowed(Wanted([self.frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[str]:
+        self.frame.indexes.ready(LINK.name, self.title)
+        bare = _bare(self.frame, replace(self.spec(), expected=expected), self.window.order, after)
+        return _linked(self.frame, bare, expected, damage)
+
+    def url_of(self, result: str) -> str:
+        return result
 
 
 def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:

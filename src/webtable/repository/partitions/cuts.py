@@ -33,7 +33,7 @@ from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange, merged
 from webtable.rowkey.ranges import ALL_KEYS
-from webtable.schema import INDEX_COLUMN, index_table
+from webtable.schema import INDEX_COLUMN, index_table_name
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Whole(msgspec.Struct, frozen=True):
         if plan.index is None:
             return cls(frame.table, merged(plan.ranges), None, page, columns)
         index = frame.indexes.named(plan.index).index
-        return cls(index_table(frame.table, plan.index).name, merged(plan.ranges), index, INDEX_COLUMN, columns)
+        return cls(index_table_name(frame.table, plan.index), merged(plan.ranges), index, INDEX_COLUMN, columns)
 
     @classmethod
     def of_rows(cls, frame: Frame, ranges: Sequence[KeyRange]) -> Self:

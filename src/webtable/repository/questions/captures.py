@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
-from webtable.repository.questions.host_entries import narrowed
+from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
@@ -42,7 +42,7 @@ def kept(
     Bodies are read 8 MiB at a time, or one by one if a page has more. Captures that cannot be read, or do not match
     their digest, are added to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
-    ranges = [_inside(frame, keys, urls) for keys in narrowed(frame, scope, scope.ranges(frame))]
+    ranges = [_inside(frame, keys, urls) for keys in narrowed_ranges(frame, scope)]
     spec = ScanSpec(frame.table, ranges, Wanted(frame.codec.select(())), keep=scope.keeps)
     rows = PageRows(frame)
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)

@@ -16,7 +16,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.arguments import FORMS, Moment, moments, said_time
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.questions.rows import ScopeRows
+from webtable.repository.questions.rows import ScopeQuestion
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.page_state import brought
 from webtable.store.rows import Wanted
@@ -24,7 +24,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -127,27 +127,29 @@ LISTING = Listing(
 )
 
 
-def changes(
-    frame: Frame,
-    scope: Scope,
-    since: Moment | None,
-    until: Moment | None,
-    kind: ChangeKind | Collection[ChangeKind] | None,
-    part: Slice,
-) -> Results[Change]:
-    """Return what `WebTable.changes` does."""
-    LISTING.check(part)
-    rows, kinds = ScopeRows(frame, scope), _kinds(kind)
-    period, said_times = period_of(since, until)
-    question = f"{rows.said} that are {' or '.join(kinds)}, {said_times}"
+class ChangesQuestion(ScopeQuestion[Change]):
+    """How the pages of a scope have changed between two times."""
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Change]:
-        pages = rows.pages(rows.spec(expected=at_most), part.order, after, damage)
-        found = damage.sift(changes_of(frame, pages, period, at_most))
-        return (one for one in found if one.kind in kinds)
+    notes = (f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call",)
 
-    note = f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
-    return rows.answer(question, part, rows.spec, run, PAGE_CHANGES, notes=lambda _: [note])
+    def __init__(
+        self,
+        frame: Frame,
+        scope: Scope,
+        window: Window,
+        since: Moment | None,
+        until: Moment | None,
+        kind: ChangeKind | Collection[ChangeKind] | None,
+    ) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.kinds = _kinds(kind)
+        self.period, times = period_of(since, until)
+        self.title = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Change]:
+        pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
+        changes = damage.sift(changes_of(self.frame, pages, self.period, expected))
+        return (change for change in changes if change.kind in self.kinds)
 
 
 def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from webtable._clock import milliseconds, moment_of
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
@@ -14,7 +16,8 @@ from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import DURATIONS, duration_of, said_duration
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
-from webtable.repository.questions.rows import Pass
+from webtable.repository.questions.rows import SortedQuestion
+from webtable.repository.scanning.scan import in_storage_order
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
 from webtable.rowkey.web import host_and_rest
@@ -24,7 +27,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -89,46 +92,48 @@ LISTING = Listing(
 )
 
 
-def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Results[Crawl]:
-    """Return what `WebTable.crawls` does."""
-    LISTING.check(part)
-    pause = duration_of("gap", gap)
-    read = Pass(frame, scope)
-    question = f"crawls{read.said_after('of')} with pauses over {said_duration(pause)}"
+class CrawlsQuestion(SortedQuestion[Crawl]):
+    """Which crawls the captures of a scope are from."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Crawl]:
-        place = None if after is None else max(number_of(after), 0)
+    notes = ("the list of versions of each page is read too",)
+
+    def __init__(self, frame: Frame, scope: Scope, window: Window, gap: timedelta | str) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.gap = duration_of("gap", gap)
+        self.title = f"crawls{self.pages.label_after('of')} with pauses over {said_duration(self.gap)}"
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Crawl]:
+        order = self.window.order
+        begin = None if after is None else max(number_of(after), 0)
         with TemporaryTables(_TABLE, _HOSTS) as scratch:
-            scratch.fill("captures", _captures(frame, read, damage), 3)
-            captures = scratch.rows(_SORTED[part.order], (place, place))
-            milliseconds_of_pause = pause // timedelta(milliseconds=1)
-            found = _bursts(captures, milliseconds_of_pause, _Hosts(scratch), backwards=part.order == "newest")
-            yield from found
+            scratch.fill("captures", self._captures(damage), 3)
+            captures = scratch.rows(_SORTED[order], (begin, begin))
+            gap = self.gap // timedelta(milliseconds=1)
+            yield from _bursts(captures, gap, _Hosts(scratch), backwards=order == "newest")
 
-    def place(crawl: Crawl) -> bytes:
-        return b"%d" % milliseconds(crawl.begin if part.order == "newest" else crawl.end)
+    def place(self, result: Crawl) -> bytes:
+        return b"%d" % milliseconds(result.begin if self.window.order == "newest" else result.end)
 
-    return read.sorted_answer(LISTING, question, part, run, place, "the list of versions of each page is read too")
-
-
-def _captures(frame: Frame, read: Pass, damage: Damage) -> Iterator[Capture]:
-    """Yield the stored captures: the newest of each page, which may repeat its content, and all its versions."""
-    names, versions = frame.codec.columns, frame.layouts.recent().versions
-    for row in read.stored(Wanted([names.page, names.capture], versions=versions)):
-        page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
-        if isinstance(page, DamagedRow):
-            damage.add(page)
-        if not isinstance(page, Page):
-            continue
-        host = host_and_rest(page.url)[0].encode()
-        sizes = {milliseconds(page.fetched_at): page.size}
-        for version in frame.codec.versions(row):
-            if version.capture is DAMAGED_CAPTURE:
-                damage.add(frame.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
-            else:
-                sizes.setdefault(milliseconds(version.at), version.capture.size)
-        for at, size in sizes.items():
-            yield at, host, min(size or 0, HIGHEST_SIZE)
+    def _captures(self, damage: Damage) -> Iterator[Capture]:
+        """Yield the stored captures: the newest of each page, which may repeat its content, and all its versions."""
+        frame = self.frame
+        names, versions = frame.codec.columns, frame.layouts.recent().versions
+        spec = replace(self.spec(), wanted=Wanted([names.page, names.capture], versions=versions))
+        for row in in_storage_order(frame.store, spec, None):
+            page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
+            if isinstance(page, DamagedRow):
+                damage.add(page)
+            if not isinstance(page, Page):
+                continue
+            host = host_and_rest(page.url)[0].encode()
+            sizes = {milliseconds(page.fetched_at): page.size}
+            for version in frame.codec.versions(row):
+                if version.capture is DAMAGED_CAPTURE:
+                    damage.add(frame.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
+                else:
+                    sizes.setdefault(milliseconds(version.at), version.capture.size)
+            for at, size in sizes.items():
+                yield at, host, min(size or 0, HIGHEST_SIZE)
 
 
 def _bursts(captures: Iterator[Capture], gap: int, hosts: _Hosts, *, backwards: bool) -> Iterator[Crawl]:

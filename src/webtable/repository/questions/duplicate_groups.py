@@ -11,9 +11,9 @@ from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
 from webtable.repository.questions.handles import stored_page
-from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing, ListingOption
-from webtable.repository.questions.rows import Pass, url_at
+from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Pages, Results, Slice
+    from webtable.repository.answers.results import Pages, Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -101,26 +101,26 @@ LISTING = Listing(
 )
 
 
-def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> Results[DuplicateGroup]:
-    """Return what `WebTable.duplicate_groups` does."""
-    LISTING.check(part)
-    if by not in get_args(Sameness):
-        raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
-    pages = Pass(frame, scope)
-    question = f"{pages.said} in groups of the same {by}"
+class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
+    """Which pages of a scope have the same content, or the same title."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
-        valued = ((value_of(page, by), page) for page in pages.all(damage))
-        with TemporaryTables(_TABLE) as found:
-            rows = ((value, pages.by_url(page.url), _size(page)) for value, page in valued if value)
-            found.fill("found", rows, 3)
-            found.run(_INDEX)
-            yield from _groups(found, by, part.order, after)
+    def __init__(self, frame: Frame, scope: Scope, window: Window, by: Sameness) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        if by not in get_args(Sameness):
+            raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
+        self.by: Sameness = by
+        self.title = f"{self.pages.label} in groups of the same {by}"
 
-    def place(group: DuplicateGroup) -> bytes:
-        return b"%d %s" % (-getattr(group, part.order), pages.by_url(group.urls[0]))
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
+        valued = ((value_of(page, self.by), page) for page in self.pages.all(damage))
+        with TemporaryTables(_TABLE) as scratch:
+            rows = ((value, self.pages.by_url(page.url), _size(page)) for value, page in valued if value)
+            scratch.fill("found", rows, 3)
+            scratch.run(_INDEX)
+            yield from _groups(scratch, self.by, self.window.order, after)
 
-    return pages.sorted_answer(LISTING, question, part, run, place)
+    def place(self, result: DuplicateGroup) -> bytes:
+        return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
 
 
 def value_of(page: Page, by: Sameness) -> bytes | None:
@@ -153,12 +153,13 @@ def duplicates(frame: Frame, url: str, options: SitePageOptions) -> Pages:
         page = stored_page(frame, own)
         return (page and page.digest) or ""
 
-    asked = IndexQuestion(
-        said=f"pages with the content of {own}",
+    return IndexQuestion(
+        frame,
+        options,
+        title=f"pages with the content of {own}",
         index=DIGEST,
         places=lambda: [DIGEST.range_of(digest())],
         orders={"url": False},
         shard_of=lambda: DIGEST.term(digest()),
         only=lambda page: page.url != own,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()

@@ -11,14 +11,14 @@ from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
 from webtable.repository.questions.listing import SITE, Listing
-from webtable.repository.questions.rows import Pass, url_at
+from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.arguments import Moment
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -69,31 +69,29 @@ LISTING = Listing(
 )
 
 
-def largest_growth(
-    frame: Frame, scope: Scope, since: Moment | None, until: Moment | None, part: Slice
-) -> Results[Growth]:
-    """Return what `WebTable.largest_growth` does."""
-    LISTING.check(part)
-    rank = _RANKS[part.order]
-    pages = Pass(frame, scope)
-    period, said_times = period_of(since, until)
-    question = f"{pages.said} by change of size {said_times}"
+class GrowthQuestion(SortedQuestion[Growth]):
+    """Which pages of a scope have grown or shrunk most between two times."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Growth]:
-        changes = damage.sift(changes_of(frame, pages.all(damage), period, None))
-        with TemporaryTables(_TABLE) as found:
+    notes = ("for pages whose content has changed since, the list of versions is read",)
+
+    def __init__(self, frame: Frame, scope: Scope, window: Window, since: Moment | None, until: Moment | None) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.rank = _RANKS[window.order]
+        self.period, times = period_of(since, until)
+        self.title = f"{self.pages.label} by change of size {times}"
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Growth]:
+        changes = damage.sift(changes_of(self.frame, self.pages.all(damage), self.period, None))
+        rank, by_url = self.rank, self.pages.by_url
+        with TemporaryTables(_TABLE) as scratch:
             sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)
             grown = ((url, before, now) for url, before, now in sized if before is not None and now is not None)
-            ranked = ((rank(now - before), pages.by_url(url), before, now) for url, before, now in grown)
-            found.fill("found", (row for row in ranked if row[0] < 0), 4)
-            yield from _growths(found, after)
+            ranked = ((rank(now - before), by_url(url), before, now) for url, before, now in grown)
+            scratch.fill("found", (row for row in ranked if row[0] < 0), 4)
+            yield from _growths(scratch, after)
 
-    def place(found: Growth) -> bytes:
-        return b"%d %s" % (rank(found.growth), pages.by_url(found.url))
-
-    return pages.sorted_answer(
-        LISTING, question, part, run, place, "for pages whose content has changed since, the list of versions is read"
-    )
+    def place(self, result: Growth) -> bytes:
+        return b"%d %s" % (self.rank(result.growth), self.pages.by_url(result.url))
 
 
 def _growths(found: TemporaryTables, after: bytes | None) -> Iterator[Growth]:

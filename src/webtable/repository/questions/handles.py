@@ -10,7 +10,7 @@ from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.indexes.index import URL, handle_of
-from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
@@ -95,15 +95,16 @@ def stored_page(frame: Frame, url: str) -> Page | None:
 
 
 def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bool], options: SitePageOptions) -> Pages:
-    asked = IndexQuestion(
-        said=said,
+    return IndexQuestion(
+        frame,
+        options,
+        title=said,
         index=URL,
         places=lambda: [URL.range_of(handle)],
         orders={"url": False},
         shard_of=lambda: URL.term(handle),
         only=only,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def target_of(page: Page) -> str | None:

@@ -17,7 +17,7 @@ from webtable.repository.scanning.site import SiteParts
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.rowkey.ranges import clipped
-from webtable.schema import INDEX_COLUMN, index_table
+from webtable.schema import INDEX_COLUMN, index_table_name
 from webtable.store.metrics import Tally
 from webtable.store.rows import Wanted
 
@@ -102,20 +102,25 @@ def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
     return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M} UTC")]
 
 
-def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
-    """Return those of *ranges*, the rows of *scope*, one per salt, whose salt a host of the scope has."""
-    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
-        return ranges
+def narrowed_ranges(frame: Frame, scope: Scope) -> list[KeyRange]:
+    """Return the ranges of the rows of *scope*: one for each salt, or for each that a host of the scope has, if known.
+
+    Raises `FullScanNeeded`.
+    """
+    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host":
+        return scope.ranges(frame)
     entries = HostEntries(frame, scope.place, "")
     try:
-        found = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
+        rows = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
     except IndexNeeded:
-        return ranges
-    if len(found) > MOST_HOSTS:
-        return ranges
+        return scope.ranges(frame)
+    if len(rows) > MOST_HOSTS:
+        return scope.ranges(frame)
     size = frame.layout.digits + 1
-    salts = {keys.start[:size] for row in found for keys in _rows_of(frame, row)}
-    return [keys for keys in ranges if keys.start[:size] in salts]
+    salts = {keys.start[:size] for row in rows for keys in _rows_of(frame, row)}
+    below = scope.unsalted()
+    ranges = [KeyRange(salt + below.start, salt + below.stop) for salt in sorted(salts)]
+    return clipped(ranges, frame.keys_of(frame.table))
 
 
 class HostEntries:
@@ -132,7 +137,7 @@ class HostEntries:
 
     def ranges(self) -> list[KeyRange]:
         """Return the ranges of the entries."""
-        part = self._frame.keys_of(index_table(self._frame.table, HOST.name).name)
+        part = self._frame.keys_of(index_table_name(self._frame.table, HOST.name))
         if self._place is None:
             return clipped(HOST.ranges(KeyRange()), part)
         host = self._place.host

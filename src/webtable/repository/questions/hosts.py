@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.explanation import Explanation
-from webtable.repository.answers.results import Results, Slice
+from webtable.repository.answers.results import Results
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.questions.listing import SITE, Listing
-from webtable.repository.questions.similar_hosts import site_meant
-from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.schema import INDEX_COLUMN
 
 if TYPE_CHECKING:
@@ -23,9 +21,12 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.pictures.treemap import Amount
     from webtable.repository.scanning.damage import Damage
+    from webtable.repository.scanning.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +84,28 @@ LISTING = Listing(
 )
 
 
-def hosts(frame: Frame, scope: Scope, part: Slice) -> Hosts:
-    """Return what `WebTable.hosts` does."""
-    LISTING.check(part)
-    if scope.place is not None and not scope.place.is_whole_host:
-        raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
-    question = f"hosts of the {scope}" if scope.place is not None else "hosts"
-    entries = HostEntries(frame, scope.place, question)
+class HostsQuestion(TableQuestion[Host]):
+    """Which hosts of a domain have pages."""
 
-    def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
-        for name, counts in with_pages(frame, entries.rows(after_place, at_most), damage):
+    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        if scope.place is not None and not scope.place.is_whole_host:
+            raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
+        self.title = f"hosts of the {scope}" if scope.place is not None else "hosts"
+        self._entries = HostEntries(frame, scope.place, self.title)
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Host]:
+        for name, counts in with_pages(self.frame, self._entries.rows(after, expected), damage):
             yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
 
-    def explain() -> Explanation:
-        ranges = entries.ranges()
-        calls = frame.store.describe_calls(entries.table(), ranges, each=len(ranges) > 1)
-        columns = (INDEX_COLUMN.decode(), HOST_COUNTS.decode())
+    def place(self, result: Host) -> bytes:
+        return PLAIN_KEY.host_ranges(result.name)[0].start
+
+    def explain(self) -> Explanation:
+        self._entries.table()  # raises `IndexNeeded`
         note = "each host is checked: its first row is looked for, 64 hosts at once"
-        return Explanation(question, part.order, columns, tuple(ranges), tuple(calls), HOST.name, (note,))
+        return self.plan((INDEX_COLUMN, HOST_COUNTS), self._entries.ranges(), note, index=HOST.name)
 
-    def place(found: Host) -> bytes:
-        return PLAIN_KEY.host_ranges(found.name)[0].start
-
-    after = part.starts_after(question)
-    meant = partial(site_meant, frame, scope)
-    return Hosts(question, part.order, part.limit, after, run, place, explain, frame.damage, HOSTS, _meant=meant)
+    def answer(self) -> Hosts:
+        results = super().answer()
+        return Hosts(self, results.order, results.limit, results.after)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
 from webtable._page.page import Page
@@ -11,8 +9,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.answers.results import Slice
-from webtable.repository.indexes.index import Index
+from webtable.repository.answers.results import Question, Window
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.scope import Scope
@@ -20,10 +17,12 @@ from webtable.repository.stored.named_columns import column_names, fields_of
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from webtable.repository.answers.results import Pages
+    from webtable.errors import DamagedRow
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.frame import Frame
+    from webtable.repository.indexes.index import Index
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.site import Site
 
@@ -51,96 +50,94 @@ class SitePageOptions(PageOptions, total=False):
     site: Site | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexQuestion:
-    """A question to an index for the pages in some `places`, a function that is called when the answer is read.
+class IndexQuestion(Question[Page]):
+    """A question to an *index* for the pages in some *places*, a function that is called when the answer is read.
 
-    `orders` are the possible orders, the default first, and whether each is backwards; "storage" is always possible.
-    If there is only one shard, `shard_of` returns what it is hashed from. Pages that fail the test `only` are left
-    out.
+    *orders* are the possible orders, the default first, and whether each is backwards; "storage" is always possible.
+    If there is only one shard, *shard_of* returns what it is hashed from. Pages that fail the test *only* are left
+    out. With *is_counted* the pages always have their counts of links, requested or not. *is_by_url*: there is a
+    single place, whose pages are in the order of their URLs. Raises `InvalidArgument`.
     """
 
-    said: str
-    index: Index
-    places: Callable[[], Sequence[KeyRange]]
-    orders: dict[str, bool]
-    shard_of: Callable[[], bytes] | None = None
-    only: Callable[[Page], bool] | None = None
-    notes: Callable[[], Sequence[str]] | None = None
-    columns: Columns = PAGES
-    is_counted: bool = False
-    """Whether the pages always have their counts of links, asked for or not."""
-    is_by_url: bool = False
-    """Whether there is a single place, whose pages are in the order of their URLs."""
-
-
-class IndexAnswer:
-    """The answer to a question to an index: what is read, where it continues, and how it is explained."""
-
-    def __init__(self, frame: Frame, asked: IndexQuestion, options: SitePageOptions) -> None:
-        self._frame = frame
-        self._asked = asked
-        self._part = Slice(options.get("order") or next(iter(asked.orders)), options.get("limit"), options.get("after"))
-        self._part.check(*asked.orders, "storage")
-        named = column_names(options.get("columns"))
-        frame.codec.select(named)
-        self._record_columns = pages_with(named, asked.columns, is_counted=asked.is_counted)
-        fields = fields_of(named)
-        self._columns = (*fields, "link_counts") if asked.is_counted else fields
+    def __init__(
+        self,
+        frame: Frame,
+        options: SitePageOptions,
+        *,
+        title: str,
+        index: Index,
+        places: Callable[[], Sequence[KeyRange]],
+        orders: dict[str, bool],
+        shard_of: Callable[[], bytes] | None = None,
+        only: Callable[[Page], bool] | None = None,
+        notes: Callable[[], Sequence[str]] = tuple,
+        columns: Columns = PAGES,
+        is_counted: bool = False,
+        is_by_url: bool = False,
+    ) -> None:
+        order = options.get("order") or next(iter(orders))
+        self.window = Window(order, options.get("limit"), options.get("after"))
+        self.window.check(*orders, "storage")
+        names = column_names(options.get("columns"))
+        frame.codec.select(names)
+        self.columns = pages_with(names, columns, is_counted=is_counted)
+        fields = fields_of(names)
+        self._fields = (*fields, "link_counts") if is_counted else fields
         self._scope = Scope.of(options.get("site"))
-        self._question = asked.said if self._scope.place is None else f"{asked.said} among the {self._scope}"
+        self.title = title if self._scope.place is None else f"{title} among the {self._scope}"
+        self._frame, self._index, self._places, self._shard_of = frame, index, places, shard_of
+        self._is_reversed, self._is_storage = orders.get(order, False), order == "storage"
+        self._only, self._notes, self._is_by_url = only, notes, is_by_url
         # A page that has changed since it was returned has another place now.
-        self._given: dict[str, bytes] = {}
+        self._returned: dict[str, bytes] = {}
 
-    def pages(self) -> Pages:
-        """Return the answer."""
-        frame, columns = self._frame, self._record_columns
-        return self._part.of(
-            self._question,
-            self._run,
-            self._place,
-            self._explain,
-            frame.damage,
-            columns,
-            meant=self._meant,
-        )
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        return self._frame.damage(rows)
 
-    def _meant(self) -> str:
+    def suggestion(self) -> str:
         return site_meant(self._frame, self._scope)
 
-    @property
-    def _is_storage(self) -> bool:
-        return self._part.order == "storage"
-
-    def _lookup(self) -> Lookup:
-        asked, scope = self._asked, self._scope
-        table = self._frame.indexes.ready(asked.index.name, self._question).table
-        shard = asked.shard_of() if asked.shard_of is not None else None
-        places = asked.places()
-        if scope.place is not None and asked.is_by_url:
-            # The pages of a site are a range of them.
-            inside = scope.unsalted()
-            places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
-        is_reversed = asked.orders.get(self._part.order, False)
-        part = self._frame.keys_of(table)
-        return Lookup(asked.index, table, places, shard, is_reversed, scope.contains(), part)
-
-    def _run(self, after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
-        names, only = self._columns, self._asked.only
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
+        names, only = self._fields, self._only
         entries = EntryReader(self._frame)
-        found = entries.pages(self._lookup(), names, damage, after, at_most, storage=self._is_storage)
-        chosen = found if only is None else ((place, page) for place, page in found if only(page))
-        for place, page in chosen:
-            self._given[page.url] = place
-            if len(self._given) > PLACES_REMEMBERED:
-                del self._given[next(iter(self._given))]
+        pages = entries.pages(self._lookup(), names, damage, after, expected, storage=self._is_storage)
+        for place, page in pages if only is None else ((place, page) for place, page in pages if only(page)):
+            self._returned[page.url] = place
+            if len(self._returned) > PLACES_REMEMBERED:
+                del self._returned[next(iter(self._returned))]
             yield self._frame.refreshed.counted(page, names)
 
-    def _place(self, page: Page) -> bytes:
-        found = self._given.get(page.url) or self._place_in(self._lookup(), page)
-        if found is None:
-            raise InvalidArgument(f"{page.url[:200]} is not one of the {self._question}")
-        return found
+    def place(self, result: Page) -> bytes:
+        place = self._returned.get(result.url) or self._place_in(self._lookup(), result)
+        if place is None:
+            raise InvalidArgument(f"{result.url[:200]} is not one of the {self.title}")
+        return place
+
+    def explain(self) -> Explanation:
+        lookup = self._lookup()
+        columns = self._frame.codec.select((*self._fields, *self._index.columns))
+        notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
+        if self._scope.place is not None and not self._is_by_url:
+            notes.append(f"entries of other pages than the {self._scope} are read and skipped")
+        return Explanation(
+            self.title,
+            self.window.order,
+            tuple(column.decode() for column in columns),
+            tuple(lookup.ranges()),
+            self._index.name,
+            (*notes, *self._notes()),
+        )
+
+    def _lookup(self) -> Lookup:
+        table = self._frame.indexes.ready(self._index.name, self.title).table
+        shard = self._shard_of() if self._shard_of is not None else None
+        places = self._places()
+        if self._scope.place is not None and self._is_by_url:
+            # The pages of a site are a range of them.
+            inside = self._scope.unsalted()
+            places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
+        part = self._frame.keys_of(table)
+        return Lookup(self._index, table, places, shard, self._is_reversed, self._scope.contains(), part)
 
     def _place_in(self, lookup: Lookup, page: Page) -> bytes | None:
         """Return the place of *page*, which an answer returned, among the entries of *lookup*."""
@@ -149,23 +146,3 @@ class IndexAnswer:
             # If nobody links to it, it was returned with a count that is not stored.
             page = self._frame.pages.read([row], lookup.index.columns)[0] or page
         return lookup.place(page, self._frame.key.unsalted(row), storage=self._is_storage)
-
-    def _explain(self) -> Explanation:
-        asked, lookup = self._asked, self._lookup()
-        ranges = lookup.ranges()
-        each = not self._is_storage and len(ranges) > 1
-        calls = self._frame.store.describe_calls(lookup.table, ranges, each=each, reverse=lookup.reverse)
-        columns = self._frame.codec.select((*self._columns, *asked.index.columns))
-        notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
-        if self._scope.place is not None and not asked.is_by_url:
-            notes.append(f"entries of other pages than the {self._scope} are read and skipped")
-        notes += asked.notes() if asked.notes is not None else []
-        return Explanation(
-            self._question,
-            self._part.order,
-            tuple(column.decode() for column in columns),
-            tuple(ranges),
-            tuple(calls),
-            asked.index.name,
-            tuple(notes),
-        )

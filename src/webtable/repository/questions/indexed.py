@@ -20,7 +20,7 @@ from webtable.repository.indexes.index import (
     time_text,
 )
 from webtable.repository.questions.handles import redirects_to
-from webtable.repository.questions.index_answer import IndexAnswer, IndexQuestion, SitePageOptions
+from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.rowkey import KeyRange, prefix_stop
 
@@ -183,14 +183,15 @@ def by_time(
     begin, end = (prefix + time_text(moment).encode() if moment else None for moment in (first, last))
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
     said = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
-    asked = IndexQuestion(
-        said=said + (f" before {said_time(last)}" if last else ""),
+    return IndexQuestion(
+        frame,
+        options,
+        title=said + (f" before {said_time(last)}" if last else ""),
         index=TIME,
         places=lambda: [places],
         orders={order: order == "newest" for order in listing.orders if order != "storage"},
         columns=listing.columns,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def outdated(
@@ -227,27 +228,29 @@ def largest(
     if not 0 <= low <= high:
         raise InvalidArgument(f"min_size={min_size} and max_size={max_size} leave no size in between")
     first, last = (SIZE.term(descending(min(size, HIGHEST_SIZE), HIGHEST_SIZE)) for size in (high, low))
-    asked = IndexQuestion(
-        said=f"pages of {low:,} to {high:,} bytes" if low or max_size is not None else "pages by size",
+    return IndexQuestion(
+        frame,
+        options,
+        title=f"pages of {low:,} to {high:,} bytes" if low or max_size is not None else "pages by size",
         index=SIZE,
         places=lambda: [KeyRange(first, prefix_stop(last))],
         orders={"largest": False, "smallest": True},
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def with_status(frame: Frame, status: int, options: SitePageOptions) -> Pages:
     """Return what `WebTable.with_status` does."""
     if type(status) is not int or not 0 <= status <= 999:
         raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999")
-    asked = IndexQuestion(
-        said=f"pages with status {status}",
+    return IndexQuestion(
+        frame,
+        options,
+        title=f"pages with status {status}",
         index=STATUS,
         places=lambda: [STATUS.range_of(status_text(status))],
         orders={"url": False},
         is_by_url=True,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def errors(frame: Frame, options: SitePageOptions) -> Pages:
@@ -267,10 +270,15 @@ def _by_status(
 ) -> Pages:
     """Return the pages whose status is in one of the ranges *statuses*, which are in order and include both ends."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
-    asked = IndexQuestion(
-        said=said, index=STATUS, places=lambda: places, orders={"status": False}, columns=listing.columns
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    return IndexQuestion(
+        frame,
+        options,
+        title=said,
+        index=STATUS,
+        places=lambda: places,
+        orders={"status": False},
+        columns=listing.columns,
+    ).answer()
 
 
 def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
@@ -283,14 +291,15 @@ def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, option
     places = KeyRange() if term is None else chosen.range_of(term)
     raw = b"" if term is None else chosen.term(term)
     is_together = term is not None and chosen.sharding is by_term
-    asked = IndexQuestion(
-        said=f"pages with {'all terms' if term is None else repr(term)} in the index {index}",
+    return IndexQuestion(
+        frame,
+        options,
+        title=f"pages with {'all terms' if term is None else repr(term)} in the index {index}",
         index=chosen,
         places=lambda: [places],
         orders={"term": False, "reverse": True},
         shard_of=(lambda: raw) if is_together else None,
-    )
-    return IndexAnswer(frame, asked, options).pages()
+    ).answer()
 
 
 def _next_millisecond(moment: datetime) -> datetime:

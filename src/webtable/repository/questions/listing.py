@@ -15,7 +15,7 @@ from webtable.repository.indexes.index import Index
 from webtable.repository.scanning.site import named_site
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,6 @@ class Listing:
     """Whether its answer has counts made by `links.refresh`."""
     of_links: str | None = None
     """The name of its method, if that is one of `WebTable.links`."""
-
-    def check(self, part: Slice) -> None:
-        """Raise `InvalidArgument` for an order that the question does not have, or a limit below 0."""
-        part.check(*self.orders)
 
     def arguments(self, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return the texts *given* for options, by their names, as arguments of the method; empty ones are left out.

@@ -15,14 +15,14 @@ from webtable.repository.derived.signatures import read_and_signed
 from webtable.repository.indexes.index import HIGHEST_SIZE, LIKENESS
 from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.near_duplicates import AT_LEAST, check_at_least
-from webtable.repository.questions.rows import Pass, url_at
+from webtable.repository.questions.rows import ScopeRows, SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable._page.likeness import Hashes
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -92,29 +92,30 @@ LISTING = Listing(
 )
 
 
-def near_duplicate_groups(frame: Frame, scope: Scope, at_least: float, part: Slice) -> Results[NearDuplicateGroup]:
-    """Return what `WebTable.near_duplicate_groups` does."""
-    LISTING.check(part)
-    check_at_least(at_least)
-    pages = Pass(frame, scope)
-    question = f"{pages.said} in groups with at least {at_least:g} of their text in common"
+class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
+    """Which pages of a scope have nearly the same text."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
-        frame.indexes.ready(LIKENESS.name, question)
-        with TemporaryTables(*_TABLES) as found:
-            count = _filled(frame, pages, found, damage)
-            _Joined(frame, found, damage, at_least, count).fill()
-            found.run(_INDEX)
-            yield from _groups(found, part.order, after)
+    notes = ("the texts of pages that have a band of their signatures in common are read and compared",)
 
-    def place(group: NearDuplicateGroup) -> bytes:
-        return b"%d %s" % (-getattr(group, part.order), pages.by_url(group.urls[0]))
+    def __init__(self, frame: Frame, scope: Scope, window: Window, at_least: float) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        check_at_least(at_least)
+        self.at_least = at_least
+        self.title = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
 
-    note = "the texts of pages that have a band of their signatures in common are read and compared"
-    return pages.sorted_answer(LISTING, question, part, run, place, note)
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
+        self.frame.indexes.ready(LIKENESS.name, self.title)
+        with TemporaryTables(*_TABLES) as scratch:
+            count = _filled(self.frame, self.pages, scratch, damage)
+            _Joined(self.frame, scratch, damage, self.at_least, count).fill()
+            scratch.run(_INDEX)
+            yield from _groups(scratch, self.window.order, after)
+
+    def place(self, result: NearDuplicateGroup) -> bytes:
+        return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
 
 
-def _filled(frame: Frame, pages: Pass, found: TemporaryTables, damage: Damage) -> int:
+def _filled(frame: Frame, pages: ScopeRows, found: TemporaryTables, damage: Damage) -> int:
     """Fill the tables *found* with the pages that have a signature, and return the number of these."""
     count = 0
     rest = pages.all(damage)

@@ -13,14 +13,13 @@ import msgspec
 from webtable._page.page import BLANK, Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import page_in, records_with
 from webtable.repository.arguments import LIKE
 from webtable.repository.derived.signatures import is_unsigned, with_signature
 from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import LIKENESS, place_of
 from webtable.repository.questions.listing import SITE, URL, Listing, ListingOption
-from webtable.repository.questions.similar_hosts import site_meant
+from webtable.repository.questions.rows import TableQuestion
 from webtable.repository.scanning.scan import ScanSpec, in_key_order
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.temporary_tables import TemporaryTables
@@ -34,8 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.likeness import Hashes
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.answers.results import Window
     from webtable.repository.scanning.damage import Damage
+    from webtable.rowkey import KeyRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +97,33 @@ def check_at_least(at_least: float) -> None:
         raise InvalidArgument(f"at_least={at_least!r} must be a share above 0, and 1 at most")
 
 
-def near_duplicates(
-    frame: Frame, wish: Wish, scope: Scope, columns: Sequence[str] | None, part: Slice
-) -> Results[NearDuplicate]:
-    """Return what `WebTable.near_duplicates` does."""
-    LISTING.check(part)
-    check_at_least(wish.at_least)
-    wish = wish._replace(url=canonical_url(wish.url))
-    among = "" if scope.place is None else f" among the {scope}"
-    question = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
-    named = column_names(columns)
-    found = _Likeness(frame, wish, scope, fields_of(named), question)
+class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
+    """Which pages of a scope have nearly the text of a page."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[NearDuplicate]:
-        if part.order == "url":
-            return found.by_url(after, damage)
-        return found.by_similarity(after, damage)
+    def __init__(self, frame: Frame, scope: Scope, window: Window, wish: Wish, columns: Sequence[str] | None) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        check_at_least(wish.at_least)
+        wish = wish._replace(url=canonical_url(wish.url))
+        among = "" if scope.place is None else f" among the {scope}"
+        self.title = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
+        names = column_names(columns)
+        self.columns = records_with(names, NEAR_DUPLICATES)
+        self._likeness = _Likeness(frame, wish, scope, fields_of(names), self.title)
 
-    def place(one: NearDuplicate) -> bytes:
-        key = frame.key.unsalted(frame.key.encode(one.page.url))
-        return key if part.order == "url" else _place(one.similarity, key)
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicate]:
+        if self.window.order == "url":
+            return self._likeness.by_url(after, damage)
+        return self._likeness.by_similarity(after, damage)
 
-    def explain() -> Explanation:
-        return found.explained(part.order)
+    def place(self, result: NearDuplicate) -> bytes:
+        key = self.frame.key.unsalted(self.frame.key.encode(result.page.url))
+        return key if self.window.order == "url" else _place(result.similarity, key)
 
-    known = records_with(named, NEAR_DUPLICATES)
-    return part.of(question, run, place, explain, frame.damage, known, meant=lambda: site_meant(frame, scope))
+    def explain(self) -> Explanation:
+        notes = ["each entry is checked against its page: the body is read, and its text compared"]
+        if self.window.order != "url":
+            notes.append("all of them are read for any part of the answer, and what is found is sorted on disk")
+        return self.plan(*self._likeness.read(), *notes, index=LIKENESS.name)
 
 
 def _place(similarity: float, key: bytes) -> bytes:
@@ -158,17 +160,9 @@ class _Likeness:
                         if whole is not None:
                             yield NearDuplicate(self.frame.refreshed.counted(whole, self.names), similarity)
 
-    def explained(self, order: str) -> Explanation:
-        """Return how it is read."""
-        spec = self._spec(self._own()[0])
-        calls = self.frame.store.describe_calls(spec.table, spec.ranges, each=True) if spec.ranges else []
-        columns = [column.decode() for column in self.frame.codec.select((*self.names, "body"))]
-        notes = ["each entry is checked against its page: the body is read, and its text compared"]
-        if order != "url":
-            notes.append("all of them are read for any part of the answer, and what is found is sorted on disk")
-        return Explanation(
-            self.question, order, tuple(columns), tuple(spec.ranges), tuple(calls), LIKENESS.name, tuple(notes)
-        )
+    def read(self) -> tuple[Sequence[bytes], Sequence[KeyRange]]:
+        """Return the columns of pages and the ranges of entries that are read."""
+        return self.frame.codec.select((*self.names, "body")), self._spec(self._own()[0]).ranges
 
     def _own(self) -> tuple[str, Hashes]:
         """Return the signature and the shingles of the page itself; raises `DamagedRow`."""

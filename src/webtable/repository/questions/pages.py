@@ -6,13 +6,14 @@ from collections.abc import Collection
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, first_rows
 from webtable.repository.answers.arrow_pages import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.arguments import check_numbers
 from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
-from webtable.repository.questions.rows import ScopeRows
+from webtable.repository.questions.rows import ScopeQuestion
 from webtable.repository.stored.named_columns import column_names
 from webtable.store.rows import Containing, Wanted
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable._page.page import Page
     from webtable.repository.answers.columns import Column
-    from webtable.repository.answers.results import Pages, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec
@@ -133,39 +133,38 @@ class Condition(NamedTuple):
 _FIELD = {"status": "status", "min_size": "size", "max_size": "size"}
 
 
-def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[str] | None, part: Slice) -> Pages:
-    """Return what `WebTable.pages` does."""
-    LISTING.check(part)
-    rows = ScopeRows(frame, scope)
-    keep, chosen = condition.filter()
-    likely = condition.in_store(frame)
-    selected = frame.codec.select(columns)
-    # A row that is not a page may have counts of links, and then counts for the store's limit.
-    is_limited = keep is None and frame.codec.columns.links not in selected
+class PagesQuestion(ScopeQuestion[Page]):
+    """Which pages of a scope are stored, and meet a condition."""
 
-    def spec(at_most: int | None = None) -> ScanSpec:
-        wanted = Wanted(selected, containing=likely)
-        return rows.spec(wanted, limit=at_most if is_limited else None, expected=at_most)
+    def __init__(
+        self, frame: Frame, scope: Scope, window: Window, condition: Condition, columns: Sequence[str] | None
+    ) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.condition = condition
+        self.keep, label = condition.filter()
+        self.title = self.pages.label + label
+        self.likely = condition.in_store(frame)
+        if self.likely is not None:
+            self.notes = [f"filter in the store: {self.likely.column.decode()} is {self.likely.words[0]}"]
+        self.selected = frame.codec.select(columns)
+        self.columns = pages_with(column_names(columns))
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
-        found = rows.pages(spec(at_most), part.order, after, damage)
-        return found if keep is None else filter(keep, found)
+    def spec(self, expected: int | None = None) -> ScanSpec:
+        wanted = Wanted(self.selected, containing=self.likely)
+        # A row that is not a page may have counts of links, and then counts for the store's limit.
+        is_limited = self.keep is None and self.frame.codec.columns.links not in self.selected
+        return self.pages.spec(wanted, limit=expected if is_limited else None, expected=expected)
 
-    def cells(
-        wanted: Sequence[Column], after: bytes | None, at_most: int | None, damage: Damage
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
+        pages = self.pages.pages(self.spec(expected), self.window.order, after, damage)
+        return pages if self.keep is None else filter(self.keep, pages)
+
+    def batches(
+        self, columns: Sequence[Column], after: bytes | None, expected: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        metadata = Wanted(frame.codec.select(None), containing=likely)
-        some = rows.spec(metadata, expected=at_most)
-        found = in_batches(
-            rows.likely(some, part.order, after),
-            frame.codec.columns.page,
-            frame.counted.each,
-            condition.columns(wanted),
-            damage,
-            at_most,
-        )
-        return first_rows((condition.met(batch, wanted) for batch in found), at_most)
-
-    notes = [] if likely is None else [f"filter in the store: {likely.column.decode()} is {likely.words[0]}"]
-    known = pages_with(column_names(columns))
-    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells)
+        codec = self.frame.codec
+        spec = self.pages.spec(Wanted(codec.select(None), containing=self.likely), expected=expected)
+        rows = self.pages.likely(spec, self.window.order, after)
+        needed = self.condition.columns(columns)
+        batches = in_batches(rows, codec.columns.page, self.frame.counted.each, needed, damage, expected)
+        return first_rows((self.condition.met(batch, columns) for batch in batches), expected)

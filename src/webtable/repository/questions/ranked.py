@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from webtable._clock import milliseconds
 from webtable.errors import InvalidArgument, InvalidToken
-from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import records_with
 from webtable.repository.frame import Frame
 from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
+from webtable.repository.questions.rows import TableQuestion
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
 from webtable.repository.stored.cells import BODY_ROWS
@@ -27,9 +27,12 @@ from webtable.store.search import FIELDS, Match, TermQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.answers.results import Window
+    from webtable.repository.questions.listing import Listing
 
 FIRST = 64
 """How many matches are looked up at first, if nobody says how many are wanted; then four times as many each time."""
@@ -39,34 +42,46 @@ _IN: dict[SearchIn, tuple[str, ...]] = {"title": ("title",), "body": ("headings"
 _PLACE = struct.Struct(">d")
 
 
-def ranked(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
-    """Return what `WebTable.search` does in the order of relevance."""
-    if phrase.substring:
-        raise InvalidArgument('substring=True: full text has whole words; order="url" looks inside of them')
-    if phrase.in_ not in _IN:
-        raise InvalidArgument(f"in_={phrase.in_!r} must be one of {', '.join(map(repr, _IN))}")
-    # So that a wrong text is an error at once; the index knows how words are to be reduced.
-    words = TextQuery.of(phrase.text, Analyzer(), _IN[phrase.in_])
-    named = column_names(columns)
-    question = f"{scope} for {phrase.text} by relevance{phrase.said}"
+class RankedQuestion(TableQuestion[Hit]):
+    """Which pages of a scope have a phrase, the best first, by full text."""
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
+    def __init__(
+        self,
+        frame: Frame,
+        scope: Scope,
+        window: Window,
+        listing: Listing,
+        phrase: Phrase,
+        columns: Sequence[str] | None,
+    ) -> None:
+        super().__init__(frame, scope, window, listing)
+        if phrase.substring:
+            raise InvalidArgument('substring=True: full text has whole words; order="url" looks inside of them')
+        if phrase.in_ not in _IN:
+            raise InvalidArgument(f"in_={phrase.in_!r} must be one of {', '.join(map(repr, _IN))}")
+        # So that a wrong text is an error at once; the index knows how words are to be reduced.
+        TextQuery.of(phrase.text, Analyzer(), _IN[phrase.in_])
+        self.phrase = phrase
+        names = column_names(columns)
+        self.columns, self.fields = records_with(names, HITS), fields_of(names)
+        self.title = f"{scope} for {phrase.text} by relevance{phrase.said}"
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
+        frame, phrase = self.frame, self.phrase
         full_text = needed_full_text(frame)
         query = TextQuery.of(phrase.text, full_text.maker.analyzer, _IN[phrase.in_])
-        search = _RankedSearch(frame, full_text, scope, phrase, query, fields_of(named), damage)
-        return search.hits(None if after is None else _match_at(after), at_most)
+        search = _RankedSearch(frame, full_text, self.scope, phrase, query, self.fields, damage)
+        return search.hits(None if after is None else _match_at(after), expected)
 
-    def explain() -> Explanation:
-        calls = (f"full text: the matches of {len(words.wanted) + len(words.without)} words by score",)
-        notes = ("read: the bodies of the matches, whose texts are compared with the query again",)
-        return Explanation(question, part.order, ("body",), (scope.unsalted(),), calls, notes=notes)
+    def place(self, result: Hit) -> bytes:
+        return _PLACE.pack(result.score or 0.0) + PLAIN_KEY.encode(result.page.url)
 
-    answer = part.of(question, run, _place, explain, frame.damage, records_with(named, HITS))
-    return replace(answer, _as_of=lambda: needed_full_text(frame).index.as_of)
+    def explain(self) -> Explanation:
+        note = "the bodies of the matches in full text are read, and their texts compared with the query again"
+        return self.plan(("body",), (self.scope.unsalted(),), note)
 
-
-def _place(hit: Hit) -> bytes:
-    return _PLACE.pack(hit.score or 0.0) + PLAIN_KEY.encode(hit.page.url)
+    def as_of(self) -> datetime | None:
+        return needed_full_text(self.frame).index.as_of
 
 
 def _match_at(place: bytes) -> Match:

@@ -15,14 +15,14 @@ from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
 from webtable.repository.questions.listing import SITE, Listing
-from webtable.repository.questions.rows import Pass, url_at
+from webtable.repository.questions.rows import ScopeRows, SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -92,29 +92,29 @@ LISTING = Listing(
 )
 
 
-def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[RedirectChain]:
-    """Return what `WebTable.redirect_chains` does."""
-    LISTING.check(part)
-    pages = Pass(frame, scope)
-    question = f"chains of redirects{pages.said_after('from')}"
+class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
+    """Where the redirects of a scope lead."""
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[RedirectChain]:
+    notes = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
+
+    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        self.title = f"chains of redirects{self.pages.label_after('from')}"
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
+        pages = self.pages
         with TemporaryTables(*_TABLES) as scratch:
             led = ((page.url, target) for page in pages.all(damage) if (target := target_of(page)) is not None)
             scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
             _find_begins(scratch)
             begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
-            yield from _chains(frame, (url_at(place) for (place,) in begins), at_most, damage)
+            yield from _chains(self.frame, (url_at(place) for (place,) in begins), expected, damage)
 
-    def place(chain: RedirectChain) -> bytes:
-        return pages.by_url(chain.urls[0])
-
-    return pages.sorted_answer(
-        LISTING, question, part, run, place, f"the next pages of {CHAINS_AT_ONCE} chains are read by one call"
-    )
+    def place(self, result: RedirectChain) -> bytes:
+        return self.pages.by_url(result.urls[0])
 
 
-def _place(pages: Pass, url: str) -> bytes | None:
+def _place(pages: ScopeRows, url: str) -> bytes | None:
     """Return the place of *url*; None if it is too long to be stored."""
     with suppress(InvalidURL):
         return pages.by_url(url)

@@ -1,9 +1,8 @@
-"""The rows of pages as questions read them: in the order of URLs or of the store, for a scope, or in one pass."""
+"""The rows of pages as questions read them, in the order of URLs or of the store; and questions about a scope."""
 
 from __future__ import annotations
 
 from contextlib import closing, suppress
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
@@ -11,7 +10,8 @@ from msgspec.structs import replace
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.explanation import Explanation
-from webtable.repository.questions.host_entries import narrowed
+from webtable.repository.answers.results import Question
+from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
@@ -19,15 +19,15 @@ from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
-    from webtable.repository.answers.columns import Columns
-    from webtable.repository.answers.results import Cells, Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.questions.listing import Listing
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.read_ahead import Made
     from webtable.repository.scanning.scope import Scope
+    from webtable.rowkey import KeyRange
     from webtable.store import Row
 
 T = TypeVar("T")
@@ -103,34 +103,24 @@ class PageRows:
         """Return the place of the page *url* in an answer in this order."""
         return self.place(self._frame.key.encode(url), order)
 
-    def explained(self, question: str, order: str, spec: ScanSpec, *notes: str) -> Explanation:
-        """Return how *spec* will be read."""
-        each = order != "storage" and len(spec.ranges) > 1
-        calls = self._frame.store.describe_calls(spec.table, spec.ranges, each=each)
-        columns = spec.wanted.columns or ()
-        if each and len(columns) > 1:
-            calls = [*calls, "read: bodies and links of the merged rows, 64 rows a call"]
-        names = tuple(column.decode() for column in columns)
-        return Explanation(question, order, names, tuple(spec.ranges), tuple(calls), notes=notes)
-
     def _made(self, rows: Iterator[Row], spec: ScanSpec, damage: Damage) -> Generator[Page]:
         """Yield the pages of *rows* of *spec*, with counts of links if they are among its columns."""
         frame, columns = self._frame, spec.wanted.columns or ()
         content = frame.codec.contents(columns)
         has_counts = frame.codec.columns.links in columns
 
-        def make(some: Sequence[Row]) -> Made:
-            pages = made(some)
+        def make(piece: Sequence[Row]) -> Made:
+            pages = made(piece)
             if not has_counts:
                 return pages
             counted = frame.refreshed.counted
-            return [counted(one, ("link_counts",)) if isinstance(one, Page) else one for one in pages]
+            return [counted(page, ("link_counts",)) if isinstance(page, Page) else page for page in pages]
 
-        def made(some: Sequence[Row]) -> Made:
+        def made(piece: Sequence[Row]) -> Made:
             if not content:
                 with suppress(DamagedRow):  # the others can be read
-                    return frame.codec.pages(some)
-            return [frame.counted.each(row, content) for row in some]
+                    return frame.codec.pages(piece)
+            return [frame.counted.each(row, content) for row in piece]
 
         return read_ahead(rows, make, damage, at_once=1 if content else ROWS_AT_ONCE)
 
@@ -149,7 +139,7 @@ class _Counted:
 
 
 class ScopeRows(PageRows):
-    """The rows of the pages of a scope; `said` names the pages in words.
+    """The rows of the pages of a scope; `label` names the pages in words.
 
     Raises `FullScanNeeded`.
     """
@@ -157,90 +147,108 @@ class ScopeRows(PageRows):
     def __init__(self, frame: Frame, scope: Scope) -> None:
         super().__init__(frame)
         self._scope = scope
-        said, self._ranges = str(scope), scope.ranges(frame, takes_limit=True)
-        self.said: Final = said
+        scope.check_permitted(frame, takes_limit=True)
+        self.label: Final = str(scope)
 
-    def said_after(self, word: str) -> str:
+    def label_after(self, word: str) -> str:
         """Return the pages in words after *word*, as the end of a phrase; "" for all pages."""
-        return "" if self._scope.place is None else f" {word} {self.said}"
+        return "" if self._scope.place is None else f" {word} {self.label}"
 
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
         """Return the scan of these rows, with what is *wanted* of each (None: the metadata)."""
         frame = self._frame
-        some = narrowed(frame, self._scope, self._ranges)
+        ranges = narrowed_ranges(frame, self._scope)
         wanted = wanted or Wanted(frame.codec.select(None))
-        return ScanSpec(frame.table, some, wanted, limit, expected=expected, keep=self._scope.keeps)
+        return ScanSpec(frame.table, ranges, wanted, limit, expected=expected, keep=self._scope.keeps)
 
     def unnarrowed(self, wanted: Wanted) -> ScanSpec:
         """Return the scan of all rows in the ranges of the scope, whichever hosts have pages."""
-        return ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
+        return ScanSpec(self._frame.table, self._scope.ranges(self._frame), wanted, keep=self._scope.keeps)
 
     def in_one_range(self, spec: ScanSpec) -> ScanSpec:
         """Return *spec*, if it is for all rows of the table, with these as one range, for a scan in storage order."""
         return spec if self._scope.place is not None else replace(spec, ranges=[self._frame.keys_of(spec.table)])
 
-    def meant(self) -> str:
-        """Return a question that suggests another site, "" if there is none."""
-        return site_meant(self._frame, self._scope)
-
-    def answer(
-        self,
-        question: str,
-        part: Slice,
-        spec: Callable[[], ScanSpec],
-        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
-        columns: Columns,
-        *,
-        url_of: Callable[[T], str] = attrgetter("url"),
-        notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
-        cells: Cells | None = None,
-    ) -> Results[T]:
-        """Return the answer to *question* whose results have a URL each; the other arguments are as in `Slice.of`."""
-
-        def place(result: T) -> bytes:
-            return self.place_of(url_of(result), part.order)
-
-        def explain() -> Explanation:
-            read = spec()
-            return self.explained(question, part.order, read, *notes(read))
-
-        return part.of(question, run, place, explain, self._frame.damage, columns, cells, self.meant)
-
-
-class Pass(ScopeRows):
-    """The pages of a scope, once each, for a question that cannot answer before it has seen all of them."""
+    def whole(self) -> ScanSpec:
+        """Return the scan of all these rows in storage order, with their metadata."""
+        return self.in_one_range(self.spec())
 
     def all(self, damage: Damage) -> Iterator[Page]:
-        """Yield the pages, without their bodies."""
-        return self.pages(self._whole(), "storage", None, damage)
-
-    def stored(self, wanted: Wanted) -> Iterator[Row]:
-        """Yield the rows of the pages, with what is *wanted* of them."""
-        return in_storage_order(self._frame.store, replace(self._whole(), wanted=wanted), None)
+        """Yield the pages once each, without their bodies, in storage order."""
+        return self.pages(self.whole(), "storage", None, damage)
 
     def by_url(self, url: str) -> bytes:
         """Return the place of *url* in the order of URLs; `url_at` is the inverse."""
         return self.place_of(url, "url")
 
-    def sorted_answer(
-        self,
-        listing: Listing,
-        question: str,
-        part: Slice,
-        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
-        place: Callable[[T], bytes],
-        *notes: str,
-    ) -> Results[T]:
-        """Return the answer to *question*, which *listing* declares; the other arguments are as in `Slice.of`."""
 
-        def explain() -> Explanation:
-            note = "all pages are read for any part of the answer, and what is found is sorted on disk"
-            return replace(self.explained(question, "storage", self._whole(), note, *notes), order=part.order)
+class TableQuestion(Question[T]):
+    """A question about the pages of a scope in a web table; raises `InvalidArgument` for an order or limit of *window*
+    that *listing* does not have.
+    """
 
-        return part.of(question, run, place, explain, self._frame.damage, listing.columns, meant=self.meant)
+    def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
+        window.check(*listing.orders)
+        self.frame, self.scope, self.window = frame, scope, window
+        self.columns = listing.columns
 
-    def _whole(self) -> ScanSpec:
-        return self.in_one_range(self.spec())
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        """Return a new collection of damaged rows, which counts them for the table."""
+        return self.frame.damage(rows)
+
+    def suggestion(self) -> str:
+        """Return a question with the stored host that is most like that of the scope."""
+        return site_meant(self.frame, self.scope)
+
+    def plan(
+        self, columns: Sequence[bytes | str], ranges: Sequence[KeyRange], *notes: str, index: str | None = None
+    ) -> Explanation:
+        """Return that these *ranges* of the table, or of its *index*, are read."""
+        names = tuple(column if isinstance(column, str) else column.decode() for column in columns)
+        return Explanation(self.title, self.window.order, names, tuple(ranges), index, notes)
+
+
+class ScopeQuestion(TableQuestion[T]):
+    """A question that the rows of a scope answer, in their order: by URL, or as they are stored.
+
+    `notes` are remarks for its explanation. Raises `FullScanNeeded`.
+    """
+
+    notes: Sequence[str] = ()
+
+    def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
+        super().__init__(frame, scope, window, listing)
+        self.pages = ScopeRows(frame, scope)
+
+    def url_of(self, result: T) -> str:
+        """Return the URL of the row that *result* is from."""
+        return result.url  # type: ignore[attr-defined, no-any-return]  # all but a few records have one
+
+    def place(self, result: T) -> bytes:
+        """Return the place of the row of *result*."""
+        return self.pages.place_of(self.url_of(result), self.window.order)
+
+    def spec(self) -> ScanSpec:
+        """Return the scan of what is read."""
+        return self.pages.spec()
+
+    def explain(self) -> Explanation:
+        """Return the ranges of the scope."""
+        spec = self.spec()
+        return self.plan(spec.wanted.columns or (), spec.ranges, *self.notes)
+
+
+class SortedQuestion(ScopeQuestion[T]):
+    """A question that cannot answer before it has seen all pages of a scope: what it finds is sorted on disk."""
+
+    def spec(self) -> ScanSpec:
+        """Return the scan of all pages."""
+        return self.pages.whole()
+
+    def explain(self) -> Explanation:
+        """Return the ranges of the scope, all of which are read for any result."""
+        spec, note = self.spec(), "all pages are read for any part of the answer, and what is found is sorted on disk"
+        return self.plan(spec.wanted.columns or (), spec.ranges, note, *self.notes)
 
 
 def url_at(place: bytes) -> str:

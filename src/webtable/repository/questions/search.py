@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import attrgetter
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -16,8 +15,8 @@ from webtable.repository.answers.page_columns import records_with
 from webtable.repository.arguments import FORMS
 from webtable.repository.frame import Frame
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.questions.ranked import ranked
-from webtable.repository.questions.rows import PageRows, ScopeRows
+from webtable.repository.questions.ranked import RankedQuestion
+from webtable.repository.questions.rows import PageRows, ScopeQuestion
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.explanation import Explanation
+    from webtable.repository.answers.results import Question, Window
     from webtable.repository.scanning.scope import Scope
     from webtable.store import Row
 
@@ -76,35 +76,54 @@ LISTING = Listing(
 )
 
 
-def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
-    """Return what `WebTable.search` does."""
-    LISTING.check(part)
-    if part.order == "relevance":
-        return ranked(frame, phrase, scope, columns, part)
-    matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
-    rows = ScopeRows(frame, scope)
-    words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")
-    question = f"{rows.said} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
-    named = column_names(columns)
-    known, names = records_with(named, HITS), fields_of(named)
-    in_titles = phrase.in_ == "title"
+def search(frame: Frame, scope: Scope, window: Window, phrase: Phrase, columns: Sequence[str] | None) -> Question[Hit]:
+    """Return the question for the pages with a *phrase*, by URL, as they are stored, or by relevance."""
+    kind = RankedQuestion if window.order == "relevance" else SearchQuestion
+    return kind(frame, scope, window, LISTING, phrase, columns)
 
-    def spec() -> ScanSpec:
-        if in_titles:
-            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
+
+class SearchQuestion(ScopeQuestion[Hit]):
+    """Which pages of a scope have a phrase in their title or body."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        scope: Scope,
+        window: Window,
+        listing: Listing,
+        phrase: Phrase,
+        columns: Sequence[str] | None,
+    ) -> None:
+        super().__init__(frame, scope, window, listing)
+        self.phrase = phrase
+        self.matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
+        words = " and ".join(map(repr, self.matcher.words.words)) + (" (in words too)" if phrase.substring else "")
+        self.title = f"{self.pages.label} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
+        names = column_names(columns)
+        self.columns, self.fields = records_with(names, HITS), fields_of(names)
+        self.in_titles = phrase.in_ == "title"
+
+    def url_of(self, result: Hit) -> str:
+        return result.page.url
+
+    def spec(self) -> ScanSpec:
+        frame = self.frame
+        if self.in_titles:
+            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, self.matcher))
         else:
-            wanted = Wanted(frame.codec.select((*names, "body")))
-        found = rows.spec(wanted)
-        return rows.in_one_range(found) if part.order == "storage" else found
+            wanted = Wanted(frame.codec.select((*self.fields, "body")))
+        spec = self.pages.spec(wanted)
+        return self.pages.in_one_range(spec) if self.window.order == "storage" else spec
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
-        found = _Search(frame, spec(), part.order, after, at_most, damage, phrase, matcher, names)
-        return found.in_titles() if in_titles else found.in_bodies()
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
+        order, fields = self.window.order, self.fields
+        running = _Search(self.frame, self.spec(), order, after, expected, damage, self.phrase, self.matcher, fields)
+        return running.in_titles() if self.in_titles else running.in_bodies()
 
-    def notes(read: ScanSpec) -> list[str]:
-        return _notes(read.wanted.containing, names, in_titles=in_titles)
-
-    return rows.answer(question, part, spec, run, known, url_of=attrgetter("page.url"), notes=notes)
+    def explain(self) -> Explanation:
+        spec = self.spec()
+        notes = _notes(spec.wanted.containing, self.fields, in_titles=self.in_titles)
+        return self.plan(spec.wanted.columns or (), spec.ranges, *notes)
 
 
 @dataclass(frozen=True, slots=True)

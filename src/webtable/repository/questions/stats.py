@@ -20,7 +20,7 @@ from webtable.repository.page_counts import DATES, Group, PageCounts, grouping, 
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.processes import checked_workers
 from webtable.repository.partitions.tasks import PartTask, done_by, parts_of
-from webtable.repository.questions.host_entries import narrowed
+from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.similar_hosts import nothing_of
 from webtable.repository.scanning.damage import MOST_KEPT
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
@@ -189,8 +189,8 @@ def stats(
     now = given_moment("now", asked.now)
     checked_workers(asked.workers)
     scope = asked.scope
-    ranges = scope.ranges(frame)
-    ranges = [KeyRange()] if scope.place is None else narrowed(frame, scope, ranges)
+    scope.check_permitted(frame)
+    ranges = [KeyRange()] if scope.place is None else narrowed_ranges(frame, scope)
     question = f"stats of {frame.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
     journal = Journal(resume, question, _CountedSoFar)
     found = journal.begun()

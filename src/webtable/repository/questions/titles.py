@@ -11,14 +11,14 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
 from webtable.repository.questions.listing import SITE, Listing, ListingOption
-from webtable.repository.questions.rows import Pass, url_at
+from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -75,26 +75,27 @@ LISTING = Listing(
 _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
 
 
-def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[TitleProblem]:
-    """Return what `WebTable.titles` does."""
-    LISTING.check(part)
-    if type(max_length) is not int or not 0 < max_length < 2**63:
-        raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
-    pages = Pass(frame, scope)
-    question = f"{pages.said} with a title that is missing, of several pages, or of over {max_length} characters"
+class TitlesQuestion(SortedQuestion[TitleProblem]):
+    """Which problems the titles of the pages of a scope have."""
 
-    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[TitleProblem]:
-        shown = (page for page in pages.all(damage) if _is_shown(page))
-        with TemporaryTables(_TABLE) as found:
-            found.fill("found", ((*_title(page), pages.by_url(page.url)) for page in shown), 3)
-            found.run(_INDEX)
-            yield from _problems(found, max_length, after or b"0")
+    def __init__(self, frame: Frame, scope: Scope, window: Window, max_length: int) -> None:
+        super().__init__(frame, scope, window, LISTING)
+        if type(max_length) is not int or not 0 < max_length < 2**63:
+            raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
+        self.max_length = max_length
+        problems = f"a title that is missing, of several pages, or of over {max_length} characters"
+        self.title = f"{self.pages.label} with {problems}"
 
-    def place(found: TitleProblem) -> bytes:
-        title = (found.title or "").encode("utf-8", "surrogatepass") if found.problem == "duplicate" else b""
-        return _PROBLEMS[found.problem] + title + b"\0" + pages.by_url(found.url)
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:
+        shown = (page for page in self.pages.all(damage) if _is_shown(page))
+        with TemporaryTables(_TABLE) as scratch:
+            scratch.fill("found", ((*_title(page), self.pages.by_url(page.url)) for page in shown), 3)
+            scratch.run(_INDEX)
+            yield from _problems(scratch, self.max_length, after or b"0")
 
-    return pages.sorted_answer(LISTING, question, part, run, place)
+    def place(self, result: TitleProblem) -> bytes:
+        title = (result.title or "").encode("utf-8", "surrogatepass") if result.problem == "duplicate" else b""
+        return _PROBLEMS[result.problem] + title + b"\0" + self.pages.by_url(result.url)
 
 
 def _is_shown(page: Page) -> bool:

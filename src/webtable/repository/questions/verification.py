@@ -23,7 +23,7 @@ from webtable.repository.stored.content import check_body
 from webtable.repository.stored.decisions import mended
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
-from webtable.schema import index_table
+from webtable.schema import index_table_name
 from webtable.store import Row
 from webtable.store.rows import Wanted
 
@@ -109,7 +109,7 @@ def _settled(frame: Frame, hosts: Sequence[CountedHost], damage: Damage) -> list
     waiting = _waiting(frame, {host.name for host in hosts}, damage)
     if waiting is None:
         return []
-    table, left = index_table(frame.table, HOST.name).name, [host for host in hosts if host.name not in waiting]
+    table, left = index_table_name(frame.table, HOST.name), [host for host in hosts if host.name not in waiting]
     now = frame.store.read(table, [host.entry for host in left], Wanted([HOST_COUNTS])) if left else []
     return [host for host, row in zip(left, now, strict=True) if row and row.cells[HOST_COUNTS][0].timestamp == host.at]
 

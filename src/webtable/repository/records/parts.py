@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
 from webtable.repository.answers.address import address_of
 from webtable.repository.answers.explanation import Explanation
-from webtable.repository.answers.results import Partition, Results, Slice
+from webtable.repository.answers.results import Partition, Question, Results, Window
 from webtable.repository.creation.tables import stored_layout
 from webtable.repository.records.record import RECORDS, Record, RecordReader, named
 from webtable.repository.scanning.samples import all_keys, check_number, cut_at, mean_bytes, spaced
@@ -24,6 +23,7 @@ from webtable.store.observed import observed
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
+    from webtable.errors import DamagedRow
     from webtable.repository.scanning.damage import Damage
 
 
@@ -98,15 +98,31 @@ def _opened(part: Partition[Record]) -> Iterator[Results[Record]]:
         yield part.ask(reader, part, *part.arguments)
 
 
-def _records(reader: RecordReader, part: Partition[Record], asked: AskedScan) -> Results[Record]:
-    whole = asked.spec(reader)
-    spec = replace(whole, ranges=clipped(whole.ranges, part.keys))
+class _PartQuestion(Question[Record]):
+    """Which records are in a part of a scan."""
 
-    def run(after: bytes | None, _expected: int | None, damage: Damage) -> Iterator[Record]:
-        return asked.meeting(reader.key, reader.stored(spec, after, damage))
+    columns = RECORDS
+    window = Window("storage")
 
-    def explain() -> Explanation:
-        columns = tuple(column.decode(errors="replace") for column in asked.columns or ())
-        return Explanation(part.question, "storage", columns, tuple(spec.ranges), ())
+    def __init__(self, reader: RecordReader, part: Partition[Record], scan: AskedScan) -> None:
+        self.title = part.question
+        self._reader, self._scan = reader, scan
+        whole = scan.spec(reader)
+        self._spec = replace(whole, ranges=clipped(whole.ranges, part.keys))
 
-    return Slice("storage").of(part.question, run, attrgetter("key"), explain, reader.damage, RECORDS)
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        return self._reader.damage(rows)
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Record]:
+        return self._scan.meeting(self._reader.key, self._reader.stored(self._spec, after, damage))
+
+    def place(self, result: Record) -> bytes:
+        return result.key
+
+    def explain(self) -> Explanation:
+        columns = tuple(column.decode(errors="replace") for column in self._scan.columns or ())
+        return Explanation(self.title, self.window.order, columns, tuple(self._spec.ranges))
+
+
+def _records(reader: RecordReader, part: Partition[Record], scan: AskedScan) -> Results[Record]:
+    return _PartQuestion(reader, part, scan).answer()

@@ -23,7 +23,7 @@ from webtable.repository.questions.host_entries import entries_without_pages
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.repository.stored.cells import later_removed, removed, together, written
 from webtable.rowkey import KeyRange
-from webtable.schema import index_table
+from webtable.schema import index_table_name
 from webtable.store import Delete, Put
 from webtable.store.rows import Wanted
 
@@ -102,7 +102,7 @@ class Erasure:
                 known = entries_of(frame.codec.counts(row), frame.key.unsalted(row.key))
                 entries += [Delete(entry, at) for entry in known]
         if LINK.name in frame.indexes.read():
-            written(frame.store, index_table(frame.table, LINK.name).name, entries)
+            written(frame.store, index_table_name(frame.table, LINK.name), entries)
         written(frame.store, frame.table, deletes)
 
     def _forget_host(self, entry: Row) -> None:

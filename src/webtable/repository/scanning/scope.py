@@ -62,12 +62,21 @@ class Scope(NamedTuple):
         """A test by key whether a row of its ranges belongs to it; None if all do. Ports are at the end of keys."""
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
-    def ranges(self, frame: Frame, *, takes_limit: bool = False) -> list[KeyRange]:
-        """Return the ranges of its rows in the part of *frame*, one per salt.
+    def check_permitted(self, frame: Frame, *, takes_limit: bool = False) -> None:
+        """Raise `FullScanNeeded` for all pages of a large store, unless the whole table is named.
 
-        Raises `FullScanNeeded`, which names a limit if one helps.
+        The error names a limit if the question *takes_limit*.
         """
-        ranges = self._whole(frame, takes_limit=takes_limit) if self.place is None else _ranges(self.place, frame.key)
+        if self.place is None and not self.is_permitted and frame.part is None and not is_small(frame.store):
+            raise FullScanNeeded(
+                f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
+                f"{'give a limit=, ' if takes_limit else ''}or webtable.ALL for every page"
+            )
+
+    def ranges(self, frame: Frame) -> list[KeyRange]:
+        """Return the ranges of its rows in the part of *frame*, one per salt; raises `FullScanNeeded`."""
+        self.check_permitted(frame)
+        ranges = _whole(frame) if self.place is None else _ranges(self.place, frame.key)
         return clipped(ranges, frame.keys_of(frame.table))
 
     def unsalted(self) -> KeyRange:
@@ -81,16 +90,12 @@ class Scope(NamedTuple):
         keys, keeps = self.unsalted(), self.keeps
         return keys.__contains__ if keeps is None else lambda key: key in keys and keeps(key)
 
-    def _whole(self, frame: Frame, *, takes_limit: bool) -> list[KeyRange]:
-        """Return the ranges of all rows, one per salt, so that they can be merged."""
-        if not self.is_permitted and frame.part is None and not is_small(frame.store):
-            raise FullScanNeeded(
-                f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
-                f"{'give a limit=, ' if takes_limit else ''}or webtable.ALL for every page"
-            )
-        digits = frame.layout.digits if frame.layout.salt != "none" else 0
-        salts = [f"{number:0{digits}x}:".encode() for number in range(16**digits)] if digits else [b""]
-        return [KeyRange(salt, salt[:-1] + b";" if salt else b"") for salt in salts]
+
+def _whole(frame: Frame) -> list[KeyRange]:
+    """Return the ranges of all rows, one per salt, so that they can be merged."""
+    digits = frame.layout.digits if frame.layout.salt != "none" else 0
+    salts = [f"{number:0{digits}x}:".encode() for number in range(16**digits)] if digits else [b""]
+    return [KeyRange(salt, salt[:-1] + b";" if salt else b"") for salt in salts]
 
 
 def _ranges(place: SiteParts, key: WebKey) -> list[KeyRange]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import questions
-from webtable.repository.answers.results import Slice
+from webtable.repository.answers.results import Window
 from webtable.repository.arguments import LIKE
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
@@ -145,8 +145,9 @@ class IndexQuestions:
         than five words. By `url` they are found as the answer is read, else all of them first. Raises `MissingExtra`
         without numpy, and `DamagedRow` if the row of *url* cannot be read.
         """
-        asked, part = questions.near_duplicates, Slice(order, limit, after)
-        return asked.near_duplicates(self._frame, asked.Wish(url, at_least), Scope.of(site), columns, part)
+        scope, window = Scope.of(site), Window(order, limit, after)
+        wish = questions.near_duplicates.Wish(url, at_least)
+        return questions.near_duplicates.NearDuplicatesQuestion(self._frame, scope, window, wish, columns).answer()
 
     @repeatable()
     def indexed(

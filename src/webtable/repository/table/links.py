@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import link_questions
-from webtable.repository.answers.results import Slice
+from webtable.repository.answers.results import Window
 from webtable.repository.arguments import MOST_NEIGHBOURS
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
@@ -49,15 +49,15 @@ class TableLinks:
 
         Each is checked against the linking page. *url* need not be stored.
         """
-        part = Slice(order, limit, after)
-        return link_questions.inlinks.linking_to(self._frame, url, past=past, scope=Scope.of(site), part=part)
+        window = Window(order, limit, after)
+        return link_questions.inlinks.InlinksQuestion(self._frame, url, Scope.of(site), window, past=past).answer()
 
     def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
         """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
 
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
-        return link_questions.links.links_of(self._frame, url, Slice(order, limit, after))
+        return link_questions.links.LinksQuestion(self._frame, url, Window(order, limit, after)).answer()
 
     def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
         """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
@@ -94,7 +94,8 @@ class TableLinks:
 
         Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
         """
-        return link_questions.links.broken_links(self._frame, Scope.of(site), Slice(order, limit, after))
+        window = Window(order, limit, after)
+        return link_questions.links.BrokenLinksQuestion(self._frame, Scope.of(site), window).answer()
 
     @repeatable()
     def orphans(
@@ -114,8 +115,10 @@ class TableLinks:
         linking pages one is looked for that still links. *columns* and *order* are as in `WebTable.pages`. Raises
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
-        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return link_questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return link_questions.unlinked.OrphansQuestion(
+            self._frame, scope, window, columns, within_host=within_host
+        ).answer()
 
     @repeatable()
     def discovered(
@@ -131,7 +134,8 @@ class TableLinks:
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
-        return link_questions.unlinked.discovered(self._frame, Scope.of(site, limit=limit), Slice(order, limit, after))
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return link_questions.unlinked.DiscoveredQuestion(self._frame, scope, window).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.repository import link_questions, questions
-from webtable.repository.answers.results import Slice
+from webtable.repository.answers.results import Window
 from webtable.repository.arguments import GAP, GROUPINGS, LIKE, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
@@ -65,8 +65,8 @@ class SiteQuestions:
         are stored, which is faster where many salts take part.
         """
         condition = questions.pages.Condition(status, content_type, min_size, max_size)
-        part = Slice(order, limit, after)
-        return questions.pages.pages(self._frame, Scope.of(site, limit=limit), condition, columns, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.pages.PagesQuestion(self._frame, scope, window, condition, columns).answer()
 
     @repeatable(order=None)
     def hosts(
@@ -82,7 +82,7 @@ class SiteQuestions:
         The numbers are those that `links.refresh` has counted, and each says when; `stats` counts now. Hosts come in
         the order of their pages. Raises `IndexNeeded` when the answer is read.
         """
-        return questions.hosts.hosts(self._frame, Scope.of(site), Slice(order, limit, after))
+        return questions.hosts.HostsQuestion(self._frame, Scope.of(site), Window(order, limit, after)).answer()
 
     @repeatable()
     def edges(
@@ -100,8 +100,8 @@ class SiteQuestions:
         out. The links of all pages of the site are read, and the metadata of the targets of up to 1,000 links at once;
         a status is looked up again after 10,000 other targets.
         """
-        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return link_questions.link_graph.edges(self._frame, scope, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return link_questions.link_graph.EdgesQuestion(self._frame, scope, window).answer()
 
     @repeatable(undivided="relevance")
     def search(
@@ -140,8 +140,8 @@ class SiteQuestions:
 
         times = moments(since=since, until=until)
         phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
-        part = Slice(order, limit, after)
-        return questions.search.search(self._frame, phrase, Scope.of(site, limit=limit), columns, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.search.search(self._frame, scope, window, phrase, columns).answer()
 
     def stats(
         self,
@@ -191,8 +191,8 @@ class SiteQuestions:
         pages are left out. Captures at exactly *since* or *until* count. All rows of the site are read, and the list of
         versions of those with other content since then. The other arguments are those of `pages`.
         """
-        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return questions.changes.changes(self._frame, scope, since, until, kind, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.changes.ChangesQuestion(self._frame, scope, window, since, until, kind).answer()
 
     def duplicate_groups(
         self,
@@ -208,8 +208,8 @@ class SiteQuestions:
         Pages of every status count; pages without a body, or without a title, are in no group. The groups with the most
         `pages` come first, or those with the most `bytes`; each has its first ten URLs.
         """
-        part = Slice(order, limit, after)
-        return questions.duplicate_groups.duplicate_groups(self._frame, Scope.of(site, limit=limit), by, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.duplicate_groups.DuplicateGroupsQuestion(self._frame, scope, window, by).answer()
 
     def near_duplicate_groups(
         self,
@@ -226,8 +226,9 @@ class SiteQuestions:
         Compared are the texts of pages with a band in common: up to 16 of these each with each; of more, each with the
         first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
         """
-        asked, part = questions.near_duplicate_groups, Slice(order, limit, after)
-        return asked.near_duplicate_groups(self._frame, Scope.of(site, limit=limit), at_least, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        question = questions.near_duplicate_groups.NearDuplicateGroupsQuestion(self._frame, scope, window, at_least)
+        return question.answer()
 
     def titles(
         self,
@@ -243,7 +244,8 @@ class SiteQuestions:
         Only HTML pages with status 200 count. Duplicates come by title, the others by URL; a page may come both as a
         duplicate and as too long. *max_length* is in characters.
         """
-        return questions.titles.titles(self._frame, Scope.of(site, limit=limit), max_length, Slice(order, limit, after))
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.titles.TitlesQuestion(self._frame, scope, window, max_length).answer()
 
     def redirect_chains(
         self,
@@ -258,9 +260,8 @@ class SiteQuestions:
         A loop that nothing leads into begins at its first URL. A chain continues through stored pages of other sites,
         for 20 redirects at most, as in `resolve`.
         """
-        return questions.redirect_chains.redirect_chains(
-            self._frame, Scope.of(site, limit=limit), Slice(order, limit, after)
-        )
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.redirect_chains.RedirectChainsQuestion(self._frame, scope, window).answer()
 
     def crawls(
         self,
@@ -278,7 +279,8 @@ class SiteQuestions:
         its content again for its TTL. A capture that only repeats content counts until the next capture of its page.
         Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
         """
-        return questions.crawls.crawls(self._frame, Scope.of(site, limit=limit), gap, Slice(order, limit, after))
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.crawls.CrawlsQuestion(self._frame, scope, window, gap).answer()
 
     def largest_growth(
         self,
@@ -296,5 +298,5 @@ class SiteQuestions:
         that are smaller; equal growth comes by URL. A page is left out if it did not exist at one of the moments, had
         no body then, or its version then is not kept any more. Pages are read as in `changes`.
         """
-        scope, part = Scope.of(site, limit=limit), Slice(order, limit, after)
-        return questions.growth.largest_growth(self._frame, scope, since, until, part)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.growth.GrowthQuestion(self._frame, scope, window, since, until).answer()

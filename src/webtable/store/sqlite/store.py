@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
-from webtable.rowkey import KeyRange, merged
+from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities
 from webtable.store.health import Space
 from webtable.store.port import Store
@@ -184,15 +184,6 @@ class SQLiteStore(Store):
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
             return [first_rows(reader, keys, limit, reverse) for keys in ranges]
-
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return one line: a piece is one transaction, and each range in it an index seek."""
-        count = len(ranges) if each else len(merged(ranges))
-        plural = "" if count == 1 else "s"
-        kind = ("last rows" if reverse else "first rows") if each else "scan"
-        return [f"sqlite: {kind} of table {table!r}: {count} range{plural}, an index seek each"] if count else []
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted."""
