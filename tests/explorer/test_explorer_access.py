@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import httpx
 import pytest
 from exploring import TOKEN
 
 import webtable
-from webtable._serving.reading import reading
 
 PATH = "/q/pages?site=example.com"
 
@@ -105,7 +102,7 @@ def test_every_response_has_the_headers_of_security(sample_client, stranger):
 def test_a_request_holds_nothing_that_writes(table):
     page = webtable.Page(url="https://example.com/", body=b"<title>Home</title>")
     table.put(page)
-    view = reading(table, threading.Event())
+    view = webtable.WebTable(table.store.reading(), table.table, table.layout)
 
     for write in (
         lambda: view.put(page),

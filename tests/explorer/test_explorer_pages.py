@@ -219,9 +219,10 @@ def test_a_page_begins_before_its_slow_parts_are_known(crawl):
 
     with explored(slow) as client, client.stream("GET", "/page", params={"url": URL}) as response:
         pieces = response.iter_text()
-        first = next(pieces)
+        first = ""
+        while "<h1>Teas</h1>" not in first:  # a busy machine sends the head of the page alone
+            first += next(pieces)
         begun.set()
         rest = "".join(pieces)
 
-    assert "<h1>Teas</h1>" in first
     assert "1 of 1" in rest

@@ -22,7 +22,6 @@ from urllib.parse import quote
 from webtable._protocols.cdx_blocks import BlockStart, pages_of
 from webtable._protocols.cdx_query import query_of, value_of
 from webtable._serving.late_response import LateResponse, NoCapture
-from webtable._serving.reading import reading
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -
 
     def make(outlet: Outlet) -> None:
         query = query_of(given, is_wayback=is_wayback)
-        table = reading(server.table, outlet.gone)
-        for line in (_counts if query.is_count else _answer)(server, table, query):
+        for line in (_counts if query.is_count else _answer)(server, server.table, query):
             outlet.write(line)
 
     media = ("application/json" if is_wayback else "application/x-ndjson") if is_json else "text/plain"

@@ -19,13 +19,11 @@ from starlette.responses import HTMLResponse, Response
 from webtable._protocols.mementos import Mementos
 from webtable._protocols.originals import forms_of, moment_of, original_of, timestamp_of
 from webtable._serving.late_response import NoCapture, refusal
-from webtable._serving.reading import reading
 from webtable._serving.stored_markup import SANDBOX, inert
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator
 
     from starlette.requests import Request
@@ -102,8 +100,8 @@ async def memento(server: ArchiveServer, request: Request) -> Response:
 async def _answered(
     server: ArchiveServer, request: Request, parts: int, answer: Callable[[Mementos, WebTable], Response]
 ) -> Response:
-    def make(gone: threading.Event) -> Response:
-        table = reading(server.table, gone)
+    def make() -> Response:
+        table = server.table
         try:
             return answer(Mementos.found(table, original_of(request, parts), request), table)
         except WebTableError as exc:

@@ -6,11 +6,12 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.responses import StreamingResponse
 
-from webtable._serving.reading import Gone
+from webtable.store import CallCancelled, cancelled_by
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,7 +28,7 @@ WAIT: Final = 0.04
 
 
 class Outlet:
-    """Where a thread writes the bytes of a response; `write` waits for a slow reader, and raises `Gone` without one."""
+    """Where a thread writes the bytes of a response; `write` waits for a slow reader, or raises `CallCancelled`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.gone: Final = threading.Event()
@@ -44,7 +45,7 @@ class Outlet:
             while len(self._unsent) >= MOST_UNSENT and not self.gone.is_set():
                 self._changed.wait()
             if self.gone.is_set():
-                raise Gone("the request was cancelled")
+                raise CallCancelled("the request was cancelled")
             self._unsent += encoded
         self._notify()
         return len(data)
@@ -99,14 +100,14 @@ class Streaming:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> StreamingResponse:
-        """Return the response whose bytes *make* writes; it handles its own errors, except for `Gone`."""
+        """Return the response whose bytes *make* writes; it handles its own errors, except for `CallCancelled`."""
         return StreamingResponse(self.body(make), status, headers, media_type)
 
     async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
         """Yield the bytes that *make* writes."""
         await self._free.acquire()
         outlet = Outlet(asyncio.get_running_loop())
-        making = self._started(_made, make, outlet)
+        making = self._started(partial(_made, make, outlet), outlet.gone)
         try:
             async for piece in outlet.pieces():
                 yield piece
@@ -114,7 +115,7 @@ class Streaming:
         finally:
             outlet.close()
 
-    async def value(self, make: Callable[[threading.Event], T]) -> T:
+    async def value(self, make: Callable[[], T]) -> T:
         """Return what *make* returns, in a thread, for a response that is small, or whose status depends on it."""
         await self._free.acquire()
         gone = threading.Event()
@@ -123,14 +124,18 @@ class Streaming:
         finally:
             gone.set()
 
-    def _started(self, make: Callable[..., T], *args: object) -> asyncio.Future[T]:
-        """Return what *make* will return, in a thread that the end of the process does not wait for."""
+    def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
+        """Return what *make* will return, in a thread that the end of the process does not wait for.
+
+        What it reads of a table ends once *gone* is set.
+        """
         made: Future[T] = Future()
         loop = asyncio.get_running_loop()
 
         def run() -> None:
             try:
-                made.set_result(make(*args))
+                with cancelled_by(gone):
+                    made.set_result(make())
             except BaseException as exc:  # noqa: BLE001 - raised again by whoever awaits it
                 made.set_exception(exc)
             with suppress(RuntimeError):  # the server has ended
@@ -144,7 +149,7 @@ class Streaming:
 def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
     try:
         make(outlet)
-    except Gone:
+    except CallCancelled:
         pass
     finally:
         outlet.end()

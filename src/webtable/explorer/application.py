@@ -11,10 +11,9 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from webtable import _protocols
+from webtable import WebTable, _protocols
 from webtable._serving.access import Access, Guard
 from webtable._serving.late_response import LateResponse
-from webtable._serving.reading import reading
 from webtable._serving.streaming import Streaming
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.linker import Linker
@@ -25,12 +24,9 @@ from webtable.explorer.sheets import AskedPage, Sheet, parts_of, write_file, wri
 from webtable.explorer.views.all import RAW, VIEWS
 
 if TYPE_CHECKING:
-    import threading
-
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from webtable import WebTable
     from webtable._serving.streaming import Outlet
     from webtable.explorer.views.all import Raw, View
 
@@ -38,8 +34,9 @@ if TYPE_CHECKING:
 def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     """Return the explorer of *table* as an ASGI application, for requests that *access* allows.
 
-    The table stays open when the application ends.
+    The application has no way to write into the table, which stays open when it ends.
     """
+    table = WebTable(table.store.reading(), table.table, table.layout, strict=table.strict)
     streaming, pages = Streaming(), Pages(table.name)
 
     def failed(request: Request, exc: Exception) -> Response:
@@ -70,24 +67,19 @@ async def _sheet(
     """Return the page or the file that a *view* makes."""
     asked = AskedPage(table, request, name, view.options)
 
-    def viewed(gone: threading.Event) -> Sheet:
-        asked.table = reading(table, gone)
-        return view.make(asked)
-
-    sheet = await streaming.value(viewed)
+    sheet = await streaming.value(partial(view.make, asked))
     if asked.is_file and sheet.parts is None and not sheet.problem:
         needed = next(one for one in view.options if one.is_needed)
         raise InvalidArgument(f"{needed.name} is needed: {needed.help}")
     media, headers = MEDIA.get(asked.ending, "text/html"), {}
 
     def make(outlet: Outlet) -> None:
-        view_of_table = reading(table, outlet.gone)
         if asked.ending == "json":
-            write_json(outlet, asked, sheet, view_of_table)
+            write_json(outlet, asked, sheet, table)
         elif asked.is_file:
-            write_file(outlet, asked, sheet, view_of_table)
+            write_file(outlet, asked, sheet, table)
         else:
-            for piece in pages.pieces(asked, sheet, parts_of(sheet, view_of_table)):
+            for piece in pages.pieces(asked, sheet, parts_of(sheet, table)):
                 outlet.write(piece)
 
     if asked.is_file and asked.ending != "json":
@@ -98,7 +90,7 @@ async def _sheet(
 
 
 async def _raw(table: WebTable, streaming: Streaming, answer: Raw, request: Request) -> Response:
-    return await streaming.value(lambda gone: answer(AskedPage(reading(table, gone), request, "", ())))
+    return await streaming.value(lambda: answer(AskedPage(table, request, "", ())))
 
 
 def _description(request: Request) -> Response:

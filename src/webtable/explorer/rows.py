@@ -10,10 +10,10 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from webtable._serving.reading import Gone
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.formats import write_rows
 from webtable.questions import Column, column
+from webtable.store import CallCancelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Rows:
             for record in self.records:
                 self.count += 1
                 yield record
-        except Gone:
+        except CallCancelled:
             raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from webtable import ALL, WebTable
-from webtable._serving.reading import Gone
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.linker import Linker
 from webtable.explorer.rows import MEDIA, Rows, problem_of
 from webtable.questions import ListingOption
 from webtable.rowkey import canonical_url
+from webtable.store import CallCancelled
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -50,7 +50,7 @@ class PagePart:
         """Make the rows, or the `problem`, and return the part."""
         try:
             self.rows = self.make()
-        except Gone:
+        except CallCancelled:
             raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
@@ -145,7 +145,7 @@ def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePar
         for part in sheet.parts(table) if sheet.parts else ():
             if named in ("", part.name):
                 yield part.made()
-    except Gone:
+    except CallCancelled:
         raise
     except (WebTableError, OSError) as exc:
         yield PagePart("", lambda: None, problem=problem_of(exc))

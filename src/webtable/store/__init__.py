@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
 from webtable.store.capabilities import Capabilities
+from webtable.store.deadline import CallCancelled, cancelled_by
 from webtable.store.health import Check, Space
 from webtable.store.port import Store
 from webtable.store.rows import (
@@ -35,6 +36,7 @@ __all__ = [
     "MAX_CELL",
     "MAX_ROW_KEY",
     "Call",
+    "CallCancelled",
     "Capabilities",
     "Cell",
     "Check",
@@ -53,6 +55,7 @@ __all__ = [
     "Wanted",
     "WrappedStore",
     "adapter_of",
+    "cancelled_by",
     "open_store",
     "table_of",
 ]

@@ -1,8 +1,9 @@
 """Deadlines that can span several calls of a store, and attempts with pauses until then.
 
 Each call of a store has a deadline of its own. A caller who makes several calls for one request puts them into
-`until(…)`: none of them then waits beyond that moment. It applies to the thread and to the jobs that it submits to
-`webtable._threads`. After a temporary failure a call is retried, with pauses that grow and are random.
+`until(…)`: none of them then waits beyond that moment; and into `cancelled_by(…)`, after whose event no further call
+begins. Both apply to the thread and to the jobs that it submits to `webtable._threads`. After a temporary failure a
+call is retried, with pauses that grow and are random.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webtable._clock import clock
+from webtable.errors import WebTableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from threading import Event
 
 _LEAST_LEFT: Final = 0.05
 """The seconds below which there is no further attempt: its only error would be the lack of time."""
@@ -66,6 +69,30 @@ def of_call(seconds: float) -> Deadline:
     """Return the deadline of a call of a store that has *seconds*, or less if the block of the caller ends earlier."""
     around = _outer.get()
     return Deadline(seconds) if around is None else around.within(seconds)
+
+
+class CallCancelled(WebTableError):
+    """Nobody waits for the answer any more."""
+
+
+_cancelled: ContextVar[Event | None] = ContextVar("webtable_cancelled", default=None)
+
+
+@contextmanager
+def cancelled_by(event: Event) -> Iterator[None]:
+    """Let tables raise `CallCancelled`, once *event* is set, where the block calls a store or reads on in a scan."""
+    token = _cancelled.set(event)
+    try:
+        yield
+    finally:
+        _cancelled.reset(token)
+
+
+def check_cancelled() -> None:
+    """Raise `CallCancelled` if the request of this thread is cancelled."""
+    event = _cancelled.get()
+    if event is not None and event.is_set():
+        raise CallCancelled("the request was cancelled")
 
 
 class Backoff(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import TableNotFound, WebTableError
+from webtable.store.deadline import check_cancelled
 from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, OperationMetrics, Tally, log_event
 from webtable.store.rows import Put
 from webtable.store.wrapped import Call, WrappedStore
@@ -58,6 +59,10 @@ class _Outcome:
         self.error: BaseException | None = None
 
 
+READING: Final = frozenset({"read", "read_cells", "scan", "first_rows", "tables", "describe", "regions"})
+"""The calls of the port that change nothing."""
+
+
 class _Sums:
     """The sums of one operation."""
 
@@ -73,55 +78,82 @@ class _Sums:
         return OperationMetrics(self.calls, self.failed, self.rows, self.bytes, self.seconds, tuple(self.latencies))
 
 
+class _Measures:
+    """What is measured of a store and its views: sums by operation, events, and who listens to calls."""
+
+    def __init__(self) -> None:
+        self.events = Tally()
+        self.listeners: tuple[CallListener, ...] = ()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Replace the lock, and reset the sums, which are the parent's."""
+        self.lock = threading.Lock()
+        self.sums = {name: _Sums() for name in OPERATIONS}
+
+
 class ObservedStore(WrappedStore):
     """A wrapper of *store* that measures its calls in all threads. A forked child begins at 0.
 
     A call that fails is logged, and so is one that takes more than a third of the store's timeout and over 0.1 s; both
     are counted in `events`. A missing table is not a failure. A scan is measured by pieces: reading the clock and the
-    sizes for every row would cost a listing of small rows some percent.
+    sizes for every row would cost a listing of small rows some percent. A call of a cancelled request is refused
+    (`store.deadline`).
     """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._events = Tally()
-        self._listeners: tuple[CallListener, ...] = ()
-        self.after_fork()
-        renew_after_fork(self)
+        self._measures = _Measures()
+        self._only_reads = False
 
-    def after_fork(self) -> None:
-        """Replace the lock, and reset the counts, which are the parent's."""
-        self._lock = threading.Lock()
-        self._sums = {name: _Sums() for name in OPERATIONS}
+    def reading(self) -> ObservedStore:
+        """Return a view of the same store, with the same measures, that refuses what writes.
+
+        To close it leaves the store open. It raises `PermissionError`.
+        """
+        view = ObservedStore(self.wrapped)
+        view._measures, view._only_reads = self._measures, True
+        return view
+
+    def close(self) -> None:
+        """Close the store, unless this is a view that only reads."""
+        if not self._only_reads:
+            super().close()
 
     def measured(self) -> dict[str, OperationMetrics]:
         """Return a snapshot of the metrics, by operation."""
-        with self._lock:
-            return {name: sums.snapshot() for name, sums in self._sums.items()}
+        with self._measures.lock:
+            return {name: sums.snapshot() for name, sums in self._measures.sums.items()}
 
     def events(self) -> Counter[str]:
         """Return how often each event has occurred, including those of the store."""
-        return super().events() + self._events.snapshot()
+        return super().events() + self._measures.events.snapshot()
 
     def listen(self, listener: CallListener) -> Callable[[], None]:
         """Call *listener* for each call that reads or writes rows; the returned function ends that.
 
         Without listeners there is no cost.
         """
-        self._listeners += (listener,)
+        measures = self._measures
+        measures.listeners += (listener,)
 
         def end() -> None:
-            self._listeners = tuple(one for one in self._listeners if one is not listener)
+            measures.listeners = tuple(other for other in measures.listeners if other is not listener)
 
         return end
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Make the call, and measure it if it reads or writes rows."""
+        if self._only_reads and call.name not in READING:
+            raise PermissionError(f"{self.name}: {call.name}: this view of the store only reads")
+        check_cancelled()
         if call.name == "scan":
             return cast("T", self._scanned(call.table, cast("Callable[[], Iterator[Sequence[Row]]]", do)))
         size_of = _SIZES.get(call.name)
         if size_of is None:
             return do()
-        if not self._listeners:
+        if not self._measures.listeners:
             return self._done(call, do, size_of, _Outcome())
         asked = len(call.arguments["mutations"]) if call.name == "write" else None
         with self._reported(call.name, call.table, asked, clock.nanoseconds()) as outcome:
@@ -164,6 +196,7 @@ class ObservedStore(WrappedStore):
         with self._reported("scan", table, None, heard_at) as outcome:
             rows, is_first = 0, True
             while True:
+                check_cancelled()
                 began = clock.monotonic() - spent
                 try:
                     piece = next(pieces, None)
@@ -183,7 +216,7 @@ class ObservedStore(WrappedStore):
     @contextmanager
     def _reported(self, operation: str, table: str, asked: int | None, began: int) -> Iterator[_Outcome]:
         """Report a call and its outcome to the listeners."""
-        calls = [listener(operation, table, asked, began) for listener in self._listeners]
+        calls = [listener(operation, table, asked, began) for listener in self._measures.listeners]
         outcome = _Outcome()
         try:
             yield outcome
@@ -197,8 +230,8 @@ class ObservedStore(WrappedStore):
                 call.ended(outcome.rows, outcome.error)
 
     def _took(self, operation: str, table: str, seconds: float, size: Size, *, is_new: bool = True) -> None:
-        with self._lock:
-            sums = self._sums[operation]
+        with self._measures.lock:
+            sums = self._measures.sums[operation]
             sums.calls += is_new
             sums.rows += size[0]
             sums.bytes += size[1]
@@ -213,13 +246,13 @@ class ObservedStore(WrappedStore):
             self._report_failed(operation, table, seconds, error)
 
     def _report_failed(self, operation: str, table: str, seconds: float, error: BaseException) -> None:
-        with self._lock:
-            self._sums[operation].failed += 1
+        with self._measures.lock:
+            self._measures.sums[operation].failed += 1
         # Not the text of the error: it may quote the answer of a server.
         self._log("failed", f"{operation} failed", table, seconds, type(error).__name__)
 
     def _log(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
-        self._events(event)
+        self._measures.events(event)
         log_event(LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason)
 
 

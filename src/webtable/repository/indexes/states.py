@@ -37,7 +37,7 @@ from webtable.store import Cell, NewCell, Put, Store
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from webtable.repository.stored.layouts import Layouts
 
@@ -131,7 +131,7 @@ class Indexes:
         self._meta = meta_table(table).name
         self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
         # The cells that were read last, and what they say: a writer reads them for each batch, and they rarely change.
-        self._parsed: tuple[dict[bytes, list[Cell]], dict[str, Maintained]] = {}, {}
+        self._parsed: tuple[Mapping[bytes, Sequence[Cell]], dict[str, Maintained]] = {}, {}
 
     def read(self) -> dict[str, Maintained]:
         """Return the current indexes, by name; this also reads the layout of the table."""
