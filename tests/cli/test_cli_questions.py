@@ -195,7 +195,7 @@ def test_every_listing_explains_itself_and_asks_nothing(run: Run, site: None, ca
 
     assert (result.code, result.err) == (0, "")
     assert "order: " in result.out
-    assert "calls of the first piece: " in result.out
+    assert "ranges: " in result.out
 
 
 def test_on_a_terminal_an_empty_answer_is_said(run: Run, site: None, on_terminal: None) -> None:
