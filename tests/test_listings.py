@@ -15,6 +15,7 @@ import pytest
 
 import webtable
 import webtable.aio
+import webtable.questions
 from webtable.aio import groups as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
@@ -75,14 +76,13 @@ def test_every_answer_that_is_a_list_is_declared():
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
-    module, listing = LISTINGS[name]
+    _, listing = LISTINGS[name]
     command = name.replace("_", "-")
 
     assert method_of(webtable.WebTable, TableLinks, listing), f"{name} is no method (repository/table)"
     assert method_of(webtable.aio.WebTable, aio_groups.TableLinks, listing), f"{name} is not in aio"
-    assert COMMANDS[command].question == module.__name__.removeprefix("webtable.repository."), (
-        f"{name} is not in cli/commands.py"
-    )
+    assert COMMANDS[command].is_listing, f"{name} is not in repository/table/catalogue.py"
+    assert webtable.questions.LISTINGS[name] is listing
     rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
     assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable import questions
+
 if TYPE_CHECKING:
     import typer
 
@@ -17,15 +19,15 @@ class Listed(NamedTuple):
 
     home: str
     help: str
-    question: str = ""
-    """The module of `webtable.repository` that declares it, for a command built from it."""
+    is_listing: bool = False
+    """Whether it is built from a question of the catalogue."""
 
     def load(self, name: str) -> Any:
         """Return the command called *name*."""
         from typer.main import get_group
 
-        if self.question:
-            app = _app(self.home, self.question, name)
+        if self.is_listing:
+            app = _app(self.home, name)
             return _readable(get_group(app).commands[name])
         if ":" not in self.home:
             return _readable(get_group(_alone(name, _app(self.home))).commands[name])
@@ -38,14 +40,12 @@ class Listed(NamedTuple):
         return group
 
 
-def _listing(question: str, text: str) -> Listed:
-    """Return the command for the listing that the module *question* declares."""
-    return Listed("questions.listings:app_of", text, f"questions.{question}")
-
-
-def _links(question: str, text: str) -> Listed:
-    """Return the command for the listing about links that the module *question* declares."""
-    return Listed("questions.listings:app_of", text, f"link_questions.{question}")
+def _listings(group: str) -> dict[str, Listed]:
+    """Return the commands for the questions of a *group* of the catalogue."""
+    return {
+        name.replace("_", "-"): Listed("questions.listings:app_of", question.title, is_listing=True)
+        for name, question in questions.GROUPS[group].items()
+    }
 
 
 def _app(home: str, *declared: str) -> typer.Typer:
@@ -99,57 +99,29 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Ask: one page": {
         "get": Listed("questions.page", "The newest capture of a page, or that of an earlier one"),
-        "by-handle": Listed("questions.page", "The page whose URL has a handle"),
+        "by-handle": Listed("questions.page", "A page by its id"),
         "history": Listed("questions.page", "The stored versions of a page"),
         "diff": Listed("questions.page", "What changed between two versions of a page"),
         "resolve": Listed("questions.page", "Where a URL leads through stored redirects"),
-        "validators": Listed("questions.page", "The headers to ask a server whether a page has changed"),
+        "validators": Listed("questions.page", "Headers for a conditional request"),
     },
-    "Ask: the pages of a site": {
-        "pages": _listing("pages", "The pages of a site"),
-        "hosts": _listing("hosts", "The hosts that have pages, with how many"),
-        "discovered": _links("unlinked", "URLs that pages link to and that are not stored yet"),
-        "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
-        "search": _listing("search", "The pages with some words in their title or body"),
+    "Ask: pages of a site": {
+        **_listings("pages of a site"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type, …"),
         "plot": Listed("questions.plots:group", "Pictures of pages, hosts and links"),
     },
     "Ask: a site as a whole": {
-        "audit": Listed("questions.reports", "What is wrong on a site, as lines or as a page"),
-        "compare": Listed("questions.reports", "What has changed on a site between two moments"),
-        "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
-        "near-duplicate-groups": _listing("near_duplicate_groups", "Pages whose texts are nearly the same"),
-        "titles": _listing("titles", "Titles that are missing, used again, or too long"),
-        "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
-        "crawls": _listing("crawls", "When a site was crawled, and how much of it"),
-        "largest-growth": _listing("growth", "The pages whose size has changed most since a moment"),
+        "audit": Listed("questions.reports", "A site audit, as lines or as an HTML report"),
+        "compare": Listed("questions.reports", "What has changed on a site between two times"),
+        **_listings("a site as a whole"),
     },
-    "Ask: pages by an index": {
-        "fetched": _listing("indexed", "The pages that were fetched in a period"),
-        "modified": _listing("indexed", "The pages that were modified in a period"),
-        "outdated": _listing("indexed", "The pages to fetch again"),
-        "largest": _listing("indexed", "The pages by the size of their bodies"),
-        "with-status": _listing("indexed", "The pages whose last capture has a status"),
-        "errors": _listing("indexed", "The pages whose last capture is an error"),
-        "redirects": _listing("indexed", "The pages that redirect"),
-        "duplicates": _listing("duplicate_groups", "The other pages with exactly the content of a page"),
-        "near-duplicates": _listing("near_duplicates", "The pages whose text is nearly that of a page"),
-        "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
-    },
-    "Ask: links": {
-        "linking-to": _links("inlinks", "The links that lead to a URL"),
-        "links-of": _links("links", "The links of a page"),
-        "edges": _links("link_graph", "The links of all pages of a site: the link graph"),
-        "broken-links": _links("links", "The links that lead to an error page"),
-        "most-linked": _links("links", "The pages by how many others link to them"),
-        "orphans": _links("unlinked", "The pages that no other page links to"),
-        "dead-ends": _links("links", "The pages that have no links to others"),
-    },
+    "Ask: pages by an index": _listings("pages by an index"),
+    "Ask: links": _listings("links"),
     "Write": {
         "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON and Parquet files"),
         "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("loading.imports", "Store what export has written"),
-        "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
+        "not-modified": Listed("questions.page", "Record a 304 response"),
         "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored about them"),
         "delete-pages": Listed("tables.deletion", "Delete the pages of a site, of a status or of an age"),
         "demo": Listed("loading.imports", "A small made-up web, to try all this on"),
@@ -170,7 +142,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "create": Listed("tables.creation", "Create the table, if it does not exist"),
         "alter": Listed("tables.creation", "Change how long and in how many versions pages are kept"),
         "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
-        "doctor": Listed("tables.health", "What is wrong with a store or its table, and the remedy"),
+        "doctor": Listed("tables.health", "Check a store and suggest fixes"),
         "metrics": Listed("tables.health", "The state of the store and its table, for Prometheus"),
         "verify": Listed("tables.maintenance", "Compare all pages with their checksums"),
         "copy": Listed("copying.copy", "Copy a table into another layout or store"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
@@ -37,10 +36,9 @@ from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
 from webtable.formats.answer_files import ENDINGS, format_of, write_rows
-from webtable.repository.answers.limited import Limited
+from webtable.questions import LISTINGS, Limited, Listing, ListingOption
 from webtable.repository.answers.page_columns import read_for
 from webtable.repository.arguments import is_ago, parse_time
-from webtable.repository.questions.listing import Listing, ListingOption
 
 if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column, Columns
@@ -50,10 +48,9 @@ _TYPES: dict[str, Any] = {"text": str, "number": int, "fraction": float, "flag":
 """The type that typer parses for each kind of option."""
 
 
-def app_of(module: str, name: str) -> typer.Typer:
-    """Return an app with the command *name*, for the listing that a *module* of the repository declares."""
-    declared = vars(import_module(f"webtable.repository.{module}")).values()
-    listing = next(one for one in declared if isinstance(one, Listing) and _dashed(one.name) == name)
+def app_of(name: str) -> typer.Typer:
+    """Return an app with the command *name*, for the question of that name."""
+    listing = LISTINGS[name.replace("-", "_")]
     app = typer.Typer()
     app.command(name, epilog=examples(*listing.examples))(_command(listing))
     return app

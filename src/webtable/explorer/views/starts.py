@@ -11,7 +11,7 @@ from webtable.errors import WebTableError
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import Rows
 from webtable.explorer.sheets import PagePart, Sheet
-from webtable.questions import LISTINGS, column
+from webtable.questions import GROUPS, column
 from webtable.rowkey import canonical_host, parse_key
 
 if TYPE_CHECKING:
@@ -33,21 +33,19 @@ class QuestionLink(NamedTuple):
     """None if it is one for each stored page, whose URL must be given."""
 
 
-_OTHER: Final[dict[str, tuple[str | None, str]]] = {
-    "page": (None, "A page as it was stored: its text, its source, its headers and its links."),
-    "history": (None, "The versions of a page, on a time line."),
-    "difference": (None, "What changed between two versions of a page, side by side."),
-    "statistics": ("/stats", "Counts and bytes of pages by status, type, language, age, host and more."),
-    "audit": ("/audit", "What is wrong on a site: broken links, errors, redirects, titles, copies."),
-    "comparison": ("/compare", "Which pages of a site are new, gone or changed between two moments."),
+_OTHERS: Final = {
+    "one page": (
+        ("page", "A page as it was stored: its text, its source, its headers and its links", None),
+        ("history", "The versions of a page, on a time line", None),
+        ("difference", "What changed between two versions of a page, side by side", None),
+    ),
+    "pages of a site": (("statistics", "Counts and bytes by status, type, language, age, host and more", "/stats"),),
+    "a site as a whole": (
+        ("audit", "Broken links, errors, redirects, titles, copies", "/audit"),
+        ("comparison", "Pages added, removed or changed between two times", "/compare"),
+    ),
 }
-_GROUPS: Final = {
-    "Pages": "pages search fetched modified outdated largest errors with_status redirects indexed",
-    "One page": "page history difference linking_to links_of duplicates near_duplicates",
-    "Links": "broken_links orphans most_linked dead_ends discovered edges",
-    "A site as a whole": "statistics audit comparison hosts crawls changes largest_growth titles redirect_chains "
-    "duplicate_groups near_duplicate_groups",
-}
+"""What each group has beside the questions of the catalogue."""
 
 
 def sheet(asked: AskedPage) -> Sheet:
@@ -58,22 +56,19 @@ def sheet(asked: AskedPage) -> Sheet:
 def groups(asked: AskedPage) -> PagePart:
     """Return the part with all questions in groups."""
 
-    def found() -> Iterator[QuestionLink]:
-        named = {group: names.split() for group, names in _GROUPS.items()}
-        grouped = {name for names in named.values() for name in names}
-        for group, names in (named | {"Others": [name for name in LISTINGS if name not in grouped]}).items():
-            for name in names:
-                path, about = _OTHER.get(name) or (
-                    f"/q/{name.replace('_', '-')}",
-                    LISTINGS[name].help.partition("\n")[0],
-                )
-                yield QuestionLink(group, words(name), about, path)
+    def links() -> Iterator[QuestionLink]:
+        for group in dict.fromkeys([*_OTHERS, *GROUPS]):
+            heading = group[0].upper() + group[1:]
+            for name, about, path in _OTHERS.get(group, ()):
+                yield QuestionLink(heading, words(name), about, path)
+            for name, question in GROUPS.get(group, {}).items():
+                yield QuestionLink(heading, words(name), question.title, f"/q/{name.replace('_', '-')}")
 
-    def href(one: QuestionLink) -> str | None:
-        return None if one.path is None else asked.link(one.path)
+    def href(link: QuestionLink) -> str | None:
+        return None if link.path is None else asked.link(link.path)
 
     columns = column("group"), column("question"), column("about")
-    return PagePart("questions", lambda: Rows(columns, found(), {"question": href}), "Questions", look="groups")
+    return PagePart("questions", lambda: Rows(columns, links(), {"question": href}), "Questions", look="groups")
 
 
 def go(asked: AskedPage) -> Response:

@@ -1,49 +1,85 @@
-"""The questions that list records, as data: what each takes and returns."""
+"""The questions that list records, in groups: where each is declared, and one line that says what it lists.
+
+The help of the command line, the commands and the explorer's first page are made of this. It imports no question: to
+import all of them takes longer than most commands run.
+"""
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-
-from webtable.repository.link_questions import inlinks, link_graph, links, unlinked
-from webtable.repository.questions import (
-    changes,
-    crawls,
-    duplicate_groups,
-    growth,
-    hosts,
-    indexed,
-    near_duplicate_groups,
-    near_duplicates,
-    pages,
-    redirect_chains,
-    search,
-    titles,
-)
-from webtable.repository.questions.listing import Listing
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from webtable.repository.questions.listing import Listing
 
-_MODULES = (
-    pages,
-    hosts,
-    unlinked,
-    changes,
-    search,
-    duplicate_groups,
-    near_duplicate_groups,
-    titles,
-    redirect_chains,
-    crawls,
-    growth,
-    indexed,
-    near_duplicates,
-    inlinks,
-    links,
-    link_graph,
-)
-LISTINGS: Final[Mapping[str, Listing]] = MappingProxyType(
-    {one.name: one for module in _MODULES for one in vars(module).values() if isinstance(one, Listing)}
-)
-"""The questions by their names, which are those of their commands with `_` for `-`."""
+
+class ListedQuestion(NamedTuple):
+    """A question: the module of the repository that declares its `Listing`, and what it lists, in a few words."""
+
+    module: str
+    title: str
+
+
+GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
+    "pages of a site": {
+        "pages": ListedQuestion("questions.pages", "Pages of a site"),
+        "hosts": ListedQuestion("questions.hosts", "Hosts that have pages, with their counts"),
+        "discovered": ListedQuestion("link_questions.unlinked", "Linked URLs that are not stored yet"),
+        "changes": ListedQuestion("questions.changes", "Pages added, removed or changed since a time"),
+        "search": ListedQuestion("questions.search", "Pages with some words in their title or body"),
+    },
+    "a site as a whole": {
+        "duplicate_groups": ListedQuestion("questions.duplicate_groups", "Pages with the same content, or title"),
+        "near_duplicate_groups": ListedQuestion("questions.near_duplicate_groups", "Pages with nearly the same text"),
+        "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
+        "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
+        "crawls": ListedQuestion("questions.crawls", "When a site was crawled, and how much of it"),
+        "largest_growth": ListedQuestion("questions.growth", "Pages whose size has changed most since a time"),
+    },
+    "pages by an index": {
+        "fetched": ListedQuestion("questions.indexed", "Pages fetched in a period"),
+        "modified": ListedQuestion("questions.indexed", "Pages modified in a period"),
+        "outdated": ListedQuestion("questions.indexed", "Pages to fetch again"),
+        "largest": ListedQuestion("questions.indexed", "Pages by the size of their bodies"),
+        "with_status": ListedQuestion("questions.indexed", "Pages whose last capture has a status"),
+        "errors": ListedQuestion("questions.indexed", "Pages whose last capture is an error"),
+        "redirects": ListedQuestion("questions.indexed", "Pages that redirect"),
+        "duplicates": ListedQuestion("questions.duplicate_groups", "Other pages with exactly the content of a page"),
+        "near_duplicates": ListedQuestion("questions.near_duplicates", "Near-duplicates of a page"),
+        "indexed": ListedQuestion("questions.indexed", "Pages by any index, custom ones included"),
+    },
+    "links": {
+        "linking_to": ListedQuestion("link_questions.inlinks", "Links that lead to a URL"),
+        "links_of": ListedQuestion("link_questions.links", "Links of a page"),
+        "edges": ListedQuestion("link_questions.link_graph", "Links of all pages of a site: the link graph"),
+        "broken_links": ListedQuestion("link_questions.links", "Links that lead to an error page"),
+        "most_linked": ListedQuestion("link_questions.links", "Pages ranked by inlinks"),
+        "orphans": ListedQuestion("link_questions.unlinked", "Pages that no other page links to"),
+        "dead_ends": ListedQuestion("link_questions.links", "Pages that have no links to others"),
+    },
+}
+"""The questions by their names, which are those of their commands with `_` for `-`, in groups."""
+
+
+class _Listings(Mapping[str, "Listing"]):
+    """The declarations of the questions by their names; each is imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._modules = {name: question.module for group in GROUPS.values() for name, question in group.items()}
+
+    def __getitem__(self, name: str) -> Listing:
+        from webtable.repository.questions.listing import Listing
+
+        module = import_module(f"webtable.repository.{self._modules[name]}")
+        return next(value for value in vars(module).values() if isinstance(value, Listing) and value.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+LISTINGS: Final[Mapping[str, Listing]] = _Listings()
+"""What each question takes and returns, by its name."""
