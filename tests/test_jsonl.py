@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._page.page import Page, with_facts
+from webtable._page.page import Page, with_header_fields
 from webtable._page.parts import Link
 from webtable.errors import FormatError, UnknownColumn
 from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
@@ -60,7 +60,7 @@ def test_pages_come_back_as_they_were_written(written):
     count = write_pages(written, out)
     found, report = read(out.getvalue(), types=None, extract=False)
 
-    assert found == [with_facts(page) for page in written]
+    assert found == [with_header_fields(page) for page in written]
     assert count == report.pages == len(written)
     assert report.damaged_count == 0
 

@@ -19,7 +19,7 @@ from scrapy.http import Response as ScrapyResponse
 import webtable
 from webtable import Page
 from webtable._page.json_lines import page_to_json
-from webtable._page.page import with_facts
+from webtable._page.page import with_header_fields
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import write
 from webtable.page import Bookkeeping
@@ -160,25 +160,25 @@ def test_a_body_that_is_no_bytes_is_refused(server):
 def test_what_is_given_is_not_replaced_by_what_the_headers_say():
     given = {"content_type": "text/plain", "charset": "utf-8", "etag": "mine", "last_modified": datetime.now(UTC)}
 
-    page = with_facts(Page(url="https://example.com/", headers=HEADERS, **given))
+    page = with_header_fields(Page(url="https://example.com/", headers=HEADERS, **given))
 
     assert {name: getattr(page, name) for name in given} == given
 
 
 def test_a_content_type_that_is_given_as_in_a_header_is_taken_apart():
-    page = with_facts(Page(url="https://example.com/", content_type="Text/HTML; charset=koi8-r"))
+    page = with_header_fields(Page(url="https://example.com/", content_type="Text/HTML; charset=koi8-r"))
 
     assert (page.content_type, page.charset) == ("text/html", "koi8-r")
 
 
 def test_a_location_leads_nowhere_unless_the_status_is_a_redirect():
-    page = with_facts(Page(url="https://example.com/", status=201, headers={"Location": "/new"}))
+    page = with_header_fields(Page(url="https://example.com/", status=201, headers={"Location": "/new"}))
 
     assert page.redirect_to is None
 
 
 def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
-    page = with_facts(Page(url="https://example.com/", status=301, redirect_to="mailto:a@example.com"))
+    page = with_header_fields(Page(url="https://example.com/", status=301, redirect_to="mailto:a@example.com"))
 
     assert page.redirect_to == "mailto:a@example.com"
 

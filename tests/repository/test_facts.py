@@ -100,6 +100,25 @@ def test_headers_say_what_the_html_does_not_and_robots_are_told_by_both(site):
     assert (page.canonical, page.robots, page.language) == (site.url("/a"), "noarchive, noindex", "de")
 
 
+def test_a_304_replaces_what_its_headers_say_and_leaves_what_the_html_says(site):
+    url = site.url("/a")
+    headers = {"X-Robots-Tag": "nosnippet", "Content-Language": "en", "Link": "</b>; rel=canonical"}
+    site.store(
+        site.page("/a", outlinks=None, title=None, content_type="text/html", body=SAYING, age=60, headers=headers),
+        site.page("/b", outlinks=None, title=None, content_type="text/html", body=b"<p>b", age=60, headers=headers),
+    )
+
+    for path in ("/a", "/b"):
+        newer = {"X-Robots-Tag": "none", "Content-Language": "fr", "Content-Length": "0"}
+        site.table.put_not_modified(site.url(path), site.now - timedelta(seconds=50), newer)
+
+    first, second = site.table.get(url), site.table.get(site.url("/b"))
+    assert said(first) == ("A", url, "A page", "noarchive, none", "The A", "de")
+    assert (second.canonical, second.robots, second.language) == (site.url("/b"), "none", "fr")
+    assert "content-length" not in second.headers
+    assert site.table.history(url)[0].robots == "noarchive, nosnippet"
+
+
 def languages(page):
     return page.language, page.language_detected
 

@@ -7,9 +7,10 @@ import msgspec
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import is_html, is_text
 from webtable._page.extract import Extract, extract, main_content
+from webtable._page.facts import with_facts
 from webtable._page.language import detected
-from webtable._page.page import Page, with_facts
-from webtable._page.parts import SAID, Facts
+from webtable._page.page import Page, with_header_fields
+from webtable._page.parts import SHARED, HTMLFacts
 
 
 def is_html_page(page: Page) -> bool:
@@ -22,63 +23,51 @@ def filled(
 ) -> tuple[Page, Extract | None]:
     """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
-    These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
-    is HTML unless it is binary, and gets that type. With *detect_language* a page that does not say its language gets
-    the one of its text, if that is clear. The second value is what was found in the HTML, None if it was not parsed.
+    These are the fields of `with_header_fields`, what the page says of itself, the links and the charset. A body
+    without a type is HTML unless it is binary, and gets that type. HTML is parsed, unless the page has its links and
+    its `html_facts`, as it has when this was done before. With *detect_language* a page that does not say its language
+    gets the one of its text, if that is clear. The second value is what was found in the HTML, None if it was not
+    parsed.
     """
-    page, found = _completed(page, limits)
+    page = with_header_fields(page)
+    body, html, found = page.body, page._html_facts, None
+    if body is not None and _may_be_html(body, page.charset, page.content_type):
+        if not page.content_type:
+            # What is treated as HTML has that type in every answer.
+            page = msgspec.structs.replace(page, content_type="text/html")
+        if html is None or page.outlinks is None:
+            found = extract(body, page.url, page.charset, limits)
+            page, html = _with_found(page, found), _shared(found)
+    page = with_facts(page, html or {})
     if detect_language and page.language is None and (found is None or found.is_parsed):
-        page = _in_its_language(page, found, limits)
+        page = _in_its_language(page, limits)
     return page, found
 
 
-def _in_its_language(page: Page, found: Extract | None, limits: ReadLimits) -> Page:
-    """Return HTML or plain text *page* with its language, if it can be told; *found* is what was found in its HTML."""
-    body, media, charset = page.body, page.content_type, page.charset
-    if body is None or not (is_html(media) or media == "text/plain"):
-        return page
-    if found is None and is_html(media):
-        # Whoever gave its title and links may not have looked for this.
-        found = extract(body, page.url, charset, limits)
-        if found.facts.language or not found.is_parsed:
-            return msgspec.structs.replace(page, language=found.facts.language)
-    content = main_content(body, charset, media, limits)
-    language = None if content is None else detected(content.text)
-    return page if language is None else msgspec.structs.replace(page, language=language, language_detected=True)
-
-
-def _completed(page: Page, limits: ReadLimits) -> tuple[Page, Extract | None]:
-    given = page
-    page = with_facts(page)
-    # Whoever has parsed a page knows its links and its charset, also where it has no title.
-    known = page.outlinks is not None and (page.title is not None or page.charset is not None)
-    body = page.body
-    if body is None or (known and page.content_type) or not _may_be_html(body, page.charset, page.content_type):
-        return page, None
-    if not page.content_type:
-        # What is treated as HTML has that type in every answer.
-        page = msgspec.structs.replace(page, content_type="text/html")
-    if known:
-        return page, None
-    found = extract(body, page.url, page.charset, limits)
-    page = msgspec.structs.replace(
+def _with_found(page: Page, found: Extract) -> Page:
+    facts = found.facts
+    return msgspec.structs.replace(
         page,
-        **_said(given, found.facts, page),
+        title=facts.title if page.title is None else page.title,
+        description=facts.description if page.description is None else page.description,
+        h1=facts.h1 if page.h1 is None else page.h1,
         outlinks=found.outlinks if page.outlinks is None else page.outlinks,
         charset=page.charset or found.charset,
     )
-    return page, found
 
 
-def _said(given: Page, facts: Facts, page: Page) -> dict[str, str | None]:
-    """Return what a page says of itself: what was *given*, or the *facts* of its HTML, or what *page* has of headers.
+def _shared(found: Extract) -> HTMLFacts:
+    return {name: value for name in SHARED if (value := getattr(found.facts, name))}
 
-    Crawlers do what both say.
-    """
-    merged = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
-    order = ((getattr(one, name) for one in (given, merged, page)) for name in SAID)
-    said = (next((value for value in values if value is not None), None) for values in order)
-    return dict(zip(SAID, said, strict=True))
+
+def _in_its_language(page: Page, limits: ReadLimits) -> Page:
+    """Return HTML or plain text *page* with the language of its text, if it can be told."""
+    body, media, charset = page.body, page.content_type, page.charset
+    if body is None or not (is_html(media) or media == "text/plain"):
+        return page
+    content = main_content(body, charset, media, limits)
+    language = None if content is None else detected(content.text)
+    return page if language is None else msgspec.structs.replace(page, language=language, language_detected=True)
 
 
 def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:

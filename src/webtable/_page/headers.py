@@ -140,9 +140,10 @@ class HeadersOnDemand:
         Those of another class may be no headers at all: they stay what they are, and `put` says so.
         """
         headers = self._field.__get__(page)
-        if headers and type(headers) is not Headers and type(headers) is not msgspec.Raw:
+        kind = type(headers)
+        if kind is not Headers and kind is not msgspec.Raw and (headers or kind is not dict):
             with suppress(TypeError, ValueError):
-                self._field.__set__(page, (Headers.as_stored if type(headers) is dict else Headers)(headers))
+                self._field.__set__(page, (Headers.as_stored if kind is dict else Headers)(headers))
 
 
 def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
@@ -168,6 +169,28 @@ def _text(value: object) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
+
+
+# RFC 9111, section 3.2, leaves out the first; the next three, because the stored body is the decoded whole; and the
+# others, which section 3.1 says are not stored.
+_NOT_FRESHENED = frozenset(
+    {"content-length", "content-encoding", "content-range", "transfer-encoding", "connection", "keep-alive", "te"}
+    | {"trailer", "upgrade", "proxy-connection", "proxy-authenticate", "proxy-authentication-info"}
+    | {"proxy-authorization"}
+)
+
+
+def freshened(stored: Mapping[str, str], newer: Headers) -> Headers:
+    """Return the headers *stored* with a page, with those of a 304 added, or in place of those with the same name.
+
+    Headers of the 304 that are of its own message, and not of the page, are left out (RFC 9111, section 3.2).
+
+    >>> freshened({"ETag": '"1"', "Vary": "a", "Content-Length": "9"}, Headers({"etag": '"2"', "Content-Length": "0"}))
+    Headers({'Vary': 'a', 'Content-Length': '9', 'etag': '"2"'})
+    """
+    nominated = {name.strip().lower() for name in newer.get("connection", "").split(",")}
+    kept = {name: value for name, value in newer.items() if name.lower() not in _NOT_FRESHENED | nominated}
+    return Headers(stored) | Headers.as_stored(kept)
 
 
 def media_type(content_type: str | None) -> tuple[str | None, str | None]:

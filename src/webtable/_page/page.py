@@ -15,17 +15,15 @@ from webtable._page.headers import (
     HeadersJSON,
     HeadersOnDemand,
     body_of,
-    canonical_link,
     headers_of,
     http_date,
     media_type,
     redirect_target,
-    said_once,
     status_of,
     url_of,
 )
 from webtable._page.names import NamedFields, WrongName
-from webtable._page.parts import Bookkeeping, Link, LinkCounts, Size, Status
+from webtable._page.parts import Bookkeeping, HTMLFacts, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 from webtable.rowkey.urls import split_url
 
@@ -115,6 +113,7 @@ class Page(
     _inlinks_at: datetime | None = None
     _hints_at: datetime | None = None
     _likeness: str | None = None
+    _html_facts: HTMLFacts | None = None
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
 
@@ -126,6 +125,7 @@ class Page(
         inlinks_at = WrongName("stored.inlinks_at")
         hints_at = WrongName("stored.hints_at")
         likeness = WrongName("stored.likeness")
+        html_facts = WrongName("stored.html_facts")
 
     def __post_init__(self) -> None:
         _headers.keep(self)
@@ -141,7 +141,10 @@ class Page(
 
     @classmethod
     def from_response(cls, response: object, *, body: bytes | None = None, fetched_at: datetime | None = None) -> Page:
-        """Return the page for the *response* of an HTTP client: URL, status, headers and body, and what these say.
+        """Return the page for the *response* of an HTTP client: URL, status, headers and body.
+
+        It also has what a header alone says: media type, charset, ETag, date of modification, and where a redirect
+        leads. What the HTML may say as well (robots, language, canonical URL) `put` finds in both.
 
         Takes responses of httpx, requests, Scrapy and aiohttp, and objects with the same attributes. Give the *body* of
         clients that read it later (aiohttp: `await response.read()`). If the client has followed redirects, the URL is
@@ -157,14 +160,14 @@ class Page(
             headers=headers_of(response),
             fetched_at=fetched_at or clock.now(),
         )
-        return with_facts(page)
+        return with_header_fields(page)
 
     @property
     def stored(self) -> Bookkeeping:
         """The bookkeeping of the store about the page."""
         # Made when it is asked for: each page of a listing would pay for it.
         own, links, inlinks_at, hints_at = self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
-        return Bookkeeping(self._content_at, own, links, inlinks_at, hints_at, self._likeness)
+        return Bookkeeping(self._content_at, own, links, inlinks_at, hints_at, self._likeness, self._html_facts)
 
     def with_stored(self, stored: Bookkeeping) -> Page:
         """Return the page with this bookkeeping, as an importer of captures may know it."""
@@ -257,17 +260,16 @@ def media_of(page: Page) -> str | None:
     return page.content_type or media_type(page.headers.get("content-type"))[0]
 
 
-def with_facts(page: Page) -> Page:
-    """Return *page* with the fields filled in that are not given and that its headers tell.
+def with_header_fields(page: Page) -> Page:
+    """Return *page* with the fields filled in that are not given and that its headers alone tell.
 
-    These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified), the
-    language (Content-Language, where it names one), the canonical URL (Link), what crawlers are to do (X-Robots-Tag)
-    and, for a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as
-    in a header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as
-    `same_as`, unless its `content_at` says that it is a version of its own.
+    These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified) and, for
+    a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as in a
+    header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as `same_as`,
+    unless its `content_at` says that it is a version of its own.
 
     >>> page = Page(url="https://example.com/a", status=301, headers={"Location": "../b", "ETag": "1"})
-    >>> with_facts(page).redirect_to, with_facts(page).etag
+    >>> with_header_fields(page).redirect_to, with_header_fields(page).etag
     ('https://example.com/b', '1')
     """
     headers = page.headers if isinstance(page.headers, Headers) else Headers(page.headers)
@@ -287,8 +289,5 @@ def with_facts(page: Page) -> Page:
         etag=named.get("etag") if page.etag is None else page.etag,
         last_modified=http_date(named.get("last-modified")) if page.last_modified is None else page.last_modified,
         redirect_to=redirect_target(page.url, leads_to) or page.redirect_to,
-        canonical=redirect_target(page.url, page.canonical) or canonical_link(page.url, named.get("link")),
-        robots=page.robots or named.get("x-robots-tag", "").lower() or None,
-        language=page.language or said_once(named.get("content-language")),
         same_as=page.url if repeats and page.same_as is None else page.same_as,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -34,11 +35,11 @@ class Facts(NamedTuple):
 
 SAID = Facts._fields
 """The fields of what a page says of itself, in its HTML or its headers."""
-
-
-def said(page: object) -> dict[str, Any]:
-    """Return what *page*, or what is stored of it, says of itself, and whether its language was detected."""
-    return {name: getattr(page, name) for name in (*SAID, "language_detected")}
+SharedFact = Literal["canonical", "robots", "language"]
+HTMLFacts = Mapping[SharedFact, str]
+"""What the HTML of a page says of these; without those that it says nothing of."""
+SHARED: tuple[SharedFact, ...] = get_args(SharedFact)
+"""Those of `SAID` that headers may say as well."""
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
@@ -90,6 +91,12 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
 
     It is "" for a text of fewer than five words, and None for a page without a body, or one that was stored while the
     table did not have the index.
+    """
+    html_facts: HTMLFacts | None = None
+    """What its HTML says of its canonical URL, its robots and its language, without its headers.
+
+    None if these fields of the page are just that, and on a page that was not parsed yet: `put` looks for what it does
+    not have. On a page that is put with it, and with its links, nothing more is looked for in the HTML.
     """
 
 

@@ -140,7 +140,8 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
 
 
 def _check_fields(values: Mapping[str, Any], limits: ReadLimits) -> None:
-    for name, value in values.items():
+    html = values["html_facts"] or {}
+    for name, value in (*values.items(), *html.items()):
         if isinstance(value, str) and len(value) > limits.head:
             raise OverLimit("head", f"its {name} has over {limits.head:,} characters")
     if len(values["headers"]) > limits.fields:

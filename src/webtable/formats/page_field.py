@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from webtable._page.facts import html_facts
 from webtable._page.fields import TYPES, page_with, values_of
 from webtable.formats.read_report import Damaged
 from webtable.repository.stored.page_state import GIVEN
@@ -23,10 +24,11 @@ NOT_MODIFIED = 304
 def as_given(page: Page) -> Page:
     """Return the capture *page*, which `kept` has returned, in the form in which it must be put to become the same.
 
-    Where that does not follow otherwise, its `content_at` says whether it is a separate version or repeats the content
-    of a date: the two must not be confused, nor taken for a repeat of older content.
+    It names what its HTML says, so that nothing more is looked for in that. Where that does not follow otherwise, its
+    `content_at` says whether it is a separate version or repeats the content of a date: the two must not be confused,
+    nor taken for a repeat of older content.
     """
-    given = page_with(values_of(page, GIVEN))
+    given = replace(page_with(values_of(page, GIVEN)), _html_facts=html_facts(page))
     if page.stored.content_at == page.fetched_at:
         return given
     if page.body is not None:

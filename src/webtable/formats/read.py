@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.completion import filled
-from webtable._page.page import Page, with_facts
+from webtable._page.page import Page, with_header_fields
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.jsonl import read_jsonl
@@ -59,7 +59,9 @@ def read_pages(
     report = ReadReport() if report is None else report
     report.place = start or Place()
     complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
-    return _pages(source, wanted, report, limits, complete if extract else with_facts, verify_digests=verify_digests)
+    return _pages(
+        source, wanted, report, limits, complete if extract else with_header_fields, verify_digests=verify_digests
+    )
 
 
 def _pages(

@@ -14,7 +14,7 @@ import msgspec
 
 from webtable._clock import clock
 from webtable._page.headers import Headers
-from webtable._page.page import Page, with_facts
+from webtable._page.page import Page, with_header_fields
 from webtable.errors import InvalidArgument
 from webtable.formats.archives.warc_records import REVISIT, record, sha256
 
@@ -69,7 +69,7 @@ def sample_pages(until: datetime | None = None) -> list[Page]:
         Page(url="https://example.com/", status=304, headers=_VERSION),
     ]
     return [
-        with_facts(msgspec.structs.replace(page, fetched_at=newest - timedelta(seconds=age)))
+        with_header_fields(msgspec.structs.replace(page, fetched_at=newest - timedelta(seconds=age)))
         for age, page in zip(reversed(range(len(pages))), pages, strict=True)
     ]
 

@@ -146,8 +146,10 @@ def _differences(given: Page, found: Page) -> dict[str, Any]:
     names = [name for name in NAMES if name not in compared_already]
     own, others = values_of(given, names), values_of(found, names)
     extra = {name: value for name, value in own.items() if value != others[name]}
-    if any(value is None and name in SAID for name, value in extra.items()):
-        # Whoever set links, charset and type has looked for the others as well.
+    if any(value is None and name in SAID for name, value in extra.items()) or (
+        given.body is not None and "html_facts" in extra
+    ):
+        # A page with links and `html_facts` has all that its HTML says.
         extra |= own
     return {name: value for name, value in extra.items() if value is not None}
 

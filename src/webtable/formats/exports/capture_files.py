@@ -79,7 +79,8 @@ class ParquetFile:
     incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        self._columns = (*PAGES.chosen([name for name in GIVEN if name != "same_as"]), column("same_as"))
+        chosen = PAGES.chosen([name for name in GIVEN if name not in ("same_as", "html_facts")])
+        self._columns = (*chosen, column("same_as"), column("html_facts", "headers", of="stored.html_facts"))
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting: int = 0

@@ -62,7 +62,7 @@ def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
     Raises `UnknownColumn`, and at a row that is not a page `InvalidArgument`, which names the row.
     """
     if isinstance(rows, Tabular):  # else it would only have the columns that its question named
-        rows = rows.to_arrow(rows._columns.usual)
+        rows = rows.to_arrow([column.name for column in rows._columns.in_json()])
     if not hasattr(rows, "__arrow_c_stream__"):
         yield from rows
         return
@@ -122,6 +122,10 @@ def page_of(values: Mapping[str, Any]) -> Page:
     return msgspec.structs.replace(page, headers=msgspec.convert(headers, _GivenHeaders).headers) if headers else page
 
 
+def _mapping(given: Any) -> dict[Any, Any]:
+    return dict(given.items() if isinstance(given, dict) else given)
+
+
 def _link(given: Any) -> Link:
     match given:
         case str():
@@ -133,7 +137,8 @@ def _link(given: Any) -> Link:
 
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "body": lambda body: body.encode() if isinstance(body, str) else bytes(body),
-    "headers": lambda headers: dict(headers.items() if isinstance(headers, dict) else headers),
+    "headers": _mapping,
+    "html_facts": _mapping,
     "outlinks": lambda links: tuple(map(_link, links)),
     "status": int,
 }

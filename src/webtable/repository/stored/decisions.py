@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from webtable._page.headers import Headers
+from webtable._page.facts import repeated_facts
+from webtable._page.headers import Headers, freshened
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
     RESPONSE_FIELDS,
@@ -271,13 +272,16 @@ def _repeated(page: Page, before: Page) -> Page:
 def _response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
     """Return the fields of the response of *page*; fields that it does not have are taken from *before*.
 
-    A repeat that names the date of its content is complete already.
+    Its headers are its own, unless it is a 304, which has only some of them, or came without any. A repeat that names
+    the date of its content is complete already.
     """
     if content_date(page) is not None:
         return {}
     fields = {name: getattr(page, name) or getattr(before, name) for name in RESPONSE_FIELDS}
-    is_detected = (page if page.language else before).language_detected
-    return {**fields, "language_detected": is_detected, "headers": Headers(before.headers) | page.headers}
+    headers = page.headers if isinstance(page.headers, Headers) else Headers(page.headers)
+    if page.status == 304 or not headers:
+        headers = freshened(before.headers, headers)
+    return {**fields, **repeated_facts(page, before, headers), "headers": headers}
 
 
 def _changed(page: Page, count: int) -> Page:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable._page.fields import ATTRIBUTES
 from webtable._page.page import STORED_NAMES, Page
-from webtable._page.parts import SAID, Size, Status
+from webtable._page.parts import HTMLFacts, Size, Status
 from webtable.errors import DamagedRow
 
 
@@ -36,6 +36,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     h1: str | None = None
     language: str | None = None
     language_detected: bool = False
+    _html_facts: HTMLFacts | None = None
     body_crc32: str | None = None
     """The CRC-32, in hex, of the body with the same date, if bodies are stored uncompressed."""
     links_crc32: str | None = None
@@ -46,7 +47,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
 
 CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
 """The fields of a page that a capture keeps: its own first ones."""
-RESPONSE_FIELDS = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+RESPONSE_FIELDS = ("title", "description", "h1", "content_type", "charset", "etag", "last_modified", "redirect_to")
 """The fields that come from a response; if it repeats stored content without them, the stored ones are kept."""
 KEPT = (
     "first_seen",

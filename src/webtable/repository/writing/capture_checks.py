@@ -13,10 +13,11 @@ from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
 from webtable._page.completion import filled
+from webtable._page.facts import compacted
 from webtable._page.fields import ATTRIBUTES, TYPES
 from webtable._page.headers import Headers
 from webtable._page.page import BLANK, Page
-from webtable._page.parts import Link
+from webtable._page.parts import SHARED, Link
 from webtable.errors import (
     ExpiredCapture,
     FutureCapture,
@@ -74,7 +75,7 @@ def taken(
     row, page = keyed(key, page)
     page, _ = filled(checked(page, layouts), detect_language=detect_language)
     repeated = row_of(key, page)
-    return row, page, (row,) if repeated is None else (row, repeated)
+    return row, compacted(page), (row,) if repeated is None else (row, repeated)
 
 
 def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
@@ -148,6 +149,9 @@ def _check_types(page: Page) -> None:
     for name, moment in (("last_modified", page.last_modified), ("content_at", page.stored.content_at)):
         if moment is not None and moment.tzinfo is None:
             raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
+    html = page._html_facts
+    if html and not (set(html) <= set(SHARED) and set(map(type, html.values())) == {str}):
+        raise InvalidCapture(f"{page.url[:200]}: html_facts must be a dict of text for {', '.join(SHARED)}")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
         raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page.parts import said
+from webtable._page.facts import repeated_facts
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
 from webtable.repository.derived.inlinks import with_self_links
 
@@ -73,7 +73,10 @@ def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Pag
         page,
         same_as=None,
         body=source.body,
-        **said(source),
+        title=page.title or source.title,
+        description=page.description or source.description,
+        h1=page.h1 or source.h1,
+        **repeated_facts(page, source, page.headers),
         content_type=page.content_type or source.content_type,
         charset=page.charset or source.charset,
         digest=source.digest,
