@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import pickle
 from datetime import UTC, datetime
 from email.message import Message
+from types import SimpleNamespace
 from uuid import uuid4
 
+import httpx
 import msgspec
 import pytest
+import requests
 from multidict import CIMultiDict
+from scrapy.http import Response as ScrapyResponse
 
 import webtable
 from webtable import Page
-from webtable._page.headers import Headers, redirect_target
+from webtable._page.facts import with_facts
+from webtable._page.headers import Headers, http_date, redirect_target
+from webtable._page.page import with_header_fields
 from webtable.errors import InvalidCapture, StoreError
+from webtable.formats import read_pages
 
 
 def message() -> Message:
@@ -43,6 +51,110 @@ def test_they_are_made_of_whatever_a_client_has(given):
     headers = Headers(given)
 
     assert list(headers.items()) == [("Content-Type", "text/html"), ("Vary", "a, b")]
+
+
+BYTES = [
+    # As browsers follow them: what is no UTF-8 keeps its bytes (WHATWG URL, percent-encoding of the path).
+    ("/josé".encode(), "http://e.example/jos%C3%A9"),
+    ("/josé".encode("latin-1"), "http://e.example/jos%E9"),
+    ("/?q=é".encode("latin-1"), "http://e.example/?q=%E9"),
+    (b"/plain", "http://e.example/plain"),
+]
+
+
+def by_httpx(pairs):
+    return httpx.Response(302, headers=pairs, content=b"", request=httpx.Request("GET", "http://e.example/"))
+
+
+def by_requests(pairs):
+    response = requests.Response()  # its headers are those of http.client, which reads them as Latin-1
+    response.status_code, response.url, response._content = 302, "http://e.example/", b""
+    response.headers.update({name.decode(): value.decode("latin-1") for name, value in pairs})
+    return response
+
+
+def by_aiohttp(pairs):
+    text = CIMultiDict((name.decode(), value.decode("utf-8", "surrogateescape")) for name, value in pairs)
+    return SimpleNamespace(url="http://e.example/", status=302, headers=text, raw_headers=tuple(pairs), body=b"")
+
+
+def by_scrapy(pairs):
+    return ScrapyResponse("http://e.example/", status=302, headers={name: [value] for name, value in pairs}, body=b"")
+
+
+def by_warc(pairs):
+    head = b"".join(name + b": " + value + b"\r\n" for name, value in pairs)
+    block = b"HTTP/1.1 302 Found\r\n" + head + b"\r\n"
+    fields = b"WARC-Type: response\r\nWARC-Target-URI: http://e.example/\r\nWARC-Date: 2026-11-01T00:00:00Z\r\n"
+    record = b"WARC/1.1\r\n" + fields + b"Content-Length: %d\r\n\r\n" % len(block) + block + b"\r\n\r\n"
+    return next(read_pages(io.BytesIO(record), types=None))
+
+
+def by_hand(pairs):
+    return Page(url="http://e.example/", status=302, headers=pairs)
+
+
+def page_by(way, pairs):
+    made = way(pairs)
+    return with_header_fields(made if isinstance(made, Page) else Page.from_response(made))
+
+
+WAYS = [by_httpx, by_requests, by_aiohttp, by_scrapy, by_warc, by_hand]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("location", "target"), BYTES)
+@pytest.mark.parametrize("further", [[], [(b"X-City", "Malmö".encode("latin-1"))], [(b"X-City", "Malmö".encode())]])
+def test_a_redirect_leads_where_its_bytes_say_whatever_the_other_headers_are(way, location, target, further):
+    page = page_by(way, [*further, (b"Location", location)])
+
+    assert page.redirect_to == target
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_header_in_latin_1_garbles_no_other_one(way):
+    pairs = [(b"X-City", "Malmö".encode("latin-1")), (b"X-Name", "José ☕".encode())]
+
+    page = page_by(way, pairs)
+
+    assert (page.headers["X-City"], page.headers["X-Name"]) == ("Malmö", "José ☕")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_canonical_url_in_latin_1_keeps_its_bytes(way):
+    page = page_by(way, [(b"Link", '</josé>; rel=canonical; title="é"'.encode("latin-1"))])
+
+    assert with_facts(page, {}).canonical == "http://e.example/jos%E9"
+    assert page.headers["link"] == '</jos%E9>; rel=canonical; title="é"'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Mon, 01 Jan 0001 00:00:00 GMT",  # DateTime.MinValue of .NET
+        "Monday, 01-Jan-0001 00:00:00 GMT",
+        "Mon Jan  1 00:00:00 0001",
+        "Sat, 01 Jan 0000 00:00:00 GMT",
+        "Mon, 01 Jan 1601 00:00:00 GMT",  # 0 as FILETIME of Windows
+        "Sat, 30 Dec 1899 00:00:00 GMT",
+    ],
+)
+def test_what_servers_send_in_place_of_a_date_is_no_date(value):
+    assert http_date(value) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun, 06 Nov 1994 09:49:37 +0100",
+        "Sun, 06 Nov 1994 03:49:37 -0500",
+    ],
+)
+def test_dates_are_read_in_each_form(value):
+    assert http_date(value) == datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
 
 def test_a_name_is_found_in_any_case_and_shown_as_it_was_given():

@@ -19,6 +19,10 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """The status codes with which the header Location leads somewhere else."""
 
 _MAX_DATE = 100
+# What servers send in place of no date at all: the year 1 of .NET, which the package email takes for 2001, or 1601 of
+# Windows.
+_FIRST_YEAR = 1970
+_YEAR_ONE = re.compile(r"[a-z]{3} 0\d\d\d?\b|-[a-z]{3}-0\d\d\d?\b|:\d\d +0\d\d\d\s*$", re.IGNORECASE)
 _MOST_KNOWN = 100
 """Characters of a Content-Type that is remembered."""
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
@@ -33,8 +37,9 @@ class Headers(dict[str, str]):
     r"""The headers of a response. Names are kept as given and found in any case.
 
     Made from any mapping or list of pairs, of text or bytes, each with one value or a list of values; repeated headers
-    are joined by ", ". Headers cannot be changed: trying to raises `TypeError`, and `|` makes new ones. Anything that
-    is not names and values raises `TypeError` as well.
+    are joined by ", ". Bytes are read as UTF-8, and a value that is no UTF-8 as Latin-1; a URL in such a value keeps
+    its bytes, percent-encoded, as browsers send them. Headers cannot be changed: trying to raises `TypeError`, and `|`
+    makes new ones. Anything that is not names and values raises `TypeError` as well.
 
     >>> Headers([("ETag", '"1"'), (b"Vary", b"a"), (b"vary", [b"b", b"c"])])
     Headers({'ETag': '"1"', 'Vary': 'a, b, c'})
@@ -156,19 +161,43 @@ def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, s
         name, value = pair
         text = _text(name)
         several = value if isinstance(value, list | tuple) else (value,)
-        values.setdefault(names.setdefault(text.lower(), text), []).extend(map(_text, several))
+        key = text.lower()
+        values.setdefault(names.setdefault(key, text), []).extend([_text(value, key) for value in several])
     return {name: ", ".join(parts) for name, parts in values.items()}
 
 
-def _text(value: object) -> str:
+def _text(value: object, name: str = "") -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, bytes):
         raise TypeError(f"a header is text or bytes, not {type(value).__name__}")
+    return header_text(name, value)
+
+
+_URLS = {"location": re.compile(rb".+", re.DOTALL), "content-location": re.compile(rb".+", re.DOTALL)}
+_URLS["link"] = re.compile(rb"<[^<>]*>")
+"""Where the URLs are in the values of headers that have some, by their names in lower case."""
+
+
+def header_text(name: str, value: bytes) -> str:
+    """Return the *value* of the header *name*, in lower case, as `Headers` has it.
+
+    >>> header_text("x-city", "Malmö".encode("latin-1")), header_text("location", "/josé".encode("latin-1"))
+    ('Malmö', '/jos%E9')
+    """
     try:
         return value.decode()
     except UnicodeDecodeError:
+        if name in _URLS:
+            value = _URLS[name].sub(lambda url: _NOT_ASCII.sub(_escaped, url[0]), value)
         return value.decode("latin-1")
+
+
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def _escaped(byte: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % byte[0][0]
 
 
 # RFC 9111, section 3.2, leaves out the first; the next three, because the stored body is the decoded whole; and the
@@ -226,7 +255,8 @@ def http_date(value: str | None) -> datetime | None:
 
     try:
         parsed = parsedate_to_datetime(value[:_MAX_DATE])
-        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        return None if parsed.year < _FIRST_YEAR or _YEAR_ONE.search(value) else parsed
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
@@ -285,11 +315,23 @@ def url_of(response: object) -> str:
 def headers_of(response: object) -> Headers:
     """Return the headers of *response*; raises `InvalidArgument` if they are not names and values."""
     headers: Any = getattr(response, "headers", None)
-    # httpx joins repeated ones by itself, others only if they are asked for all of them.
+    # What was sent, where the client has it: httpx reads all headers as Latin-1 if one of them is no UTF-8.
+    sent = getattr(response, "raw_headers", None) or getattr(headers, "raw", None)
+    if not isinstance(sent, list | tuple):
+        sent = () if headers is None else headers
     try:
-        return Headers(() if headers is None else headers)
+        named = sent.items() if hasattr(sent, "items") else sent
+        return Headers([(name, _as_sent(value)) for name, value in named])
     except (TypeError, ValueError) as exc:
         raise InvalidArgument(f"response={_shown(response)} has headers that are none ({exc}): {_CLIENTS}") from exc
+
+
+def _as_sent(value: Any) -> Any:
+    """Return the bytes of a header that a client has read as Latin-1, as http.client does, and with it requests."""
+    if isinstance(value, str) and not value.isascii():
+        with suppress(UnicodeEncodeError):
+            return value.encode("latin-1")
+    return value
 
 
 def body_of(response: object, body: bytes | None) -> bytes:

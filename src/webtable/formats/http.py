@@ -13,7 +13,7 @@ from fastwarc.stream_io import BrotliReader
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import looks_like_html
-from webtable._page.headers import Headers
+from webtable._page.headers import Headers, header_text
 from webtable.formats.read_report import Damaged, OverLimit
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
     try:
         text = head.decode()
     except UnicodeDecodeError:
-        text = head.decode("latin-1")
+        # Each by itself: one that is no UTF-8 says nothing of the others.
+        text = "\n".join(map(_line_text, head.split(b"\n")))
     names: dict[str, str] = {}  # by their lower case, as first spelled
     values: dict[str, list[str]] = {}
     count = 0
@@ -96,6 +97,14 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
                 values[field].append(", ")
             values.setdefault(field, []).append(value.strip())
     return Headers.as_stored({name: "".join(parts) for name, parts in values.items()})
+
+
+def _line_text(line: bytes) -> str:
+    name, colon, value = line.partition(b":")
+    if not colon:
+        return header_text("", line)
+    text = header_text("", name)
+    return f"{text}:{header_text(text.strip().lower(), value)}"
 
 
 def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:
