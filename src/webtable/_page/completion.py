@@ -30,34 +30,34 @@ def filled(
     parsed.
     """
     page = with_header_fields(page)
-    body, html, found = page.body, page._html_facts, None
+    body, html, extracted = page.body, page._html_facts, None
     if body is not None and _may_be_html(body, page.charset, page.content_type):
         if not page.content_type:
             # What is treated as HTML has that type in every answer.
             page = msgspec.structs.replace(page, content_type="text/html")
         if html is None or page.outlinks is None:
-            found = extract(body, page.url, page.charset, limits)
-            page, html = _with_found(page, found), _shared(found)
+            extracted = extract(body, page.url, page.charset, limits)
+            page, html = _with_extract(page, extracted), _shared(extracted)
     page = with_facts(page, html or {})
-    if detect_language and page.language is None and (found is None or found.is_parsed):
+    if detect_language and page.language is None and (extracted is None or extracted.is_parsed):
         page = _in_its_language(page, limits)
-    return page, found
+    return page, extracted
 
 
-def _with_found(page: Page, found: Extract) -> Page:
-    facts = found.facts
+def _with_extract(page: Page, extracted: Extract) -> Page:
+    facts = extracted.facts
     return msgspec.structs.replace(
         page,
         title=facts.title if page.title is None else page.title,
         description=facts.description if page.description is None else page.description,
         h1=facts.h1 if page.h1 is None else page.h1,
-        outlinks=found.outlinks if page.outlinks is None else page.outlinks,
-        charset=page.charset or found.charset,
+        outlinks=extracted.outlinks if page.outlinks is None else page.outlinks,
+        charset=page.charset or extracted.charset,
     )
 
 
-def _shared(found: Extract) -> HTMLFacts:
-    return {name: value for name in SHARED if (value := getattr(found.facts, name))}
+def _shared(extracted: Extract) -> HTMLFacts:
+    return {name: value for name in SHARED if (value := getattr(extracted.facts, name))}
 
 
 def _in_its_language(page: Page, limits: ReadLimits) -> Page:

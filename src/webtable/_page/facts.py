@@ -26,12 +26,12 @@ def with_facts(page: Page, html: HTMLFacts) -> Page:
 
     The HTML comes before the headers, and crawlers do what both tell them.
     """
-    told = _combined(html, page.url, page.headers)
+    facts = _combined(html, page.url, page.headers)
     return replace(
         page,
-        canonical=redirect_target(page.url, page.canonical) or page.canonical or told["canonical"],
-        robots=page.robots or told["robots"],
-        language=page.language or told["language"],
+        canonical=redirect_target(page.url, page.canonical) or page.canonical or facts["canonical"],
+        robots=page.robots or facts["robots"],
+        language=page.language or facts["language"],
         _html_facts=html,
     )
 
@@ -55,7 +55,7 @@ def repeated_facts(page: Page, source: Page | Capture, headers: Mapping[str, str
     caller = _given(source, getattr(source, "url", page.url)) | _given(page, page.url)
     bare = replace(page, headers=headers, **{name: caller.get(name) for name in SHARED})
     whole = with_facts(bare, html_facts(source))
-    detected = next((one.language for one in (page, source) if one.language_detected), None)
+    detected = next((capture.language for capture in (page, source) if capture.language_detected), None)
     is_detected = whole.language is None and detected is not None
     whole = compacted(replace(whole, language=whole.language or detected, language_detected=is_detected))
     return {name: getattr(whole, name) for name in (*SHARED, "language_detected", "_html_facts")}
@@ -85,9 +85,9 @@ def _own(page: Page | Capture) -> dict[SharedFact, str]:
 
 def _given(page: Page | Capture, url: str) -> dict[SharedFact, str]:
     """Return the facts of *page* that neither its HTML nor its headers say, nor its text: a caller gave them."""
-    told = _combined(html_facts(page), url, page.headers)
+    facts = _combined(html_facts(page), url, page.headers)
     return {
         name: value
         for name, value in _own(page).items()
-        if value != told[name] and not (name == "language" and page.language_detected)
+        if value != facts[name] and not (name == "language" and page.language_detected)
     }
