@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OWNER_ONLY: Final = 0o600
 """The mode of new stores, journals and spools, less what the umask takes away: crawled pages may be confidential."""
 OWNER_ONLY_FOLDER: Final = 0o700
-_TO_BE_SENT: Final = 0o666
+FOR_OTHERS: Final = 0o666
 """The mode of files that are made for others, such as exports and audits, less what the umask takes away."""
 
 
@@ -40,7 +40,7 @@ def atomic_file(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     part = partial_path(path)
     try:
         with naming_errors(path):
-            _make(part, OWNER_ONLY if is_private else _TO_BE_SENT, like=path)
+            os.close(make_part(part, OWNER_ONLY if is_private else FOR_OTHERS, like=path))
             yield part
             part.replace(path)
     finally:
@@ -48,17 +48,24 @@ def atomic_file(path: Path, *, is_private: bool = False) -> Iterator[Path]:
             part.unlink()
 
 
-def _make(part: Path, mode: int, like: Path) -> None:
-    """Make the empty file *part* with this *mode*, or that of the file *like* if it has the same owner."""
-    part.unlink(missing_ok=True)  # left by a killed process of the same number, or a trap: a link to elsewhere
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+def make_part(part: str | Path, mode: int, like: str | Path, folder: int | None = None) -> int:
+    """Make the empty file *part*, and return its descriptor, open for reading and writing.
+
+    It has this *mode*, or that of the file *like* if it has the same owner. With *folder*, a descriptor, both are names
+    in that one.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(part, dir_fd=folder)  # left by a killed process of the same number, or a trap: a link to elsewhere
+    file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
     try:
         with suppress(FileNotFoundError):
-            there = like.stat()
+            there = os.stat(like, dir_fd=folder)
             if there.st_uid == os.geteuid():  # otherwise its owner would decide who may read the new file
                 os.fchmod(file, stat.S_IMODE(there.st_mode))
-    finally:
+    except BaseException:
         os.close(file)
+        raise
+    return file
 
 
 def partial_path(path: Path) -> Path:
@@ -72,7 +79,8 @@ def naming_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        if exc.errno is None or exc.filename not in (None, str(path), str(partial_path(path))):
+        own = {name for one in (path, partial_path(path)) for name in (str(one), one.name)}
+        if exc.errno is None or exc.filename not in (None, *own):
             raise
         why = "the disk is full; make space, and try again" if is_full(exc) else exc.strerror
         raise OSError(exc.errno, f"it cannot be written: {why}", str(path)) from exc

@@ -258,10 +258,10 @@ def test_a_lake_is_begun_and_added_to_by_the_same_command(run):
     second = run(*command)
 
     assert (first.code, second.code) == (0, 0)
-    assert first.lines[0].startswith("3 rows and 0 tombstones in 3 files of ")
-    assert second.lines[0].startswith("0 rows and 1 tombstone in 1 file of ")
+    assert first.lines[0].startswith("3 rows in 2 files of ")
+    assert second.lines[0].startswith("0 rows in 0 files of ")
     assert second.lines[0].endswith(", for 2 pages: lake")
-    assert {"host=example.com", "host=other.example", "_tombstones", "_manifest.json"} < set(names("lake"))
+    assert {"host=example.com", "host=other.example", "_state", "_manifest.json"} < set(names("lake"))
 
 
 def test_a_lake_of_months_has_the_columns_that_are_named(run):
@@ -278,7 +278,7 @@ def test_a_lake_goes_on_when_all_pages_of_its_site_are_gone(run):
     with webtable.open("webtable.db") as table:
         table.delete("https://other.example/")
 
-    assert run(*command).lines[0].startswith("0 rows and 1 tombstone")
+    assert run(*command).lines[0].startswith("0 rows in 0 files")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from webtable._folder import plain_parts
+from webtable.errors import FormatError
 from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
@@ -66,6 +68,10 @@ def _ranges(file: BinaryIO, within: ByteRange, depth: int) -> Iterator[ByteRange
     for entry in entries:
         is_nested = entry.filename.lower().endswith(".wacz") and depth > 1
         if entry.file_size and (is_nested or _WARC.search(entry.filename)):
+            try:
+                plain_parts(entry.filename)
+            except FormatError as exc:
+                raise DamagedFile(f"its entry {exc}; unzip it, and ingest the WARC files in it") from exc
             found = _range_of(file, entry, within)
             yield from _ranges(file, found, depth - 1) if is_nested else (found,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import contextmanager
 from datetime import datetime
 from os.path import samestat
 from pathlib import Path
@@ -11,12 +12,12 @@ from typing import IO, TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from webtable._atomic_file import atomic_file, private_opener
 from webtable._clock import clock
-from webtable.errors import DamagedRow, InvalidArgument
+from webtable._folder import Folder
+from webtable.errors import DamagedRow, FormatError, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from os import PathLike
     from types import TracebackType
 
@@ -55,7 +56,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Journal(Generic[State]):
-    """The findings of a *job*, a value of the class *kind*, in the file *path*; with None they are not saved.
+    """The findings of a *job*, a value of the class *kind*, in the file *path*; not saved with None and /dev/null.
 
     *job* names the work and the table. Findings are due to be saved again after *seconds*. Concurrent runs may share a
     journal if each goes on from its own findings; otherwise it must be held by one run `alone`.
@@ -64,7 +65,7 @@ class Journal(Generic[State]):
     def __init__(
         self, path: str | PathLike[str] | None, job: str, kind: type[State], *, seconds: float | None = None
     ) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None or os.fspath(path) == os.devnull else Path(path)
         self._job = job
         self._kind = kind
         self._seconds = SAVE_SECONDS if seconds is None else seconds
@@ -79,7 +80,7 @@ class Journal(Generic[State]):
         if self._path is not None:
             self._held = _held(self._path)
             # Each save moves a new file to this path, which is locked before it is moved.
-            if self._held is None or not samestat(os.fstat(self._held.fileno()), self._path.stat()):
+            if self._held is None or not samestat(os.fstat(self._held.fileno()), self._path.lstat()):
                 self.close()
                 raise InvalidArgument(f"{self._path}: another {command} uses this journal; wait until it ends")
         return self
@@ -90,7 +91,7 @@ class Journal(Generic[State]):
         Raises `InvalidArgument` for the journal of another job, or a file that is not a journal, and `OSError`.
         """
         try:
-            written = b"" if self._path is None else self._path.read_bytes()
+            written = b"" if self._path is None else _content(self._path)
         except FileNotFoundError:
             return None
         if not written:
@@ -118,9 +119,9 @@ class Journal(Generic[State]):
             return
         began = clock.monotonic()
         kept = _Kept(self._job, clock.now(), msgspec.Raw(msgspec.json.encode(found)))
-        with atomic_file(self._path, is_private=True) as part:
-            part.write_bytes(msgspec.json.encode(kept))
-            following = None if self._held is None else _held(part)
+        with _beside(self._path) as folder, folder.replacing(self._path.name, is_private=True) as file:
+            file.write(msgspec.json.encode(kept))
+            following = None if self._held is None else _locked(os.dup(file.fileno()))
         if following is not None:
             self._release()  # not `close`, in which a subclass saves
             self._held = following
@@ -150,12 +151,33 @@ class Journal(Generic[State]):
         self.close()
 
 
+@contextmanager
+def _beside(path: Path) -> Iterator[Folder]:
+    """Give the folder of *path*, which may be somebody else's; raises `InvalidArgument` if *path* is no file there."""
+    try:
+        with Folder(path.parent) as folder:
+            yield folder
+    except FormatError as exc:
+        raise InvalidArgument(str(exc)) from exc
+
+
+def _content(path: Path) -> bytes:
+    with _beside(path) as folder, folder.reading(path.name) as file:
+        return file.read()
+
+
 def _held(path: Path) -> IO[bytes] | None:
     """Return the file at *path*, created if missing, locked for this process; None if another has locked it.
 
-    Raises `OSError` if it cannot be written.
+    Raises `InvalidArgument` if it is no file, and `OSError` if it cannot be written.
     """
-    file = open(path, "ab", opener=private_opener)  # noqa: SIM115 - open for as long as the journal
+    with _beside(path) as folder:
+        return _locked(folder.open(path.name, os.O_RDWR | os.O_APPEND | os.O_CREAT))
+
+
+def _locked(descriptor: int) -> IO[bytes] | None:
+    """Return the file of *descriptor*, locked for this process; None if another has locked it."""
+    file = os.fdopen(descriptor, "ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -67,7 +67,7 @@ def export(
         typer.Option(
             "--max-file",
             metavar="SIZE",
-            help="Begin a new file after this many bytes. Default: 1GB, of a lake 128MB.",
+            help="Begin a new file after this many bytes. Default: 1GB, of a dataset 128MB.",
             show_default=False,
         ),
     ] = None,
@@ -79,14 +79,14 @@ def export(
         LakeFolder | None,
         typer.Option(
             "--partition-by",
-            help="Make a lake: the newest captures as Parquet, in a folder for each host or month.",
+            help="Make a Parquet dataset of the newest captures, with a folder for each host or month.",
             show_default=False,
         ),
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="last", help="Add what came to the lake since its last export.", show_default=False
+            "--since", metavar="last", help="Add to the dataset what came since its last export.", show_default=False
         ),
     ] = None,
     columns: Annotated[
@@ -94,7 +94,7 @@ def export(
         typer.Option(
             "--columns",
             metavar="A,B,C",
-            help="The columns of the lake, as in url,title,body. Default: those of a listing.",
+            help="The columns of the dataset, as in url,title,body. Default: those of a listing.",
             autocompletion=completion.columns(PAGES.names),
             show_default=False,
         ),
@@ -114,9 +114,9 @@ def export(
     As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
     ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
 
-    With --partition-by it is a lake, which DuckDB, Spark and Athena read as one table: a row for each page, as `pages`
-    lists it, in folders like host=example.com or month=2026-11. docs/lake.md says how rows that no longer hold are left
-    out.
+    With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table: a row for each page,
+    as `pages` lists it, in folders like host=example.com or month=2026-11. docs/lake.md says how rows that no longer
+    hold are left out.
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
@@ -124,8 +124,8 @@ def export(
     if partition_by is not None:
         if format not in (None, ArchiveFormat.parquet) or resume or workers != 1:
             raise InvalidArgument(
-                "partition_by= makes a lake: it is of format parquet, one process writes it, and an interrupted one "
-                "begins anew"
+                "partition_by= makes a Parquet dataset: it is of format parquet, one process writes it, and an "
+                "interrupted one begins anew"
             )
         wanted = {"since": since, "columns": None if columns is None else parse_names(columns)}
         size = {} if max_file is None else {"file_bytes": parse_size("max-file", max_file)}
@@ -133,7 +133,9 @@ def export(
         _lake(opened, out, site=site_of(site), partition_by=partition_by.value, **wanted, **size)
         return
     if since is not None or columns is not None:
-        raise InvalidArgument("since= and columns= are for a lake: give --partition-by host or month as well")
+        raise InvalidArgument(
+            "since= and columns= are for a Parquet dataset: give --partition-by host or month as well"
+        )
     max_file = max_file or "1GB"
     chosen, is_file = chosen_format(out, format)
     if resume and (is_file or chosen is ArchiveFormat.cdxj):
@@ -160,7 +162,7 @@ def _opened(
 ) -> Iterator[WebTable]:
     """Give the table; if it has no pages of *site*, end the command, for an empty archive would replace a good one.
 
-    A lake *may_be_empty*: all of its pages may have been deleted since.
+    A dataset *may_be_empty*: all of its pages may have been deleted since.
     """
     with session(ctx).open() as table:
         check_is_no_site(table, target, site)
@@ -223,16 +225,15 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
 
 
 def _lake(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
-    """Write a lake, or add to one."""
+    """Write a Parquet dataset, or add to one."""
     from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_lake
 
     with interruptible(), opened as table, _progress(table, **asked) as counted:
         done = write_lake(table, out, on_progress=counted, **asked)
     lake, last = done.manifest, done.manifest.exports[-1]
-    what = f"{plural(last.rows, 'row')} and {plural(last.tombstones, 'tombstone')}"
     files = f"{plural(last.files, 'file')} of {size_text(last.bytes)}"
-    typer.echo(harmless(f"{what} in {files}, for {plural(lake.pages, 'page')}: {out}"))
+    typer.echo(harmless(f"{plural(last.rows, 'row')} in {files}, for {plural(lake.pages, 'page')}: {out}"))
     _conclude(done.examples, last.damaged, 0)
 
 

@@ -26,7 +26,7 @@ class ArchiveFormat(StrEnum):
 
 
 class LakeFolder(StrEnum):
-    """What the folders of a lake are named after."""
+    """What the folders of a Parquet dataset are named after."""
 
     host = "host"
     month = "month"

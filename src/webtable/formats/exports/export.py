@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
+    from webtable._folder import Folder
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
@@ -91,20 +92,21 @@ def write_export(
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
     scope.ranges(frame)  # raises before a folder is made
     check_workers(frame, workers)
-    with _locked_folder(folder, resume=resume):
+    with _locked_folder(folder, resume=resume) as opened:
         manifest = _new_manifest(frame, site, format)
-        if not (folder / NAME).exists():
+        if opened.kind(NAME) is None:
             manifest.write(folder)
             exported = Exported(manifest)
         else:
-            exported = Exported(_resumed_manifest(folder, manifest))
+            exported = Exported(_resumed_manifest(opened, manifest))
             _compare(exported, table)
-        _drop_unlisted(folder, exported.manifest)
+        _drop_unlisted(opened, exported.manifest)
         run = _Export(frame, scope, folder, exported, on_progress)
         if workers == 1:
             run.by_one(file_bytes)
         else:
             run.by_workers(workers, file_bytes)
+            _drop_unlisted(opened, exported.manifest)  # of workers that were killed
     return exported
 
 
@@ -122,28 +124,29 @@ def _new_manifest(frame: Frame, site: Site | None, form: Format) -> Manifest:
 
 
 @contextmanager
-def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
-    """Lock *folder* while the block runs, and make it if it is missing; raises `InvalidArgument`."""
-    with locked_folder(folder):
-        present = sorted(path.name for path in folder.iterdir())
+def _locked_folder(folder: Path, *, resume: bool) -> Iterator[Folder]:
+    """Give *folder*, locked while the block runs, and made if it is missing; raises `InvalidArgument`."""
+    with locked_folder(folder) as opened:
+        present = opened.names()
         if present and not resume:
             hint = "; --resume completes an export that was interrupted" if NAME in present else ""
             raise InvalidArgument(f"{folder}: the directory is not empty{hint}; name a new or empty one")
         if present and NAME not in present:
             raise InvalidArgument(f"{folder}: there is no {NAME}, so nothing to resume; name a new or empty directory")
-        yield
+        yield opened
 
 
-def _drop_unlisted(folder: Path, manifest: Manifest) -> None:
+def _drop_unlisted(folder: Folder, manifest: Manifest) -> None:
     """Remove files of processes that were killed, or whose part came after one that was not finished."""
     listed = {file.name for file in manifest.files}
-    for path in folder.glob("webtable-*"):
-        if path.name not in listed:
-            path.unlink()
+    for name in folder.names():
+        if name.startswith("webtable-") and name not in listed:
+            folder.remove(name)
 
 
-def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
+def _resumed_manifest(opened: Folder, wanted: Manifest) -> Manifest:
     """Return the manifest of an earlier run; raises `InvalidArgument` if its arguments differ or it is complete."""
+    folder = opened.path
     found = read_manifest(folder)
     for name in ("table", "format", "site", "layout", "indexes"):
         before, now = getattr(found, name), getattr(wanted, name)
@@ -154,9 +157,11 @@ def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
     if found.is_complete:
         raise InvalidArgument(f"{folder}: the export there is complete; name another directory")
     for file in found.files:
-        path = folder / file.name
-        if not path.is_file() or path.stat().st_size != file.bytes:
-            raise FormatError(f"{path}: missing, or not of the size that was written: export into another directory")
+        is_there = opened.kind(file.name) == "file"
+        if not is_there or (folder / file.name).lstat().st_size != file.bytes:
+            raise FormatError(
+                f"{folder / file.name}: missing, or not of the size that was written: export into another directory"
+            )
     return found
 
 
@@ -220,7 +225,6 @@ class _Export:
                 if self._on_progress is not None:
                     self._on_progress(self._exported.manifest.pages)
         self._end(damaged)
-        _drop_unlisted(self._folder, self._exported.manifest)  # of workers that were killed
 
     def _add(self, files: Sequence[NumberedFile], damaged: int) -> None:
         """Enter *files* into the manifest."""

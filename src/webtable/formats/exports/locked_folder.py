@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from webtable._atomic_file import naming_errors
+from webtable._folder import Folder
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -16,20 +16,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock *folder* while the block runs, and make it if it is missing; raises `InvalidArgument`."""
+def locked_folder(folder: Path) -> Iterator[Folder]:
+    """Give *folder*, locked while the block runs, and made if it is missing; raises `InvalidArgument`."""
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
     if not folder.parent.is_dir():
         raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
     with naming_errors(folder):
         folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with Folder(folder) as opened:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(opened.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
             raise InvalidArgument(f"{folder}: another export is writing there; wait until it has ended") from exc
-        yield
-    finally:
-        os.close(descriptor)
+        yield opened

@@ -1,6 +1,6 @@
 """The manifest of an export (table, files, digests and counts), and functions that verify and read an export by it.
 
-An export may come from a stranger, so only regular files beside the manifest are opened, and all sizes are limited.
+An export may come from a stranger, so only files beside the manifest are opened (`Folder`), and all sizes are limited.
 """
 
 from __future__ import annotations
@@ -8,19 +8,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-from webtable._atomic_file import atomic_file
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
+from webtable._folder import Folder
 from webtable._limits import EXPORT_LIMITS
 from webtable.errors import FormatError, WebTableError
 from webtable.formats.read import read_pages
@@ -29,7 +28,6 @@ from webtable.schema import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from io import BufferedReader
     from os import PathLike
 
     from webtable._limits import ReadLimits
@@ -97,16 +95,35 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def write(self, folder: Path) -> None:
         """Write the manifest into *folder*; it replaces an earlier one."""
-        write_sealed(folder / NAME, self)
+        with Folder(folder) as opened:
+            write_sealed(opened, NAME, self)
 
 
-def write_sealed(path: Path, manifest: msgspec.Struct) -> None:
-    """Write *manifest* with a checksum to the file *path*, which it replaces."""
+def write_sealed(folder: Folder, name: str, manifest: msgspec.Struct) -> None:
+    """Write *manifest* with a checksum to the file *name* in *folder*, which it replaces."""
     data = with_checksum(msgspec.json.encode(manifest))
-    with atomic_file(path) as part, part.open("wb") as file:
+    with folder.replacing(name) as file:
         file.write(msgspec.json.format(data, indent=2) + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def sealed_bytes(folder: Folder, name: str, missing: str) -> bytes:
+    """Return the manifest *name* in *folder* with its checksum; raises `FormatError`, which ends with *missing*."""
+    path = folder.path / name
+    try:
+        with folder.reading(name) as file:
+            # Not more than the size of the file: `read` allocates a buffer for all that is requested.
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size, MOST_BYTES + 1))
+    except OSError as exc:
+        raise FormatError(f"{path}: {exc.strerror}; {missing}") from exc
+    if len(data) > MOST_BYTES:
+        raise FormatError(f"{path}: larger than {MOST_BYTES:,} bytes, the limit for a manifest")
+    try:
+        return msgspec.json.format(data, indent=-1)
+    except (*UNREADABLE, msgspec.MsgspecError) as exc:
+        raise FormatError(f"{path}: damaged, altered or not a manifest: {exc}") from exc
 
 
 class _ManifestHead(msgspec.Struct):
@@ -117,17 +134,13 @@ class _ManifestHead(msgspec.Struct):
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest in *folder*; raises `FormatError` if it is missing, damaged or not valid."""
     path = folder / NAME
+    no_export = "this directory is not an export that webtable has written"
     try:
-        with opened_regular(path) as file:
-            # Not more than the size of the file: `read` allocates a buffer for all that is requested.
-            size = os.fstat(file.fileno()).st_size
-            data = file.read(min(size, MOST_BYTES + 1))
+        with Folder(folder) as opened:
+            sealed = sealed_bytes(opened, NAME, no_export)
     except OSError as exc:
-        raise FormatError(f"{path}: {exc.strerror}; this directory is not an export that webtable has written") from exc
-    if len(data) > MOST_BYTES:
-        raise FormatError(f"{path}: larger than {MOST_BYTES:,} bytes, the limit for a manifest")
+        raise FormatError(f"{path}: {exc.strerror}; {no_export}") from exc
     try:
-        sealed = msgspec.json.format(data, indent=-1)
         header = msgspec.json.decode(sealed, type=_ManifestHead)
         if (number := header.format_number) != FORMAT_NUMBER:
             raise FormatError(f"{path}: format number {number}, and this version of webtable reads {FORMAT_NUMBER}")
@@ -162,19 +175,12 @@ def file_name(number: int, form: Format) -> str:
     return f"webtable-{number:05}.{ENDINGS[form]}"
 
 
-def opened_regular(path: Path) -> BufferedReader:
-    """Open *path*; raises `OSError` for a link, a device, a pipe or a directory."""
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise OSError(0, "not a regular file", str(path))
-    return os.fdopen(file, "rb")
-
-
-def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of the file at *path*, as `sha256sum` prints it; raises `OSError` if it cannot be read."""
-    with opened_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def digest_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of *file*, as `sha256sum` prints it, and leave it at its end; raises `OSError`."""
+    # What is open to be written can be read by its descriptor.
+    with os.fdopen(os.dup(file.fileno()), "rb") as readable:
+        readable.seek(0)
+        return hashlib.file_digest(readable, "sha256").hexdigest()
 
 
 def layout_options(manifest: Manifest) -> dict[str, Any]:
@@ -231,43 +237,51 @@ def verify_export(
         # Its store and its site are not those of who compares it.
         rest = "the command that made it, with --resume, completes it"
         checked.problems.append(f"{folder}: the export was interrupted; {rest}")
-    for file in checked.manifest.files:
-        problem = _compared(folder, file)
-        if problem is None and counts:
-            problem = _counted(folder, file, checked, limits)
-        if problem is not None:
-            checked.problems.append(f"{folder / file.name}: {problem}")
-        else:
-            checked.files += 1
-            checked.bytes += file.bytes
-        if on_progress is not None:
-            on_progress(checked.bytes)
-    listed = {NAME, *(file.name for file in checked.manifest.files)}
-    checked.unlisted = sorted(path.name for path in folder.iterdir() if path.name not in listed)
+    with Folder(folder) as opened:
+        for file in checked.manifest.files:
+            problem = _compared(opened, file, checked, limits, counts=counts)
+            if problem is not None:
+                checked.problems.append(problem)
+            else:
+                checked.files += 1
+                checked.bytes += file.bytes
+            if on_progress is not None:
+                on_progress(checked.bytes)
+        listed = {NAME, *(file.name for file in checked.manifest.files)}
+        checked.unlisted = [name for name in opened.names() if name not in listed]
     return checked
 
 
-def _compared(folder: Path, file: ExportFile) -> str | None:
-    path = folder / file.name
+def _compared(
+    folder: Folder, entry: ExportFile, checked: CheckedExport, limits: ReadLimits, *, counts: bool
+) -> str | None:
+    """Return what is wrong with the file of *entry*; None if nothing is."""
+    path = folder.path / entry.name
     try:
-        size = path.lstat().st_size
-        if path.is_symlink() or not path.is_file():
-            return "not a regular file"
-        if size != file.bytes:
-            return f"{size:,} bytes instead of {file.bytes:,}" + (": truncated" if size < file.bytes else "")
-        return None if digest_of_file(path) == file.sha256 else "changed: its digest differs from the manifest"
+        with folder.reading(entry.name) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != entry.bytes:
+                truncated = ": truncated" if size < entry.bytes else ""
+                return f"{path}: {size:,} bytes instead of {entry.bytes:,}{truncated}"
+            if digest_of(file) != entry.sha256:
+                return f"{path}: changed: its digest differs from the manifest"
+            file.seek(0)
+            problem = _counted(file, entry, checked, limits) if counts else None
+            return problem and f"{path}: {problem}"
     except FileNotFoundError:
-        return "missing"
+        return f"{path}: missing"
+    except FormatError as exc:
+        return str(exc)
     except OSError as exc:
-        return f"cannot be read: {exc.strerror}"
+        return f"{path}: cannot be read: {exc.strerror}"
 
 
-def _counted(folder: Path, file: ExportFile, checked: CheckedExport, limits: ReadLimits) -> str | None:
+def _counted(file: BinaryIO, entry: ExportFile, checked: CheckedExport, limits: ReadLimits) -> str | None:
     """Count the pages and captures in *file*; return how these differ from the manifest; None if they do not."""
     pages = captures = 0
     report = ReadReport()
     try:
-        read = read_pages(folder / file.name, types=None, report=report, extract=False, limits=limits)
+        read = read_pages(file, types=None, report=report, extract=False, limits=limits)
         for _, own in groupby(read, attrgetter("url")):
             pages += 1
             captures += sum(1 for _ in own)
@@ -275,10 +289,10 @@ def _counted(folder: Path, file: ExportFile, checked: CheckedExport, limits: Rea
         return f"cannot be read: {exc}"
     checked.pages += pages
     checked.captures += captures
-    if (pages, captures) == (file.pages, file.captures):
+    if (pages, captures) == (entry.pages, entry.captures):
         return None
     damaged = f" ({report.damaged[0].reason})" if report.damaged else ""
-    return f"{captures:,} captures of {pages:,} pages instead of {file.captures:,} of {file.pages:,}{damaged}"
+    return f"{captures:,} captures of {pages:,} pages instead of {entry.captures:,} of {entry.pages:,}{damaged}"
 
 
 def read_export(
@@ -294,5 +308,7 @@ def read_export(
     checked = verify_export(folder, counts=False)
     if not checked.is_sound:
         raise FormatError("; ".join(checked.problems[:3]))
-    for file in checked.manifest.files:
-        yield from read_pages(folder / file.name, types=None, report=report, limits=limits)
+    with Folder(folder) as opened:
+        for entry in checked.manifest.files:
+            with opened.reading(entry.name) as file:
+                yield from read_pages(file, types=None, report=report, limits=limits)

@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
-from webtable._atomic_file import atomic_file
+from webtable._folder import Folder
 from webtable.formats.exports.capture_files import KINDS
-from webtable.formats.exports.manifest import ExportFile, digest_of_file, file_name
+from webtable.formats.exports.manifest import ExportFile, digest_of, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,13 +68,12 @@ class NumberedFiles:
     ) -> tuple[NumberedFile, _Captures | None]:
         """Write a file that begins with *page*, and return it with the first page for the next file."""
         name = file_name(number, self._form)
-        with atomic_file(self._folder / name) as part:
-            with part.open("wb") as file:
-                counts, following = self._fill(file, name, page, pages)
-                file.flush()
-                os.fsync(file.fileno())
-            digest = digest_of_file(part)
-            size = part.stat().st_size
+        with Folder(self._folder) as folder, folder.replacing(name) as file:
+            counts, following = self._fill(file, name, page, pages)
+            file.flush()
+            os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+            digest = digest_of(file)
         entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last)
         return NumberedFile(entry, counts.incomplete), following
 

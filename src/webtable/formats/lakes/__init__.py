@@ -1,1 +1,1 @@
-"""Lakes: the newest capture of each page as Parquet files in folders as Hive names them, and what came since."""
+"""Parquet datasets: the newest capture of each page in folders as Hive names them, and what came since."""

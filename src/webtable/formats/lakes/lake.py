@@ -1,28 +1,27 @@
-"""Export of pages into a lake: their newest captures as Parquet files, and in a later export what is different then.
+"""Export of pages into a Parquet dataset: their newest captures, and in a later export what is different then.
 
 The files of an export are written into a folder of their own, and moved to their places when all are complete, the
 manifest last. A later export compares the pages with those of the one before by URL: these, and a hash of each row, are
-in a file of the lake, in the order of the answer. So it also notices pages that were deleted, and captures that were
-stored late, under a date before the last export.
+in files of the dataset, in the order of the answer. So it also notices captures that were stored late, under a date
+before the last export; and a page that was deleted is no longer in that list.
+
+The folder may be somebody else's: it is read and written as a `Folder`, and no name is taken out of what is in a file.
 """
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import clock
-from webtable.errors import DamagedRow, InvalidArgument
+from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.exports.locked_folder import locked_folder
 from webtable.formats.lakes.lake_manifest import NAME, LakeManifest, PartitionedBy, read_lake_manifest
-from webtable.formats.lakes.lake_writer import INCOMING, STATE, LakeWriter, prefix
-from webtable.formats.lakes.partitioned_files import LakeFile
+from webtable.formats.lakes.lake_writer import INCOMING, LISTINGS, STATE, LakeWriter, prefix
 from webtable.repository.answers.arrow_batches import arrow
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.frame import Frame
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from webtable._folder import Folder
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
@@ -65,14 +65,14 @@ def write_lake(
     folders as Hive names them: `host=example.com` with *partition_by* "host", and `month=2026-11`, the month in UTC of
     the newest capture, with "month". The rows of a file take *file_bytes* bytes at most, unless there is only one.
 
-    *folder* must be new or empty; with *since* "last" it may be a lake of the same arguments, to which rows are added
-    for pages that are new or different since the last export, and tombstones for rows that no longer hold (docs/lake.md
-    says how both are read); without *columns* it keeps those that it has. The files appear when all are complete: an
+    *folder* must be new or empty; with *since* "last" it may be a dataset of the same arguments, to which rows are
+    added for pages that are new or different since the last export; `_state` lists the rows that hold (docs/lake.md
+    says how it is read). Without *columns* it keeps those that it has. The files appear when all are complete: an
     export that is cut short changes nothing, and begins anew. *on_progress* is called with how many pages were read so
     far. Needs `hbase-webtable[arrow]`. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `UnknownColumn`,
-    `MissingExtra`, `FormatError` for a lake that is damaged, and `OSError`.
+    `MissingExtra`, `FormatError` for a dataset that is damaged, or has links or pipes in it, and `OSError`.
     """
-    folder = Path(folder).resolve()
+    path = Path(folder).resolve()
     if partition_by not in get_args(PartitionedBy):
         raise InvalidArgument(f"partition_by={partition_by!r} must be one of {', '.join(get_args(PartitionedBy))}")
     if since not in ("last", None):
@@ -92,17 +92,17 @@ def write_lake(
     )
     arrow()  # raises before a folder is made, as do the lines above
     pages = table.pages(site)
-    with locked_folder(folder):
-        before = _manifest_in(folder, since)
+    with locked_folder(path) as opened:
+        before = _manifest_in(opened, since)
         if before is not None:
             known = before.columns if columns is None else wanted.columns
-            wanted = _continued(folder, before, replace(wanted, columns=known))
+            wanted = _continued(path, before, replace(wanted, columns=known))
         try:
-            LakeWriter(folder, wanted, table.key, file_bytes).run(pages, on_progress)
-            _settle(folder)
+            LakeWriter(opened, wanted, table.key, file_bytes).run(pages, on_progress)
+            _settle(opened)
         finally:
-            _drop_incoming(folder)
-        return WrittenLake(read_lake_manifest(folder), pages.damaged)
+            _drop_incoming(opened)
+        return WrittenLake(read_lake_manifest(opened), pages.damaged)
 
 
 def _columns(partition_by: PartitionedBy, named: Sequence[str] | None) -> tuple[str, ...]:
@@ -112,17 +112,23 @@ def _columns(partition_by: PartitionedBy, named: Sequence[str] | None) -> tuple[
     return tuple(name for name in dict.fromkeys(names) if name != partition_by)
 
 
-def _manifest_in(folder: Path, since: str | None) -> LakeManifest | None:
-    """Return the manifest of the lake in *folder*, after ending an export that was cut short; None for no lake."""
-    if (folder / INCOMING / NAME).exists():
+def _manifest_in(folder: Folder, since: str | None) -> LakeManifest | None:
+    """Return the manifest of the dataset in *folder*, after ending an export that was cut short; None for no dataset.
+
+    Raises `FormatError` for a link or a pipe in the folder, which the export would meet at its end, after hours.
+    """
+    present = set(folder.names())
+    for name in present:
+        folder.kind(name)
+    if INCOMING in present and folder.kind(f"{INCOMING}/{NAME}") is not None:
         _settle(folder)
-    present = {path.name for path in folder.iterdir()}
+        present = set(folder.names())
     if NAME in present:
         if since is None:
-            hint = "since='last' (--since last) adds what came since"
-            raise InvalidArgument(f"{folder}: there is a lake already; {hint}, or name a new or empty directory")
+            hint = "since='last' (--since last) adds what came since, or name a new or empty directory"
+            raise InvalidArgument(f"{folder.path}: there is a dataset already; {hint}")
     elif present - {INCOMING}:
-        raise InvalidArgument(f"{folder}: the directory is not empty, and has no lake; name a new or empty one")
+        raise InvalidArgument(f"{folder.path}: the directory is not empty, and has no dataset; name a new or empty one")
     _drop_incoming(folder)
     return read_lake_manifest(folder) if NAME in present else None
 
@@ -131,36 +137,36 @@ def _continued(folder: Path, before: LakeManifest, wanted: LakeManifest) -> Lake
     """Return the manifest *wanted* with the exports *before* it; raises `InvalidArgument` for other arguments."""
     for name in ("format_number", "table", "site", "partition_by", "columns"):
         if (was := getattr(before, name)) != (now := getattr(wanted, name)):
-            raise InvalidArgument(f"{folder}: the lake has {name}={was!r}, not {now!r}: name another directory")
+            raise InvalidArgument(f"{folder}: the dataset has {name}={was!r}, not {now!r}: name another directory")
     later = before.moment + timedelta(microseconds=1)  # for a clock that was set back
     return replace(wanted, moment=max(wanted.moment, later), pages=before.pages, exports=before.exports)
 
 
-def _settle(folder: Path) -> None:
+def _settle(folder: Folder) -> None:
     """Move the files of a complete export to their places, the manifest last; it may have been done in part."""
-    incoming = folder / INCOMING
-    manifest = read_lake_manifest(incoming)
-    listing = manifest.exports[-1].listing
-    if (incoming / listing).exists():
-        with (incoming / listing).open("rb") as lines:
-            for line in lines:
-                _move(folder, msgspec.json.decode(line, type=LakeFile).name)
-        _move(folder, listing)
-    _move(folder, NAME)
-    for state in (folder / STATE).glob("*"):
-        if not state.name.startswith(f"{prefix(len(manifest.exports))}-"):
-            state.unlink()
+    with folder.folder(INCOMING) as incoming:
+        manifest = read_lake_manifest(incoming)
+        for name in incoming.names():
+            if name == NAME:
+                continue
+            if name not in (STATE, LISTINGS) and not name.startswith(f"{manifest.partition_by}="):
+                path = incoming.path
+                raise FormatError(f"{path / name}: no part of an export; remove {path}, and export again")
+            with incoming.folder(name) as source, folder.folder(name, make=True) as target:
+                for file in source.names():
+                    _move(source, file, target)
+        _move(incoming, NAME, folder)
+    with folder.folder(STATE) as state:
+        for name in state.names():
+            if not name.startswith(f"{prefix(len(manifest.exports))}-"):
+                state.remove(name)
     _drop_incoming(folder)
 
 
-def _move(folder: Path, name: str) -> None:
-    source, target = folder / INCOMING / name, folder / name
-    if source.exists() and target.parent.exists():
-        source.replace(target)
-    elif source.exists():
-        source.parent.replace(target.parent)  # with all of its files
+def _move(source: Folder, name: str, target: Folder) -> None:
+    source.move(name, target)
 
 
-def _drop_incoming(folder: Path) -> None:
-    if (folder / INCOMING).exists() and not (folder / INCOMING / NAME).exists():
-        shutil.rmtree(folder / INCOMING)
+def _drop_incoming(folder: Folder) -> None:
+    if folder.kind(INCOMING) is not None and folder.kind(f"{INCOMING}/{NAME}") is None:
+        folder.remove_folder(INCOMING)

@@ -1,11 +1,11 @@
-"""The files of one export into a lake: rows, tombstones of rows that no longer hold, and what the next one compares."""
+"""The files of one export into a dataset: rows that are new or different, and the list of all rows that hold."""
 
 from __future__ import annotations
 
 import os
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -13,18 +13,18 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable.errors import FormatError
 from webtable.formats.archives.warc_files import software
-from webtable.formats.exports.manifest import digest_of_file
+from webtable.formats.exports.manifest import digest_of
 from webtable.formats.lakes.lake_manifest import LakeExport
 from webtable.formats.lakes.partitioned_files import PartitionedFiles, hive_folder
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, type_of
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
+    from webtable._folder import Folder
     from webtable.formats.lakes.lake_manifest import LakeManifest, PartitionedBy
     from webtable.formats.lakes.partitioned_files import LakeFile
     from webtable.repository.answers.results import Pages
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 INCOMING: Final = "_incoming"
 """The folder in which the files of an export wait until all are complete."""
 STATE: Final = "_state"
-TOMBSTONES: Final = "_tombstones"
-_LISTINGS: Final = "_files"
+"""The folder with the list of the rows that hold: each page with a hash of its row, and when that was exported."""
+LISTINGS: Final = "_files"
 _OPEN_FILES: Final[dict[PartitionedBy, int]] = {"host": 1, "month": 128}
 """How many files are open at once: the pages of a host lie side by side, those of a month do not."""
+_HASH_BYTES: Final = 16
 
 
 def prefix(number: int) -> str:
@@ -46,53 +47,51 @@ def prefix(number: int) -> str:
 
 
 class LakeWriter:
-    """Writes the export after those of *manifest* into the folder for incoming files below *folder*."""
+    """Writes the export after those of *manifest* into the folder for incoming files in *folder*."""
 
-    def __init__(self, folder: Path, manifest: LakeManifest, key: WebKey, file_bytes: int) -> None:
-        self._incoming = folder / INCOMING
+    def __init__(self, folder: Folder, manifest: LakeManifest, key: WebKey, file_bytes: int) -> None:
+        self._before = _RowsBefore(_stored(folder, manifest), key)
+        self._incoming = folder.folder(INCOMING, make=True)
         self._manifest = manifest
-        number = len(manifest.exports) + 1
-        self._listing = f"{_LISTINGS}/{prefix(number)}.jsonl"
-        (self._incoming / _LISTINGS).mkdir(parents=True)
-        files = partial(PartitionedFiles, self._incoming, prefix(number), file_bytes=file_bytes, on_file=self._list)
+        number = prefix(len(manifest.exports) + 1)
+        self._listing = f"{LISTINGS}/{number}.jsonl"
+        files = partial(PartitionedFiles, self._incoming, number, file_bytes=file_bytes, on_file=self._list)
         self._data = files(most_open=_OPEN_FILES[manifest.partition_by])
-        self._others = files(most_open=2)
-        self._before = _Before(folder / STATE, manifest, key, self._bury)
-        self._buried: list[str] = []
-        self._pages = self._rows = self._tombstones = self._files = self._bytes = 0
+        self._state = files(most_open=1)
+        self._pages = self._rows = self._files = self._bytes = 0
 
     def run(self, pages: Pages, on_progress: Progress | None) -> None:
         """Write all files, and the manifest after them."""
-        with (self._incoming / self._listing).open("wb") as self._lines:
-            with self._data, self._others:
-                reader = pages.to_arrow(self._manifest.columns)
-                if not self._manifest.exports:  # a reader needs a file that says the columns
-                    self._put_tombstones()
-                for batch in reader:
-                    self._add(batch)
-                    if on_progress is not None:
-                        on_progress(self._pages)
-                self._before.end()
-                if self._buried:
-                    self._put_tombstones()
-                if not self._manifest.exports and not self._rows:
-                    self._put_rows(None, reader.schema.empty_table())
-            self._lines.flush()
-            os.fsync(self._lines.fileno())
-        export = LakeExport(
-            webtable=software().partition(" ")[2],
-            begun=self._manifest.moment,
-            ended=clock.now(),
-            rows=self._rows,
-            tombstones=self._tombstones,
-            files=self._files,
-            bytes=self._bytes,
-            damaged=len(pages.damaged),
-            listing=self._listing,
-            sha256=digest_of_file(self._incoming / self._listing),
-        )
-        exports = (*self._manifest.exports, export)
-        replace(self._manifest, pages=self._pages, exports=exports).write(self._incoming)
+        with self._incoming, self._incoming.folder(LISTINGS, make=True) as listings:
+            with listings.making(self._listing.rpartition("/")[2]) as self._lines:
+                self._write(pages, on_progress)
+                self._lines.flush()
+                os.fsync(self._lines.fileno())
+                listing_digest = digest_of(self._lines)
+            export = LakeExport(
+                webtable=software().partition(" ")[2],
+                begun=self._manifest.moment,
+                ended=clock.now(),
+                rows=self._rows,
+                files=self._files,
+                bytes=self._bytes,
+                damaged=len(pages.damaged),
+                listing=self._listing,
+                sha256=listing_digest,
+            )
+            exports = (*self._manifest.exports, export)
+            replace(self._manifest, pages=self._pages, exports=exports).write(self._incoming)
+
+    def _write(self, pages: Pages, on_progress: Progress | None) -> None:
+        with self._data, self._state:
+            reader = pages.to_arrow(self._manifest.columns)
+            self._put_state([], [], [])  # a reader needs a file that says the columns
+            for batch in reader:
+                self._add(batch)
+                if on_progress is not None:
+                    on_progress(self._pages)
+            if not self._manifest.exports and not self._rows:
+                self._put_rows(None, reader.schema.empty_table())
 
     def _list(self, file: LakeFile) -> None:
         self._lines.write(msgspec.json.encode(file) + b"\n")
@@ -101,19 +100,20 @@ class LakeWriter:
             self._bytes += file.bytes
 
     def _add(self, batch: pa.RecordBatch) -> None:
-        """Write the rows of *batch* that are new or different, and bury those before them."""
+        """Write the rows of *batch* that are new or different, and list all of them."""
         pa, urls, hashes = arrow(), batch["url"].to_pylist(), _hashes(batch)
         self._pages += len(urls)
-        state = {"url": urls, "hash": hashes}
-        self._others.put(STATE, pa.table(state, pa.schema({"url": pa.string(), "hash": pa.binary(_HASH_BYTES)})))
+        moment = self._moments(1).cast(pa.int64())[0].as_py()
+        exported: list[int] = []
         values: dict[str, list[int]] = {}
-        for place, (url, own) in enumerate(zip(urls, hashes, strict=True)):
-            before = self._before.hash_of(url)
-            if before == own:
-                continue
-            if before is not None:
-                self._bury(url)
-            values.setdefault(self._value(batch, place), []).append(place)
+        for place, (url, digest) in enumerate(zip(urls, hashes, strict=True)):
+            before = self._before.of(url)
+            if before is not None and before.digest == digest:
+                exported.append(before.exported_at)
+            else:
+                exported.append(moment)
+                values.setdefault(self._value(batch, place), []).append(place)
+        self._put_state(urls, hashes, exported)
         for value, places in values.items():
             self._put_rows(value, pa.Table.from_batches([batch.take(pa.array(places))]))
 
@@ -128,24 +128,18 @@ class LakeWriter:
         moments = self._moments(rows.num_rows)
         self._data.put(hive_folder(self._manifest.partition_by, value), rows.append_column("exported_at", moments))
 
+    def _put_state(self, urls: list[str], hashes: list[bytes], exported: list[int]) -> None:
+        pa = arrow()
+        columns = {
+            "url": pa.array(urls, pa.string()),
+            "exported_at": pa.array(exported, pa.int64()).cast(type_of("time")),
+            "hash": pa.array(hashes, pa.binary(_HASH_BYTES)),
+            "moment": self._moments(len(urls)),
+        }
+        self._state.put(STATE, pa.table(columns))
+
     def _moments(self, count: int) -> pa.Array:
         return arrow().array([self._manifest.moment] * count, type_of("time"))
-
-    def _bury(self, url: str) -> None:
-        """Put down that the row of *url* in earlier files no longer holds."""
-        self._buried.append(url)
-        if len(self._buried) == BATCH_ROWS:
-            self._put_tombstones()
-
-    def _put_tombstones(self) -> None:
-        pa, count = arrow(), len(self._buried)
-        tombstones = {"url": pa.array(self._buried, pa.string()), "removed_at": self._moments(count)}
-        self._others.put(TOMBSTONES, pa.table(tombstones))
-        self._tombstones += count
-        self._buried = []
-
-
-_HASH_BYTES: Final = 16
 
 
 def _hashes(batch: pa.RecordBatch) -> list[bytes]:
@@ -157,50 +151,54 @@ def _hashes(batch: pa.RecordBatch) -> list[bytes]:
     return [blake2b(row, digest_size=_HASH_BYTES).digest() for row in rows]
 
 
-class _Before:
-    """The pages of the last export with the hash of each row, in the order in which pages come."""
+class _RowBefore(NamedTuple):
+    """A row that holds after the last export; `exported_at` in microseconds."""
 
-    def __init__(self, folder: Path, manifest: LakeManifest, key: WebKey, on_gone: Callable[[str], None]) -> None:
-        self._on_gone = on_gone
+    url: str
+    digest: bytes
+    exported_at: int
+
+
+class _RowsBefore:
+    """The rows that hold after the last export, in the order in which pages come."""
+
+    def __init__(self, rows: Iterator[_RowBefore], key: WebKey) -> None:
         self._key = key
-        self._rows = _stored(folder, manifest)
+        self._rows = rows
         self._next = next(self._rows, None)
 
-    def hash_of(self, url: str) -> bytes | None:
-        """Return the hash of the row of *url*, which comes after the one asked before; None if there was none.
-
-        Pages that come before it are gone.
-        """
-        while self._next is not None:
-            known, found = self._next
-            if known != url and self._place(known) > self._place(url):
+    def of(self, url: str) -> _RowBefore | None:
+        """Return the row of *url*, which comes after the one of the call before; None if there is none."""
+        while (row := self._next) is not None:
+            if row.url != url and self._place(row.url) > self._place(url):
                 return None
             self._next = next(self._rows, None)
-            if known == url:
-                return found
-            self._on_gone(known)
+            if row.url == url:
+                return row
         return None
-
-    def end(self) -> None:
-        """All pages were asked for: those that are left are gone."""
-        while self._next is not None:
-            self._on_gone(self._next[0])
-            self._next = next(self._rows, None)
 
     def _place(self, url: str) -> bytes:
         return self._key.unsalted(self._key.encode(url))
 
 
-def _stored(folder: Path, manifest: LakeManifest) -> Iterator[tuple[str, bytes]]:
-    """Yield the URLs and hashes of the last export; raises `FormatError` if some are missing or cannot be read."""
-    pa, count = arrow(), 0
+def _stored(folder: Folder, manifest: LakeManifest) -> Iterator[_RowBefore]:
+    """Yield the rows that hold after the last export; raises `FormatError` if some are missing or cannot be read."""
+    if not manifest.exports:
+        return
+    pa, count, path = arrow(), 0, folder.path / STATE
     try:
-        for path in sorted(folder.glob(f"{prefix(len(manifest.exports))}-*.parquet")):
-            with path.open("rb") as file:
-                for batch in pa.parquet.ParquetFile(file).iter_batches(BATCH_ROWS, columns=["url", "hash"]):
-                    count += batch.num_rows
-                    yield from zip(batch["url"].to_pylist(), batch["hash"].to_pylist(), strict=True)
+        with folder.folder(STATE) as state:
+            for name in state.names():
+                if not name.startswith(f"{prefix(len(manifest.exports))}-"):
+                    continue
+                with state.reading(name) as file:
+                    names = ["url", "hash", "exported_at"]
+                    for batch in pa.parquet.ParquetFile(file).iter_batches(BATCH_ROWS, columns=names):
+                        count += batch.num_rows
+                        times = batch["exported_at"].cast(pa.int64())
+                        columns = (batch["url"], batch["hash"], times)
+                        yield from map(_RowBefore, *(column.to_pylist() for column in columns))
     except (pa.ArrowException, OSError, ValueError) as exc:
-        raise FormatError(f"{folder}: damaged, export into a new directory: {exc}") from exc
+        raise FormatError(f"{path}: damaged, export into a new directory: {exc}") from exc
     if count != manifest.pages:
-        raise FormatError(f"{folder}: {count:,} pages instead of {manifest.pages:,}: export into a new directory")
+        raise FormatError(f"{path}: {count:,} pages instead of {manifest.pages:,}: export into a new directory")

@@ -1,4 +1,4 @@
-"""Parquet files in the folders of a lake: of bounded size, and a bounded number of them open at once."""
+"""Parquet files in the folders of a dataset: of bounded size, and a bounded number of them open at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from urllib.parse import quote
 import msgspec
 
 from webtable._atomic_file import naming_errors
-from webtable.formats.exports.manifest import digest_of_file
+from webtable.formats.exports.manifest import digest_of
 from webtable.repository.answers.arrow_batches import GROUP_BYTES, GROUP_ROWS, arrow, new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pyarrow as pa
+
+    from webtable._folder import Folder
 
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 """What Hive writes for a value that is missing."""
@@ -28,7 +29,7 @@ _FULL: Final = 0.9
 
 
 class LakeFile(msgspec.Struct, frozen=True):
-    """A complete file of a lake: its name below the folder of the lake, its rows, size and SHA-256."""
+    """A complete file of a dataset: its name below the folder of that, its rows, size and SHA-256."""
 
     name: str
     rows: int
@@ -58,7 +59,7 @@ class PartitionedFiles:
     """
 
     def __init__(
-        self, root: Path, prefix: str, *, most_open: int, file_bytes: int, on_file: Callable[[LakeFile], None]
+        self, root: Folder, prefix: str, *, most_open: int, file_bytes: int, on_file: Callable[[LakeFile], None]
     ) -> None:
         self._root = root
         self._prefix = prefix
@@ -102,31 +103,29 @@ class PartitionedFiles:
                 self._complete(next(iter(self._open)))
             name = f"{self._prefix}-{self._count:06}.parquet"
             self._count += 1
-            self._open[folder] = _OpenFile(self._root / folder / name, schema)
+            self._open[folder] = _OpenFile(self._root, folder, name, schema)
         self._open.move_to_end(folder)
         return self._open[folder]
 
     def _complete(self, folder: str) -> None:
-        file = self._open[folder]
-        file.complete()
+        complete = self._open[folder].complete()
         del self._open[folder]
-        name = file.path.relative_to(self._root).as_posix()
-        self._on_file(LakeFile(name, file.rows, file.path.stat().st_size, digest_of_file(file.path)))
+        self._on_file(complete)
 
 
 class _OpenFile:
     """A file that rows are added to, and written to in groups."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.path = path
-        self.rows = 0
+    def __init__(self, root: Folder, folder: str, name: str, schema: pa.Schema) -> None:
+        self._name = f"{folder}/{name}"
+        self._path = root.path / self._name
+        self._rows = 0
         self.written = 0
         self.waiting_rows = 0
         self.waiting_bytes = 0
         self._waiting: list[pa.Table] = []
-        with naming_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("xb")
+        with naming_errors(self._path), root.folder(folder, make=True) as opened:
+            self._file = opened.making(name)
         self._writer = new_file(self._file, schema)
 
     def add(self, rows: pa.Table) -> None:
@@ -137,20 +136,22 @@ class _OpenFile:
     def write_group(self) -> None:
         """Write the rows that are waiting as a row group."""
         if self.waiting_rows:
-            with naming_errors(self.path):
+            with naming_errors(self._path):
                 together = arrow().concat_tables(self._waiting)
                 self._writer.write_table(together, row_group_size=self.waiting_rows)
                 self.written = self._file.tell()
-            self.rows += self.waiting_rows
+            self._rows += self.waiting_rows
             self._waiting, self.waiting_rows, self.waiting_bytes = [], 0, 0
 
-    def complete(self) -> None:
-        """Write all rows and the footer to the disk."""
+    def complete(self) -> LakeFile:
+        """Write all rows and the footer to the disk, and return the complete file."""
         self.write_group()
-        with naming_errors(self.path), self._file:
+        with naming_errors(self._path), self._file:
             self._writer.close()
             self._file.flush()
             os.fsync(self._file.fileno())
+            size = os.fstat(self._file.fileno()).st_size
+            return LakeFile(self._name, self._rows, size, digest_of(self._file))
 
     def abandon(self) -> None:
         """Close the file, which will not be used."""

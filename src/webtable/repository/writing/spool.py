@@ -13,6 +13,7 @@ import zstandard
 
 from webtable._atomic_file import private_opener
 from webtable._clock import clock
+from webtable._folder import Folder
 from webtable._page.json_lines import page_to_json
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
@@ -42,12 +43,14 @@ class Spool:
         """Append *pages* to the current file on disk, all or none, and return its path.
 
         They are a separate zstd frame, so that earlier pages stay readable if the process is killed meanwhile.
-        Raises `OSError`.
+        Raises `OSError`, and `FormatError` if the file is no longer a regular one.
         """
         path = self._current or self._new_file()
-        size = path.stat().st_size
+        with Folder(path.parent) as folder:
+            descriptor = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
+        size = os.fstat(descriptor).st_size
         try:
-            with path.open("ab") as file:
+            with os.fdopen(os.dup(descriptor), "ab") as file:
                 compressor = zstandard.ZstdCompressor(write_checksum=True)
                 with compressor.stream_writer(file, closefd=False) as out:
                     for page in pages:
@@ -56,11 +59,13 @@ class Spool:
                 os.fsync(file.fileno())
         except BaseException:
             if size:
-                os.truncate(path, size)
+                os.ftruncate(descriptor, size)
             else:
                 path.unlink(missing_ok=True)
                 self._current = None
             raise
+        finally:
+            os.close(descriptor)
         self._current = path
         return path
 

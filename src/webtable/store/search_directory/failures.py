@@ -5,7 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, StoreError, StoreFull, StoreRefused, StoreUnavailable, WebTableError
+from webtable.errors import (
+    FormatError,
+    InvalidArgument,
+    StoreError,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+    WebTableError,
+)
 from webtable.store.search_directory.state import damaged
 
 if TYPE_CHECKING:
@@ -28,6 +36,8 @@ def translated(directory: Path) -> Iterator[None]:
     """Turn what tantivy raises in the block into errors of the store."""
     try:
         yield
+    except FormatError as exc:
+        raise damaged(directory, str(exc)) from exc
     except WebTableError:
         raise
     except (ValueError, OSError, RuntimeError, TypeError, KeyError, IndexError) as exc:

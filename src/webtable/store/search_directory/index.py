@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import stat
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -195,7 +196,8 @@ class TantivyIndex(SearchIndex):
         total = 0
         for path in self._directory.rglob("*"):
             with suppress(FileNotFoundError):  # merged meanwhile
-                total += path.stat().st_size if path.is_file() else 0
+                status = path.lstat()
+                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
         return total
 
 

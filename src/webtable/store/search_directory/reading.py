@@ -9,10 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import tantivy
 from tantivy import Order
 
+from webtable._folder import Folder, plain_parts
 from webtable._forks import renew_after_fork
+from webtable.errors import FormatError
 from webtable.store.search import Match
 from webtable.store.search_directory.documents import row_of
 from webtable.store.search_directory.failures import translated
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 _LEAST_READ: Final = 256
 """How many of the best documents are asked for at least, since more of them cost little."""
 _LOCK: Final = ".tantivy-meta.lock"
+_MANAGED: Final = ".managed.json"
+_MOST_MANAGED: Final = 10_000_000
 
 
 def _leave_lock() -> None:
@@ -104,16 +109,29 @@ class Readers:
         now = (found.st_ino, found.st_mtime_ns, found.st_size)
         with self._lock:
             if self._open is None or self._open[0] != folder:
-                self._open = (folder, opened(path), now)
+                self._open = (folder, opened(self._directory, folder), now)
             elif self._open[2] != now:
                 self._open[1].reload()
                 self._open = (*self._open[:2], now)
             return self._open[1], self._open[1].searcher()
 
 
-def opened(path: Path) -> tantivy.Index:
-    """Return the index in *path*, which sees later commits only after `reload`."""
-    index = tantivy.Index.open(str(path))
+def opened(directory: Path, folder: str) -> tantivy.Index:
+    """Return the index in *folder* of *directory*, which sees later commits only after `reload`.
+
+    Raises `FormatError` for a link or a pipe in it, and for a list of its files that names others: tantivy opens what
+    is there, and its writers remove files that the list names and the index does not need.
+    """
+    with Folder(directory) as above, above.folder(folder) as own:
+        names = own.names()
+        for name in names:
+            own.check_file(name)
+        if _MANAGED in names:
+            with own.reading(_MANAGED) as file:
+                managed = msgspec.json.decode(file.read(_MOST_MANAGED), type=list[str])
+            if any(len(plain_parts(name)) > 1 for name in managed):
+                raise FormatError(f"{own.path / _MANAGED}: it names files in other directories")
+        index = tantivy.Index.open(str(own.path))
     index.config_reader("manual")
     return index
 

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webtable._atomic_file import atomic_file
 from webtable._checksums import unsealed, with_checksum
+from webtable._folder import Folder
 from webtable._stored_form import check_format
-from webtable.errors import NotAStore, StoreError, StoreUnavailable
+from webtable.errors import FormatError, NotAStore, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT: Final = 1
 FILE: Final = "search.json"
+_MOST_BYTES: Final = 1_000_000
 FOLDER: Final = re.compile(r"index-[0-9a-f]{16}")
 _REMEDY: Final = "it can be built again from the pages: empty the directory, then webtable search-index create"
 
@@ -65,13 +66,16 @@ def read_state(directory: Path) -> DirectoryState | None:
     Raises `NotAStore` if it is no directory of full text, and `StoreError` if the file is damaged.
     """
     try:
-        written = (directory / FILE).read_bytes()
+        with Folder(directory) as opened, opened.reading(FILE) as file:
+            written = file.read(_MOST_BYTES)
     except FileNotFoundError:
         return None
     except NotADirectoryError as exc:
         raise NotAStore(f"{directory}: not a directory; full text needs one of its own") from exc
     except OSError as exc:
         raise StoreUnavailable(f"{directory}: {FILE} cannot be read: {exc.strerror}") from exc
+    except FormatError as exc:
+        raise damaged(directory, str(exc)) from exc
     try:
         plain = unsealed(written)
         check_format(str(directory), "full text", msgspec.json.decode(plain, type=_Format).format, FORMAT)
@@ -85,8 +89,8 @@ def read_state(directory: Path) -> DirectoryState | None:
 
 def write_state(directory: Path, state: DirectoryState) -> None:
     """Put *state* in place of the stored one, at once."""
-    with atomic_file(directory / FILE, is_private=True) as part:
-        part.write_bytes(with_checksum(msgspec.json.encode(state)))
+    with Folder(directory) as opened, opened.replacing(FILE, is_private=True) as file:
+        file.write(with_checksum(msgspec.json.encode(state)))
 
 
 def damaged(directory: Path, why: str) -> StoreError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import tantivy
 
+from webtable._folder import Folder
 from webtable.store.search_directory.documents import DocumentPacking, row_text, schema
 from webtable.store.search_directory.failures import translated
 from webtable.store.search_directory.queries import QueryMaker
@@ -71,7 +72,7 @@ def copied(directory: Path, source: str, target: str) -> None:
     created(directory, target)
     with translated(directory):
         packing = DocumentPacking()
-        index = opened(directory / source)
+        index = opened(directory, source)
         for some in all_documents(index, _COPIED_AT_ONCE):
             with _writer(directory, target) as (_, writer):
                 for stored in some:
@@ -82,10 +83,10 @@ def copied(directory: Path, source: str, target: str) -> None:
 @contextmanager
 def _writer(directory: Path, folder: str) -> Iterator[tuple[tantivy.Index, tantivy.IndexWriter]]:
     """Give the index and its writer, for a block that commits."""
-    path = directory / folder
     # Our own lock is held; this one may be inherited by a child of a writer, and would outlive it.
-    (path / _LOCK).unlink(missing_ok=True)
-    index = opened(path)
+    with Folder(directory) as above:
+        above.remove(f"{folder}/{_LOCK}")
+    index = opened(directory, folder)
     # One thread: documents keep their order, so that the same writes make the same index.
     writer = index.writer(_MEMORY, 1)
     try:

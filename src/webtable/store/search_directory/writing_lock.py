@@ -6,9 +6,10 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from webtable._atomic_file import OWNER_ONLY_FOLDER, private_opener
+from webtable._atomic_file import OWNER_ONLY_FOLDER
+from webtable._folder import Folder
 from webtable._forks import renew_after_fork
-from webtable.errors import NotAStore, StoreRefused, StoreUnavailable
+from webtable.errors import FormatError, NotAStore, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +32,12 @@ class WritingLock:
         directory = self._directory
         try:
             directory.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
-            file = private_opener(str(directory / FILE), os.O_RDWR | os.O_CREAT)
+            with Folder(directory) as opened:
+                file = opened.open(FILE, os.O_RDWR | os.O_CREAT)
         except (FileExistsError, NotADirectoryError) as exc:
             raise NotAStore(f"{directory}: not a directory; full text needs one of its own") from exc
+        except FormatError as exc:
+            raise NotAStore(str(exc)) from exc
         except OSError as exc:
             raise StoreRefused(f"{directory}: full text cannot be written there: {exc.strerror}") from exc
         try:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._atomic_file import OWNER_ONLY
 from webtable._clock import clock
+from webtable._folder import Folder
 from webtable._stored_form import FILE_FORMAT, check_format
-from webtable.errors import NotAStore, StoreRefused, TableNotFound
+from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
 from webtable.store.sqlite.failures import is_busy
 from webtable.store.sqlite.read_only import IMMUTABLE, SHARED, log_of, may
@@ -54,6 +55,7 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     """Whether there is a file that is not empty; raises if there is none and *create* is false."""
     if path.is_dir():
         raise NotAStore(f"{name}: a directory, not a file")
+    check_files(name, path)
     # The log is looked for first: a file that is being made has its size before there is a log.
     log = log_of(path)
     has_log = log.exists() and log.stat().st_size > 0
@@ -77,6 +79,21 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     if not path.parent.is_dir():
         raise StoreRefused(f"{name}: there is no directory {path.parent}")
     return False
+
+
+def check_files(name: str, path: Path) -> None:
+    """Raise `NotAStore` if *path*, or what SQLite opens beside it, is no file: it waits for a pipe for ever."""
+    if path.exists() and not path.is_file():
+        raise NotAStore(f"{name}: a device, a pipe or a socket, not a file")
+    real = path.resolve()  # SQLite finds the others beside the file that a link leads to
+    try:
+        with Folder(real.parent) as folder:
+            for ending in ("-wal", "-shm", "-journal"):
+                folder.check_file(real.name + ending)
+    except FormatError as exc:
+        raise NotAStore(f"{name}: {exc}") from exc
+    except FileNotFoundError:
+        return
 
 
 def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) -> None:

@@ -21,6 +21,7 @@ from webtable.store.health import Rescued
 from webtable.store.sqlite.catalogue import add_table, find_table, table_names
 from webtable.store.sqlite.failures import DamagedCells, is_damage
 from webtable.store.sqlite.file import StoreFile
+from webtable.store.sqlite.opening import check_files
 from webtable.store.sqlite.upkeep import check_free
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def rescue(file: str, target: Path, on_progress: Callable[[int], object] | None)
     path = Path(file)
     if not path.is_file():
         raise TableNotFound(f"{path}: no such file")
+    check_files(str(path), path)
     check_free(target)
     with TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as folder, ExitStack() as stack:
         copy = Path(folder) / path.name
