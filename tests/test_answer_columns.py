@@ -116,7 +116,7 @@ def test_frames_have_the_columns_and_values_of_dicts(table, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize("chosen", ["csv_raw", "csv", "tsv"])
+@pytest.mark.parametrize("chosen", ["csv_raw", "csv", "tsv_raw", "tsv"])
 def test_files_of_text_have_the_columns_and_values_of_dicts(table, name, chosen):
     answer = ANSWERS[name](table)
     out = io.StringIO(newline="")
@@ -124,7 +124,8 @@ def test_files_of_text_have_the_columns_and_values_of_dicts(table, name, chosen)
     count = write(answer, out, format=chosen)
 
     out.seek(0)
-    heading, *lines = csv.reader(out, **({"delimiter": "\t", "quoting": csv.QUOTE_NONE} if chosen == "tsv" else {}))
+    dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if chosen.startswith("tsv") else {}
+    heading, *lines = csv.reader(out, **dialect)
     expected = [list(row.items()) for row in rows_of(answer)]
     types = {field.name: str(field.type) for field in answer.to_arrow().schema}
     found = [[(name, from_text(types[name], text)) for name, text in zip(heading, row, strict=True)] for row in lines]

@@ -52,31 +52,43 @@ def test_csv_has_a_heading_and_values_that_come_back_whole():
     assert count == 2
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])
-def test_a_spreadsheet_does_not_run_what_a_page_says(start):
-    title = f"{start}cmd|' /C calc'!A0"
-
-    data, _ = written([Page(url="https://example.com/", title=title)], "csv", columns=["title"])
-
-    assert rows(data) == [["title"], [f"'{title}"]]
+def value_read(data, form):
+    """Return the value of the only row and column, as a spreadsheet reads a file with this ending."""
+    lines = io.StringIO(data.decode(), newline="")
+    _, [value] = csv.reader(lines, delimiter="\t" if form.startswith("tsv") else ",")
+    return value
 
 
-def test_a_number_is_no_formula():
-    data, _ = written([Page(url="https://example.com/", title="-5.5")], "csv", columns=["title"])
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", '"=', '""@', '"＝'])
+def test_a_spreadsheet_does_not_run_what_a_page_says(form, start):
+    title = f"{start}cmd|' /C calc'!A0\""
 
-    assert rows(data) == [["title"], ["-5.5"]]
+    data, _ = written([Page(url="https://example.com/", title=title)], form, columns=["title"])
+
+    assert value_read(data, form)[0] in "'\""
+    assert form == "csv" or value_read(data, form)[0] == "'"
 
 
-def test_raw_csv_leaves_a_formula_as_the_page_has_it():
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+@pytest.mark.parametrize("title", ["-5.5", "+3", "Home", "a=b", '"Home" and more'])
+def test_a_number_and_a_text_are_no_formulas(form, title):
+    data, _ = written([Page(url="https://example.com/", title=title)], form, columns=["title"])
+
+    assert (rows(data)[1] if form == "csv" else data.decode().splitlines()[1:]) == [title]
+
+
+@pytest.mark.parametrize("form", ["csv_raw", "tsv_raw"])
+def test_a_raw_file_leaves_a_formula_as_the_page_has_it(form):
     title = "=cmd|' /C calc'!A0"
 
-    data, _ = written([Page(url="https://example.com/", title=title)], "csv_raw", columns=["title"])
+    data, _ = written([Page(url="https://example.com/", title=title)], form, columns=["title"])
 
-    assert rows(data) == [["title"], [title]]
+    assert value_read(data, form) == title
 
 
 def test_tab_separated_values_are_a_line_a_record_and_come_back_whole():
-    data, _ = written([PAGE, PAGE], "tsv", columns=["url", "title", "etag"])
+    data, _ = written([PAGE, PAGE], "tsv_raw", columns=["url", "title", "etag"])
 
     heading, *lines = (line.split("\t") for line in data.decode().removesuffix("\n").split("\n"))
     assert heading == ["url", "title", "etag"]

@@ -27,6 +27,7 @@ MEDIA: Final = {
     "csv": "text/csv; charset=utf-8",
     "csv_raw": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
+    "tsv_raw": "text/tab-separated-values; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
 }
 """The media types of the files, by their endings."""
