@@ -44,6 +44,7 @@ NAMES = (
     "hbase_indexed_ingest",
     "hbase_in_flight",
     "hbase_native",
+    "hbase_thrift2",
     "hbase_questions",
     "spark",
     "single_get",
