@@ -59,8 +59,7 @@ test-cluster: $(STAMP)
 test-versions: $(STAMP)
 	$(BIN)/python tests/hbase_versions.py
 
-# HBase with Kerberos and a KDC, once for its gateways and once for each protection of its own protocol, and HBase with TLS:
-# each in a container that is taken down at the end. gssapi is compiled: it needs a C compiler and Debian's libkrb5-dev.
+# HBase with Kerberos and a KDC, once for each protection of HBase's own protocol, and HBase with TLS: each in a container that is taken down at the end. gssapi is compiled: it needs a C compiler and Debian's libkrb5-dev.
 test-kerberos: export WEBTABLE_KERBEROS = 1
 test-kerberos: $(STAMP)
 	command -v krb5-config >/dev/null || { apt-get update -q && apt-get install -q -y --no-install-recommends libkrb5-dev; }

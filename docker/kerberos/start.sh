@@ -1,18 +1,16 @@
-# Process 1 of the container: makes a realm with a new database, starts its KDC, and HBase, with both gateways in HTTP
-# mode unless GATEWAYS is `no`.
+# Process 1 of the container: makes a realm with a new database, starts its KDC, and HBase.
 set -eu
 
 if [ "$(id -u)" = 0 ]; then
   kdb5_util create -s -P "$(head -c 24 /dev/urandom | base64)" >/dev/null
   mkdir /keytabs
-  # HTTP/other is a service that is not the gateways, hbase/other is no server of this HBase; alice asks for pages.
-  for principal in hbase/localhost hbase/other HTTP/localhost HTTP/other alice; do
+  # hbase/other is no server of this HBase; alice asks for pages.
+  for principal in hbase/localhost hbase/other alice; do
     kadmin.local addprinc -randkey "$principal" >/dev/null
   done
   kadmin.local ktadd -k /keytabs/hbase.keytab hbase/localhost >/dev/null
-  kadmin.local ktadd -k /keytabs/spnego.keytab HTTP/localhost >/dev/null
   kadmin.local ktadd -k /keytabs/alice.keytab alice >/dev/null
-  chown hbase:hbase /keytabs/hbase.keytab /keytabs/spnego.keytab /data
+  chown hbase:hbase /keytabs/hbase.keytab /data
   krb5kdc
   chmod a+rx /
   exec setpriv --reuid=hbase --regid=hbase --clear-groups bash "$0"
@@ -24,8 +22,4 @@ java() {
     --add-exports java.security.jgss/sun.security.krb5=ALL-UNNAMED "-Drpc.protection=$RPC_PROTECTION" "$@"
 }
 java "-Xmx$HBASE_HEAP" org.apache.hadoop.hbase.master.HMaster start --localRegionServers=1 &
-if [ "$GATEWAYS" = yes ]; then
-  java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift.ThriftServer start -p 9090 &
-  java "-Xmx$THRIFT_HEAP" -XX:+UseSerialGC org.apache.hadoop.hbase.thrift2.ThriftServer start -p 9091 &
-fi
 wait -n

@@ -18,18 +18,16 @@ from webtable.testing import fresh_table
 from webtable.testing import hbase as testing_hbase
 
 FOLDER = Path(__file__).parents[2] / "docker" / "kerberos"
-PORTS = {name: f"{port}/tcp" for name, port in (("kdc", 88), ("thrift1", 9090), ("thrift2", 9091))}
-PORTS |= {"master": "16000/tcp", "region_server": "16020/tcp"}
+PORTS = {"kdc": "88/tcp", "master": "16000/tcp", "region_server": "16020/tcp"}
 READY_SECONDS = 240.0
 
 
 class Realm:
-    """The KDC, HBase and its gateways of one *container*, with a *folder* on this side for what clients need."""
+    """The KDC and HBase of one *container*, with a *folder* on this side for what clients need."""
 
     def __init__(self, container, folder: Path) -> None:
         self._container, self._folder = container, folder
         published = {name: container.ports[port][0]["HostPort"] for name, port in PORTS.items()}
-        self.url = f"hbase+http://localhost:{published['thrift1']}?thrift2={published['thrift2']}&timeout=20"
         rename = (
             f"localhost:16000=127.0.0.1:{published['master']},localhost:16020=127.0.0.1:{published['region_server']}"
         )

@@ -28,7 +28,7 @@ def protection(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def realm(protection: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
     folder = tmp_path_factory.mktemp(protection)
-    with running(folder, kerberos, RPC_PROTECTION=protection, GATEWAYS="no") as realm:
+    with running(folder, kerberos, RPC_PROTECTION=protection) as realm:
         yield realm
 
 
