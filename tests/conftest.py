@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -146,9 +145,9 @@ def open_store(
     if adapter == "hbase-native":
         native = StoreURL.parse(request.getfixturevalue("native_url"))
         return lambda: NativeStore.from_url(native)
-    url = urlsplit(request.getfixturevalue("hbase_url"))
-    thrift2 = int(parse_qs(url.query)["thrift2"][0]) if adapter == "hbase-thrift2" else None
-    return lambda: HBaseStore(url.hostname or "localhost", url.port or 9090, thrift2=thrift2)
+    gateways = request.getfixturevalue("hbase_url")
+    address = StoreURL.parse(gateways if adapter == "hbase-thrift2" else gateways.partition("?")[0])
+    return lambda: HBaseStore.from_url(address)
 
 
 @pytest.fixture(scope="session")

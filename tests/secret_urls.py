@@ -15,7 +15,7 @@ import pytest
 import webtable
 from webtable.store import StoreURL, adapters
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.address import address_of, store_name
+from webtable.store.hbase.thrift.store import address_of
 from webtable.store.memory import MemoryStore
 
 USER, PASSWORD, TOKEN = "crawler-7", "s3cr3t/of@the:gate way", "t0k3n-of-nobody"
@@ -44,7 +44,7 @@ class Answering(MemoryStore):
         address = address_of(url)
         address.settings()
         store = cls("secrets")
-        store.name = store_name(address.gateways, address.scheme)
+        store.name = f"{address.scheme}://{','.join(map(str, address.gateways))}"
         return store
 
 

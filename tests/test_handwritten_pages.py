@@ -12,8 +12,8 @@ from webtable.cli import exit_codes as exits
 from webtable.errors import WebTableError
 from webtable.store import open_store
 from webtable.store.adapters import BUILT_IN
-from webtable.store.hbase import address as hbase
-from webtable.store.hbase.native import address as native
+from webtable.store.hbase.native import store as native
+from webtable.store.hbase.thrift import store as hbase
 from webtable.store.sqlite import address as sqlite
 from webtable.store.url import StoreURL
 

@@ -122,7 +122,7 @@ def test_a_name_that_hbase_refuses_is_an_error_with_the_rule(name):
 def test_a_plan_names_the_namespace_that_a_table_needs():
     steps = plan(web_table_schema("crawls:pages"), None)
 
-    assert str(steps).endswith("; 1 region; and namespace 'crawls', if it is missing (not by Thrift1 alone)")
+    assert str(steps).endswith("; 1 region; and namespace 'crawls', if it is missing (not by a gateway)")
 
 
 def test_a_plan_has_the_regions_of_a_table_that_has_another_number():

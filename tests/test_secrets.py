@@ -22,7 +22,7 @@ from webtable.repository.table.indexes import TableIndexes
 from webtable.repository.table.links import TableLinks
 from webtable.repository.table.maintenance import TableMaintenance
 from webtable.store import StoreURL, open_store
-from webtable.store.hbase.address import OPTIONS
+from webtable.store.hbase.thrift.store import OPTIONS
 from webtable.store.sqlite.address import OPTIONS as SQLITE_OPTIONS
 from webtable.store.url import without_secrets
 

@@ -284,30 +284,6 @@ class RowsThrift2(Rows):
     def getThriftServerType(self) -> int:
         return 2
 
-    def getTableNamesByPattern(self, *_: Any) -> list[Any]:
-        self.held.wait(30)
-        return [thrift2.TTableName(ns=b"default", qualifier=name) for name in self.tables]
-
-    def getTableDescriptor(self, table: Any) -> Any:
-        family = thrift2.TColumnFamilyDescriptor(
-            name=b"f",
-            bloomnFilterType=1,
-            compressionType=2,
-            dataBlockEncoding=0,
-            maxVersions=1,
-            minVersions=0,
-            timeToLive=2**31 - 1,
-            blockSize=65536,
-            inMemory=False,
-            blockCacheEnabled=True,
-            scope=0,
-        )
-        return thrift2.TTableDescriptor(tableName=table, columns=[family])
-
-    def getAllRegionLocations(self, table: bytes) -> list[Any]:
-        region = thrift2.THRegionInfo(startKey=b"", endKey=b"")
-        return [thrift2.THRegionLocation(serverName=thrift2.TServerName(hostName=b"rs", port=1), regionInfo=region)]
-
     def getMultiple(self, table: bytes, gets: list[Any]) -> list[Any]:
         keys = set(self.tables[table])
         return self.answer([self.result(get.row if get.row in keys else None) for get in gets])
@@ -317,12 +293,6 @@ class RowsThrift2(Rows):
         return self.answer([self.result(key) for key in keys[:count]])
 
     def putMultiple(self, *_: Any) -> None:
-        pass
-
-    def deleteMultiple(self, *_: Any) -> list[Any]:
-        return []
-
-    def mutateRow(self, *_: Any) -> None:
         pass
 
 

@@ -1,12 +1,10 @@
-"""Gateways in HTTP mode that do as they are told, and servers that speak TLS in front of others."""
+"""Gateways in HTTP mode that do as they are told."""
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from gateways import HOST, Server
@@ -66,27 +64,3 @@ class HTTPGateway(Server):
         reply = TMemoryBuffer()
         self._processor.process(wire, TBinaryProtocol(reply))
         return reply.getvalue()
-
-
-class TLSProxy(Server):
-    """Speaks TLS by *context*, and passes on what is in it to a server that does not."""
-
-    def __init__(self, context: ssl.SSLContext, target: int) -> None:
-        self._context = context
-        self._target = target
-        self.clients: list[Any] = []
-        super().__init__(self._pass_on)
-
-    def _pass_on(self, client: socket.socket) -> None:
-        secure = self._context.wrap_socket(client, server_side=True)
-        self._open.append(secure)
-        self.clients.append(secure.getpeercert())
-        with socket.create_connection((HOST, self._target)) as gateway, suppress(OSError):
-            while True:
-                # One thread for both directions: an SSL socket is not for two.
-                ready = [secure] if secure.pending() else select.select([secure, gateway], [], [])[0]
-                for source in ready:
-                    data = source.recv(65536)
-                    if not data:
-                        return
-                    (gateway if source is secure else secure).sendall(data)

@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 import traceback
-import types
 import warnings
 from pathlib import Path
 
@@ -24,8 +23,8 @@ from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
 from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of
-from webtable.store.hbase import ConnectionMode, HBaseStore
-from webtable.store.hbase.address import address_of
+from webtable.store.hbase import HBaseStore, HTTPMode
+from webtable.store.hbase.thrift.store import address_of
 
 ROWS = [b"%05d" % number for number in range(30)]
 SECRET = "s3cr3t-of-the-gateway"
@@ -152,9 +151,7 @@ def test_a_hook_of_python_makes_the_headers_of_each_request(pair):
         asked.append(host)
         return {"Authorization": f"Negotiate {len(asked)}", "X-Forwarded-User": "crawler"}
 
-    with HBaseStore(
-        HOST, pair[0].port, thrift2=pair[1].port, timeout=2.0, mode=ConnectionMode(http=True, headers=hook)
-    ):
+    with HBaseStore(HOST, pair[0].port, thrift2=pair[1].port, timeout=2.0, http=HTTPMode(headers=hook)):
         pass
 
     assert sent(pair) == {f"Negotiate {number + 1}" for number in range(len(asked))}
@@ -166,7 +163,7 @@ def test_a_hook_may_be_named_by_the_environment_and_by_no_url(pair, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidArgument, match="auth=hook needs WEBTABLE_HBASE_HEADERS=module:function"):
         open_store(url_of(pair, "hook"))
-    with pytest.raises(InvalidArgument, match="must be one of basic, bearer, hook, negotiate"):
+    with pytest.raises(InvalidArgument, match="must be one of basic, bearer, hook"):
         open_store(url_of(pair, "own_headers_of_a_test:headers"))
     assert "own_headers_of_a_test" not in sys.modules
     monkeypatch.setenv("WEBTABLE_HBASE_HEADERS", "own_headers_of_a_test:headers")
@@ -176,30 +173,8 @@ def test_a_hook_may_be_named_by_the_environment_and_by_no_url(pair, monkeypatch,
     assert sent(pair) == {f"Own {HOST}"}
 
 
-def test_kerberos_is_asked_for_a_token_for_each_request(pair, monkeypatch):
-    """By a gssapi that is made up: no ticket of a real Kerberos was ever seen here."""
-    made = iter(range(100))
-    fake = types.SimpleNamespace(
-        Name=lambda name, kind: (name, kind),
-        NameType=types.SimpleNamespace(hostbased_service="service"),
-        SecurityContext=lambda name, usage: types.SimpleNamespace(
-            step=lambda: f"{name[0]} {name[1]} {usage} {next(made)}".encode()
-        ),
-        exceptions=types.SimpleNamespace(GSSError=ZeroDivisionError),
-    )
-    monkeypatch.setitem(sys.modules, "gssapi", fake)
-
-    open_store(url_of(pair, "negotiate"))[0].close()
-
-    tokens = {base64.b64decode(str(header).removeprefix("Negotiate ")) for header in sent(pair)}
-    assert tokens == {f"HTTP@{HOST} service initiate {number}".encode() for number in range(len(tokens))}
-    assert len(tokens) == sum(len(gateway.heads) for gateway in pair)
-
-
-def test_without_the_package_kerberos_says_which_it_needs(pair, monkeypatch):
-    monkeypatch.setitem(sys.modules, "gssapi", None)
-
-    with pytest.raises(InvalidArgument, match="pip install gssapi"):
+def test_kerberos_is_refused_with_the_url_that_serves(pair):
+    with pytest.raises(InvalidArgument, match=r"hbase\+native://ZOOKEEPER:2181/TABLE\?auth=kerberos"):
         open_store(url_of(pair, "negotiate"))
 
 
@@ -229,10 +204,9 @@ def test_a_host_that_netrc_does_not_name_is_sent_nothing(pair, tmp_path, line):
     assert not pair[0].connections
 
 
-@pytest.mark.parametrize("auth", ["auth=basic", "auth=bearer", "auth=negotiate", "login"])
-def test_in_the_clear_credentials_leave_this_machine_by_no_url(monkeypatch, tmp_path, auth):
+@pytest.mark.parametrize("auth", ["auth=basic", "auth=bearer", "login"])
+def test_in_the_clear_credentials_leave_this_machine_by_no_url(tmp_path, auth):
     netrc(tmp_path / ".netrc", "gateway.example")
-    monkeypatch.setitem(sys.modules, "gssapi", types.ModuleType("gssapi"))
     url = "hbase+http://u@gateway.example/pages" if auth == "login" else f"hbase+http://gateway.example/pages?{auth}"
 
     with pytest.raises(InvalidArgument, match=r"need TLS: hbase\+https://"):
@@ -249,10 +223,9 @@ def test_credentials_do_not_follow_a_redirect(pair, servers, tmp_path):
     assert len(pair[0].heads) == 1
 
 
-@pytest.mark.parametrize("scheme", ["hbase", "hbases"])
-def test_a_login_is_refused_where_there_is_none(scheme):
+def test_a_login_is_refused_where_there_is_none():
     with pytest.raises(InvalidArgument, match="there is no logging in"):
-        address_of(StoreURL.parse(f"{scheme}://crawler:{SECRET}@gateway/pages"))
+        address_of(StoreURL.parse(f"hbase://crawler:{SECRET}@gateway/pages"))
 
 
 # --- headers that cannot be sent -------------------------------------------------------------------------------------
@@ -271,7 +244,7 @@ HOOKS = {
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_headers_that_cannot_be_sent_are_an_error_without_their_value(pair, hook):
     with pytest.raises(StoreRefused, match="header") as caught:
-        HBaseStore(HOST, pair[0].port, timeout=2.0, mode=ConnectionMode(http=True, headers=hook))
+        HBaseStore(HOST, pair[0].port, timeout=2.0, http=HTTPMode(headers=hook))
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert not pair[0].heads
@@ -326,7 +299,7 @@ def test_a_secret_is_in_nothing_that_is_shown_logged_or_raised(pair, monkeypatch
                 with contextlib.suppress(WebTableError), open_store(url)[0] as store:
                     pair[0].answer = pair[1].answer = answer
                     told.parts += [repr(store), str(vars(store)), store.name, repr(store.servers())]
-                    told.parts += [repr(vars(pool)) for pool in store._pools]
+                    told.parts += [repr(vars(pool)) for pool in [gateway.pool for gateway in store._gateways]]
                     told.error(lambda store=store: store.read("pages", ROWS[:2]))
                 pair[0].answer = fixed
                 pair[1].answer = fixed

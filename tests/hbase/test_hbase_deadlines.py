@@ -19,13 +19,16 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Containing, Delete, TimeRange, Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.retries import repeated
+from webtable.store.hbase.shared.retries import repeated
+from webtable.store.hbase.shared.workers import Workers
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.hbase.workers import Workers
 
 ROWS = [b"%05d" % number for number in range(3000)]
 TIME = 0.4  # a busy machine takes 0.15 s before anything is sent
 MARGIN = 15.0  # of a busy machine; what has no deadline takes 30 s
+
+RANGES = [KeyRange(b"", b"1"), KeyRange(b"2")]
+"""All rows are in the first, and there are two, so that they are one call of Thrift2."""
 
 Call = Callable[[HBaseStore], Any]
 
@@ -44,6 +47,7 @@ CALLS: dict[str, Call] = {
     "read of versions": lambda store: store.read("pages", ROWS[:2], Wanted(versions=3, time_range=TimeRange(0, 10))),
     "read_cells": lambda store: store.read_cells("pages", ROWS[:3], b"f", limit=3),
     "scan": lambda store: list(store.scan("pages", [KeyRange()])),
+    "scan of two ranges": lambda store: list(store.scan("pages", RANGES)),
     "scan of words": lambda store: list(
         store.scan("pages", [KeyRange()], Wanted(containing=Containing(b"f:q", ("a",))))
     ),
@@ -59,6 +63,17 @@ CALLS: dict[str, Call] = {
     "create_table": lambda store: store.create_table(TableSchema("new", (FamilySchema("f"),))),
     "drop_table": lambda store: store.drop_table("pages"),
 }
+
+
+BY_THRIFT2 = (
+    "read of versions",
+    "read_cells",
+    "scan of two ranges",
+    "first_rows",
+    "first_rows of overlapping ranges",
+)
+"""What goes to a Thrift2 gateway where there is one."""
+ASKED = [*(("thrift1", call) for call in CALLS), *(("thrift2", call) for call in BY_THRIFT2)]
 
 
 class Gateways:
@@ -96,7 +111,7 @@ def an_error_of(call: Call, store: HBaseStore) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("gateways", "call"), ASKED, indirect=["gateways"])
 def test_a_call_to_a_gateway_that_does_not_answer_ends_in_time_and_says_which_one(gateways, call):
     with gateways.store() as store:
         gateways.asked.shut()
@@ -109,7 +124,7 @@ def test_a_call_to_a_gateway_that_does_not_answer_ends_in_time_and_says_which_on
 
 
 @pytest.mark.usefixtures("manual_clock")
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("gateways", "call"), ASKED, indirect=["gateways"])
 def test_a_call_to_a_gateway_that_is_gone_ends_in_time_and_says_which_one(gateways, call):
     with gateways.store() as store:
         gateways.asked.close()
@@ -121,18 +136,7 @@ def test_a_call_to_a_gateway_that_is_gone_ends_in_time_and_says_which_one(gatewa
     assert "Connection refused" in error or "closed the connection" in error
 
 
-def test_changing_a_family_ends_in_time(servers):
-    gateways = Gateways(servers, 1)
-    with gateways.store() as store:
-        gateways.asked.shut()
-
-        with ends_within(TIME):
-            error = an_error_of(lambda store: store.set_family("pages", FamilySchema("g")), store)
-
-    assert f"Thrift2 at {HOST}:{gateways.asked.port}" in error
-
-
-@pytest.mark.parametrize("call", ["read", "scan", "first_rows"])
+@pytest.mark.parametrize("call", ["read of versions", "scan of two ranges", "first_rows"])
 def test_without_a_deadline_of_the_caller_s_a_call_has_the_store_s(gateways, call):
     with gateways.store() as store:
         store.timeout = TIME  # not that of opening it, which takes longer on a machine that is busy
@@ -182,7 +186,7 @@ def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers, manual
 def test_each_row_of_a_scan_has_a_deadline_of_its_own(gateways, manual_clock):
     with gateways.store(timeout=1.0) as store:
         found = []
-        for row in store.scan("pages", [KeyRange()]):
+        for row in store.scan("pages", RANGES):
             found.append(row.key)
             if len(found) % 1400 == 0:
                 manual_clock.passed += 0.6
@@ -203,7 +207,7 @@ def shut_at_the_fourth_piece(gateways: Gateways) -> None:
 def test_a_piece_that_was_read_ahead_in_vain_is_asked_for_again_when_it_is_wanted(gateways):
     with gateways.store(timeout=1.0) as store:
         shut_at_the_fourth_piece(gateways)
-        rows = store.scan("pages", [KeyRange()])
+        rows = store.scan("pages", RANGES)
         found = [next(rows).key for _ in range(300)]
         time.sleep(1.1)
         gateways.asked.open()
@@ -217,7 +221,7 @@ def test_a_piece_that_was_read_ahead_in_vain_is_asked_for_again_when_it_is_wante
 def test_leaving_a_scan_does_not_wait_for_the_piece_that_is_read_ahead(gateways):
     with gateways.store(timeout=20.0) as store:
         shut_at_the_fourth_piece(gateways)
-        rows = store.scan("pages", [KeyRange()])
+        rows = store.scan("pages", RANGES)
         for _ in range(300):
             next(rows)
 
@@ -232,18 +236,19 @@ def test_leaving_a_scan_does_not_wait_for_the_piece_that_is_read_ahead(gateways)
 
 def test_who_waits_for_a_connection_is_told_what_the_others_wait_for(gateways):
     with gateways.store(pool_size=1) as store:
-        store.tables()  # so that the connection is there, and has been greeted
+        read = CALLS["read of versions"]
+        read(store)  # so that the connection is there, and has been greeted
         gateways.asked.shut()
-        busy = threading.Thread(target=lambda: suppressed(store.tables))
+        busy = threading.Thread(target=lambda: suppressed(lambda: read(store)))
         busy.start()
-        while not any(pool._lent for pool in store._pools):
+        while not any(gateway.pool._lent for gateway in store._gateways):
             time.sleep(0.01)
 
-        error = an_error_of(CALLS["read"], store)
+        error = an_error_of(read, store)
 
         gateways.asked.open()
         busy.join()
-    assert re.search(r"all 1 connections are in use: 1 getTableNames\w* for up to \d\.\d s", error)
+    assert re.search(r"all 1 connections are in use: 1 get\w+ for up to \d\.\d s", error)
     assert f"{HOST}:{gateways.asked.port}" in error
 
 

@@ -11,8 +11,8 @@ import pytest
 from gateways import HOST, FakeThrift1, Server, thrift_server
 
 import webtable
-from webtable.store.hbase.store import HBaseStore
 from webtable.store.hbase.thrift.connection import thrift1
+from webtable.store.hbase.thrift.store import HBaseStore
 
 
 def state_of(url, check, **options):

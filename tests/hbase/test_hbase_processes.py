@@ -100,7 +100,7 @@ def held(*locks: object) -> Iterator[None]:
 def test_locks_that_a_thread_held_at_the_moment_of_the_fork_are_free_in_the_child(faked):
     read_all(faked)
     faked.on_call = counter = Tally()
-    pools = [pool._changed for pool in faked._pools]
+    pools = [gateway.pool._changed for gateway in faked._gateways]
 
     with held(*pools, counter._lock, faked._workers._threads._lock):
         status = in_child(lambda: read_all(faked))
@@ -244,7 +244,7 @@ def test_a_store_that_was_left_open_is_named_and_its_connections_are_closed(serv
     store = HBaseStore(HOST, servers[0].port)
     name = store.name
     store.read("pages", ROWS[:900])
-    sockets = [connection.socket for _, connection in store._pools[0]._idle]
+    sockets = [connection.socket for _, connection in store._gateways[0].pool._idle]
 
     with pytest.warns(ResourceWarning, match=f"{name}: the store was left open; close"):
         del store

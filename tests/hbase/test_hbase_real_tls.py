@@ -1,4 +1,4 @@
-"""HBase's own gateways in HTTP mode, with and without TLS, and plain ones behind a server that speaks TLS."""
+"""HBase's own gateways in HTTP mode, with and without TLS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 from certificates import Authority
 from gateways import HOST, RoundRobin, put
-from http_gateways import TLSProxy
 from real_tls import HTTPModeGateway
 
 import webtable
@@ -39,13 +38,6 @@ def http_url(http_pair) -> str:
     return f"hbase+http://{first.host}:{first.port}?thrift2={second.port}"
 
 
-@pytest.fixture
-def proxied_url(gateways, authority) -> Iterator[str]:
-    context = authority.server_context(HOST)
-    with closing(TLSProxy(context, gateways[0])) as first, closing(TLSProxy(context, gateways[1])) as second:
-        yield f"hbases://{HOST}:{first.port}?thrift2={second.port}&ca={authority.file}"
-
-
 def store_at(url: str) -> HBaseStore:
     return HBaseStore.from_url(StoreURL.parse(url))
 
@@ -67,7 +59,7 @@ def without_thrift2(url: str) -> str:
     return f"{base}?{'&'.join(option for option in query.split('&') if not option.startswith('thrift2='))}"
 
 
-@pytest.mark.parametrize("way", ["http_url", "https_url", "proxied_url"])
+@pytest.mark.parametrize("way", ["http_url", "https_url"])
 def test_pages_are_stored_and_read_by_both_services_and_by_thrift1_alone(request, sample_pages, way):
     server, with_body = request.getfixturevalue(way), [page for page in sample_pages if page.body is not None]
     for url in (server, without_thrift2(server)):
@@ -138,7 +130,7 @@ def test_a_gateway_that_nobody_known_has_signed_is_refused(https_url, tmp_path):
 def test_a_url_without_tls_says_that_the_gateway_wants_it(https_url):
     url = urlsplit(https_url)
 
-    with pytest.raises(NotAStore, match=r"use hbases://"):
+    with pytest.raises(NotAStore, match=r"use hbase\+https://"):
         store_at(f"hbase://{url.netloc}?timeout=10")
     with pytest.raises(WebTableError):
         store_at(f"hbase+http://{url.netloc}?timeout=5")

@@ -21,12 +21,12 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase import scan_pieces as scan_pieces
-from webtable.store.hbase.calls.selection import Selection, check_scanned
-from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.scan_pieces import ScannerPieces
+from webtable.store.hbase.shared import scans as shared_scans
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.selection import Selection, check_scanned
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.rows import Row
+from webtable.store.hbase.thrift.thrift1 import ScannerPieces
+from webtable.store.rows import Row, Wanted
 from webtable.testing.call_counts import counted_store
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -105,7 +105,7 @@ def test_more_scans_than_connections_each_have_their_own_rows(pair, servers):
 
     with HBaseStore(HOST, balancer.port, pool_size=3) as store, ThreadPoolExecutor(12) as threads:
         found = list(threads.map(scanned, [*range(12)] * 4))
-        open_connections = store._pools[0]._open()
+        open_connections = store._gateways[0].pool._open()
 
     assert found == [True] * 48
     assert open_connections <= 3
@@ -142,7 +142,7 @@ def test_a_scanner_that_moved_on_is_not_used_where_its_rows_could_not_be_read():
     class Client:
         """One that brings rows, and fails to read their versions the first time."""
 
-        gateway = SimpleNamespace(name="hbase://x", tell=lambda *_, **__: None)
+        gateway = SimpleNamespace(name="hbase://x", log=None)
         asked: list[tuple[KeyRange, object]] = []
         failures = 1
 
@@ -203,13 +203,21 @@ def told(request, servers) -> tuple[HBaseStore, RowsThrift1 | RowsThrift2]:
         yield store, two if second else one
 
 
-@pytest.mark.parametrize("reverse", [False, True])
+# With a gap without a row between them, so that they are two.
+RANGES = [KeyRange(b"01000", b"01049x"), KeyRange(b"01050", b"01100")]
+VERSIONS = Wanted(versions=2)
+
+
+@pytest.mark.parametrize(
+    ("told", "reverse"), [("thrift1", False), ("thrift1", True), ("thrift2", False)], indirect=["told"]
+)
 @pytest.mark.parametrize("wrong", WRONG_SCANS)
 def test_rows_that_a_scan_did_not_ask_for_are_asked_for_again(told, wrong, reverse):
     store, gateway = told
     gateway.wrong.append(WRONG_SCANS[wrong])
+    ranges = RANGES if isinstance(gateway, RowsThrift2) else [KeyRange(b"01000", b"01100")]
 
-    found = keys_of(store.scan("pages", [KeyRange(b"01000", b"01100")], reverse=reverse))
+    found = keys_of(store.scan("pages", ranges, reverse=reverse))
 
     assert found == sorted(ROWS[1000:1100], reverse=reverse)
     assert not gateway.wrong
@@ -230,7 +238,7 @@ def test_a_read_that_brings_other_rows_is_repeated(told, wrong):
     store, gateway = told
     gateway.wrong.append(WRONG_READS[wrong])
 
-    found = store.read("pages", ROWS[:9])
+    found = store.read("pages", ROWS[:9], VERSIONS)
 
     assert keys_of(found) == ROWS[:9]
 
@@ -240,16 +248,16 @@ def test_a_gateway_that_goes_on_giving_wrong_rows_ends_in_an_error_that_says_so(
     gateway.always = WRONG_SCANS["from behind the range"]
 
     with pytest.raises(StoreUnavailable, match=r"rows came from b'01000' to b'02000', where b'01000' to b'01100'"):
-        list(store.scan("pages", [KeyRange(b"01000", b"01100")]))
+        list(store.scan("pages", RANGES if isinstance(gateway, RowsThrift2) else [KeyRange(b"01000", b"01100")]))
 
 
 def test_a_connection_that_brought_a_wrong_answer_is_closed(told, servers):
     store, gateway = told
-    store.read("pages", ROWS[:2])
+    store.read("pages", ROWS[:2], VERSIONS)
     before = sum(server.connections for server in servers)
     gateway.wrong.append(WRONG_READS["another row"])
 
-    store.read("pages", ROWS[:2])
+    store.read("pages", ROWS[:2], VERSIONS)
 
     assert sum(server.connections for server in servers) == before + 1
 
@@ -343,7 +351,7 @@ def six_tables(gateways) -> Iterator[dict[str, list[bytes]]]:
 def test_scans_through_a_balancer_bring_their_own_rows_while_a_gateway_is_killed_and_replaced(
     own_gateways, six_tables, servers, monkeypatch
 ):
-    monkeypatch.setattr(scan_pieces, "_MOST_ROWS", 50)
+    monkeypatch.setattr(shared_scans, "_MOST_ROWS", 50)
     stays, dies = own_gateways
     balancer = RoundRobin(stays.address, dies.address)
     servers.append(balancer)

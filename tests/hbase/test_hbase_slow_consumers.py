@@ -10,7 +10,7 @@ from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, thrift_server
 from webtable._clock import clock
 from webtable.rowkey import KeyRange
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase import scan_pieces as scan_pieces
+from webtable.store.hbase.shared import scans
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -56,7 +56,7 @@ class Expiring(RowsThrift1):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("error", EXPIRED)
 def test_a_scanner_that_expired_is_opened_anew_behind_the_last_row(servers, monkeypatch, error, reverse):
-    monkeypatch.setattr(scan_pieces, "_MOST_ROWS", 100)
+    monkeypatch.setattr(scans, "_MOST_ROWS", 100)
     handler = Expiring(EXPIRED[error])
     servers.append(thrift_server(thrift1.Hbase, handler))
     with HBaseStore(HOST, servers[0].port) as store:

@@ -24,20 +24,32 @@ from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused
 from webtable.rowkey import KeyRange, merged, prefix_range
 from webtable.rowkey.ranges import groups_of
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
+from webtable.store import (
+    EVERYTHING,
+    MAX_CELL,
+    Cell,
+    Containing,
+    Delete,
+    NewCell,
+    Put,
+    Row,
+    StoreURL,
+    Wanted,
+)
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore
-from webtable.store.hbase import scan_pieces as scan_pieces
-from webtable.store.hbase.calls import filters
-from webtable.store.hbase.calls.filters import expression
-from webtable.store.hbase.calls.selection import Selection, selection
-from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
-from webtable.store.hbase.scan_rows import FirstRows, rows_of
-from webtable.store.hbase.thrift.connection import Connection, Connector, thrift1, thrift2
+from webtable.store.hbase import HBaseStore, NativeStore
+from webtable.store.hbase.shared import filters
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.scans import FirstRows, overlap, rows_of
+from webtable.store.hbase.shared.selection import Selection, expression, selection
+from webtable.store.hbase.shared.workers import Workers
+from webtable.store.hbase.shared.write import stages
+from webtable.store.hbase.thrift import thrift1 as happybase_calls
+from webtable.store.hbase.thrift.connection import Connection, thrift1, thrift2
+from webtable.store.hbase.thrift.gateway import Connector
 from webtable.store.hbase.thrift.pool import Pool
-from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.write import stages
+from webtable.store.hbase.thrift.thrift1 import ScannerPieces
+from webtable.store.hbase.thrift.thrift2 import StatelessPieces
 from webtable.testing.call_counts import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
@@ -157,20 +169,20 @@ def test_a_create_that_does_nothing_is_found_out(servers):
     """HBase 1.x: createTable is an empty method that succeeds."""
 
     def missing(*_: Any) -> None:
-        raise thrift2.TIOError(message="pages", canRetry=False)
+        raise thrift1.IOError(message=b"org.apache.hadoop.hbase.TableNotFoundException: pages")
 
     handler = SimpleNamespace(
         getThriftServerType=lambda: 2,
-        getTableNamesByPattern=lambda *_: [],
         createTable=lambda *_: None,
-        getTableDescriptor=missing,
     )
-    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
+    happybase = FakeThrift1()
+    happybase.getColumnDescriptors = missing
+    servers.append(thrift_server(thrift1.Hbase, happybase))
     servers.append(thrift_server(thrift2.THBaseService, handler))
     store = HBaseStore(HOST, servers[0].port, thrift2=servers[1].port)
 
     with store, pytest.raises(StoreRefused, match=r"not there.*create 'pages'"):
-        store.create_table(TableSchema("pages", (FamilySchema("f"),)))
+        store.create_table(TableSchema("pages", (FamilySchema("f"),), (b"5",)))
 
 
 # --- the pool --------------------------------------------------------------------------------------------------------
@@ -303,26 +315,26 @@ class ModelClient:
         bounds: Sequence[bytes] = (),
     ) -> list[Row]:
         self.asked.append(limit)
-        found = [key for key in self.keys if any(key in r or (wanted.reverse and key == r.stop) for r in ranges)]
+        found = [key for key in self.keys if any(key in r for r in ranges)]
         if each is not None:
             found = [key for key in found if self.place_in_region(key, ranges) < each]
-        return [Row(key, {b"f:q": (Cell(1, key),)}) for key in (found[::-1] if wanted.reverse else found)[:limit]]
+        return [Row(key, {b"f:q": (Cell(1, key),)}) for key in found[:limit]]
 
 
 keys = st.binary(min_size=1, max_size=2).map(lambda b: bytes(x % 4 for x in b))
 ranges = st.lists(st.tuples(keys, keys | st.just(b"")).map(lambda t: KeyRange(*t)), max_size=6)
 
 
-@given(st.sets(keys), ranges, st.none() | st.integers(1, 9), st.booleans(), st.integers(1, 3))
-def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges, limit, reverse, first_piece):
+@given(st.sets(keys), ranges, st.none() | st.integers(1, 9), st.integers(1, 3))
+def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges, limit, first_piece):
     client = ModelClient(list(stored))
-    pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(reverse=reverse), limit)
+    pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(), limit)
     pieces._size.rows = first_piece
     pieces._size.learn = lambda rows: None
 
     found = [row.key for row in rows_of(pieces, SimpleNamespace(is_worker=lambda: True), lambda: Deadline(10))]
 
-    expected = sorted((key for key in stored if any(key in r for r in wanted_ranges)), reverse=reverse)
+    expected = sorted(key for key in stored if any(key in r for r in wanted_ranges))
     assert found == expected[:limit]
 
 
@@ -334,10 +346,8 @@ bounds_of_regions = st.lists(keys, unique=True).map(sorted)
 def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
     stored, wanted_ranges, bounds, real_bounds, limit, groups
 ):
-    from webtable.store.hbase import scan_rows as fanout
-
-    apart = [r for place, r in enumerate(wanted_ranges) if not fanout.overlap([*wanted_ranges[:place], r])]
-    if fanout.overlap(apart):
+    apart = [r for place, r in enumerate(wanted_ranges) if not overlap([*wanted_ranges[:place], r])]
+    if overlap(apart):
         return
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items])
     first = FirstRows(ModelClient(list(stored), real_bounds), inline, "t", limit)
@@ -436,8 +446,8 @@ def cut_every_connection(proxies: tuple[Proxy, Proxy], sizes: list[int]) -> None
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_over_a_failing_network_neither_loses_nor_doubles_a_row(through_proxies, proxies, pages, reverse):
     through_proxies.tables()
-    for pool in through_proxies._pools:
-        pool.forget_idle()
+    for gateway in through_proxies._gateways:
+        gateway.pool.forget_idle()
     cut_every_connection(proxies, [0, 10, 300_000, 40_000, 5_000, 100_000])
 
     found = [row.key for row in through_proxies.scan(pages, [KeyRange()], reverse=reverse)]
@@ -449,8 +459,8 @@ def test_a_scan_over_a_failing_network_neither_loses_nor_doubles_a_row(through_p
 @pytest.mark.hbase
 def test_a_write_over_a_failing_network_is_stored_once(through_proxies, proxies, scratch, space):
     through_proxies.write(scratch, [put(space(b"zz"))])
-    for pool in through_proxies._pools:
-        pool.forget_idle()
+    for gateway in through_proxies._gateways:
+        gateway.pool.forget_idle()
     cut_every_connection(proxies, [0, 1, 2, 0, 3])
     mutations = [put(space(b"%04d" % number), timestamp=number + 10, value=b"new") for number in range(300)]
 
@@ -475,7 +485,7 @@ def test_first_rows_over_a_failing_network_are_complete(through_proxies, proxies
 @pytest.mark.hbase
 def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
     with HBaseStore(HOST, gateways[0]) as store:
-        pieces = ScannerPieces(store._thrift1, pages, [KeyRange()], Selection(), None)
+        pieces = ScannerPieces(store._client, pages, [KeyRange()], Selection(), None)
         found = pieces.next(Deadline(30)) + pieces.next(Deadline(30))
         with closing(happybase.Connection(HOST, gateways[0])) as other:
             other.client.scannerClose(pieces._scanner.number)
@@ -488,7 +498,7 @@ def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
 
 @pytest.mark.hbase
 def test_a_slow_consumer_costs_a_new_scanner_and_no_row(gateways, pages, monkeypatch):
-    monkeypatch.setattr(scan_pieces, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(happybase_calls, "_IDLE_SECONDS", 0.0)
     with HBaseStore(HOST, gateways[0]) as store:
         _, calls = counted_store(store)
         found = [row.key for row in store.scan(pages, [KeyRange()])]
@@ -556,8 +566,8 @@ def test_full_ranges_between_empty_ones_come_in_one_call_that_brings_little_more
         monkeypatch.setattr(store._table_cache, "region_bounds", lambda *_: [])
         heard: list[Any] = []
         monitored, calls = counted_store(store)
-        rows = store._thrift2.rows
-        store._thrift2.rows = lambda *args, **kwargs: heard.append(rows(*args, **kwargs)) or heard[-1]
+        rows = store._client.rows
+        store._client.rows = lambda *args, **kwargs: heard.append(rows(*args, **kwargs)) or heard[-1]
 
         found = monitored.first_rows(pages, ranges, 5)
 
@@ -799,24 +809,27 @@ def test_a_dropped_table_is_not_found_by_a_store_that_knew_it(hbase, gateways):
 
 
 @pytest.mark.hbase
-def test_a_changed_family_keeps_the_options_that_webtable_does_not_know(gateways, own_table):
-    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+def test_a_changed_family_keeps_the_options_that_webtable_does_not_know(gateways, native_url, own_table):
+    with (
+        HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store,
+        NativeStore.from_url(StoreURL.parse(native_url)) as native,
+    ):
         name = thrift2.TTableName(qualifier=own_table.encode())
-        gateway, deadline = store._thrift2._gateway, Deadline(20)
-        found = gateway.call("getTableDescriptor", name, deadline=deadline).columns[0]
-        found.cacheDataOnWrite = True
-        gateway.call("modifyColumnFamily", name, found, deadline=deadline)
+        gateway, deadline = store._gateways[1], Deadline(20)
+        family = gateway.call("getTableDescriptor", name, deadline=deadline).columns[0]
+        family.cacheDataOnWrite = True
+        gateway.call("modifyColumnFamily", name, family, deadline=deadline)
 
-        store.set_family(own_table, FamilySchema("f", versions=5, ttl=1000))
+        native.set_family(own_table, FamilySchema("f", versions=5, ttl=1000))
 
         assert store.describe(own_table).schema.families == (FamilySchema("f", versions=5, ttl=1000),)
         assert gateway.call("getTableDescriptor", name, deadline=deadline).columns[0].cacheDataOnWrite
 
 
 @pytest.mark.hbase
-def test_a_table_in_a_new_namespace_brings_the_namespace(gateways):
+def test_a_table_in_a_new_namespace_brings_the_namespace(native_url):
     name = f"ns{uuid.uuid4().hex[:8]}:pages"
-    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+    with NativeStore.from_url(StoreURL.parse(native_url)) as store:
         store.create_table(TableSchema(name, (FamilySchema("f"),), (b"5",)))
         store.write(name, [put(b"a")])
 

@@ -18,7 +18,7 @@ from webtable.store import StoreURL
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native.servers import Servers
-from webtable.store.hbase.thrift.transport import client_context
+from webtable.store.hbase.shared.sockets import client_context
 from webtable.store.url import HostPort
 
 EXPIRED = timedelta(days=-1)

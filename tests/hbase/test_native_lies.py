@@ -16,10 +16,9 @@ from webtable.store import NewCell, Put, StoreURL
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import connection
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.address import address_of
-from webtable.store.hbase.native.answers import decoded
 from webtable.store.hbase.native.cluster import LocatedRegion
-from webtable.store.hbase.native.connection import RpcConnection
+from webtable.store.hbase.native.connection import RpcConnection, decoded
+from webtable.store.hbase.native.store import address_of
 from webtable.store.url import HostPort
 
 pytestmark = pytest.mark.hbase

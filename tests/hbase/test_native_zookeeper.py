@@ -18,7 +18,7 @@ from webtable.errors import NotAStore, StoreUnavailable
 from webtable.store import StoreURL
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.address import address_of
+from webtable.store.hbase.native.store import address_of
 from webtable.testing import hbase_native_url
 
 MARK = b"\xff" + struct.pack(">I", 5) + b"write"

@@ -120,7 +120,7 @@ def crawls(tmp_path: Path, run_piece: Run) -> Crawls:
         pytest.param("sqlite", marks=pytest.mark.nightly),
         # By one gateway alone each page of an index takes calls of its own, which others try by day.
         pytest.param("hbase-thrift1", marks=[pytest.mark.hbase, pytest.mark.nightly]),
-        pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
+        pytest.param("hbase-native", marks=pytest.mark.hbase),
     ]
 )
 def crawls_into(request: pytest.FixtureRequest, tmp_path: Path, run_piece: Run) -> Iterator[Crawls]:
@@ -128,9 +128,10 @@ def crawls_into(request: pytest.FixtureRequest, tmp_path: Path, run_piece: Run) 
     if request.param == "sqlite":
         yield Crawls(tmp_path, str(tmp_path / "crawl.db"), run_piece)
         return
-    base, _, query = request.getfixturevalue("hbase_url").partition("?")
+    server = request.getfixturevalue("native_url" if request.param == "hbase-native" else "hbase_url")
+    base, _, query = server.partition("?")
     name = f"scrapy_{uuid.uuid4().hex[:8]}"
-    url = f"{base.rstrip('/')}/{name}" + (f"?{query}" if request.param == "hbase-thrift2" else "")
+    url = f"{base.rstrip('/')}/{name}" + (f"?{query}" if request.param == "hbase-native" else "")
     # By one gateway alone, each page of an index takes calls of its own.
     indexes = ["time", "link"]
     with webtable.open(url, create=True, indexes=indexes) as table:

@@ -321,8 +321,7 @@ def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_l
         assert kept(table)[0] == 90
 
         steps = table.maintenance.alter(ttl=30 * DAY, dry_run=True)
-        query = request.getfixturevalue("hbase_url").partition("?")[2]
-        as_the_shell_does, _ = open_store(f"{url}?{query}")
+        as_the_shell_does, _ = open_store(request.getfixturevalue("native_url"))
         with as_the_shell_does as store:
             for plan in steps.tables:
                 for change in plan.changes:

@@ -8,7 +8,6 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from store_differences import ADAPTERS, NATIVE
 from webtable import Page
 from webtable.explorer import Access, create_app
 
@@ -47,7 +46,6 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("adapter", [*ADAPTERS, NATIVE], indirect=True, scope="session")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_page_is_answered(site, kind):
     url = site.url("/docs/a")

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 import webtable
+from store_differences import on_native
 from webtable.errors import InvalidArgument, LayoutMismatch, NewerFormat, SchemaDrift, TableNotFound
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
@@ -33,11 +34,6 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATEST_FIRST = CompositeKey(Text("sensor", terminator=b"\0"), ReverseTimestamp("time"))
 USER_APP = CompositeKey(UInt("user", 4), UInt("app", 4))
 SPREAD_LOG = CompositeKey(RandomSalt(("a-", "b-", "c-", "d-")), Timestamp("time"), Text("id"))
-
-# Thrift2 alone can make a table with several regions.
-ON_SPLIT_TABLES = pytest.mark.parametrize(
-    "adapter", [pytest.param("hbase-thrift2", marks=pytest.mark.hbase)], indirect=True, scope="session"
-)
 
 
 def first_letter(name: str) -> str:
@@ -145,7 +141,7 @@ def test_other_families_that_are_there_already_are_drift(new_url):
     assert "webtable create" not in str(raised.value)
 
 
-@ON_SPLIT_TABLES
+@on_native
 def test_regions_begin_at_the_split_keys(new_url):
     with KeyedTable.open(new_url(), SPREAD_LOG, create=True, split_keys=[b"b-", b"c-", b"d-"]) as log:
         assert [region.keys.start for region in log.store.regions(log.table)] == [b"", b"b-", b"c-", b"d-"]

@@ -9,16 +9,12 @@ from itertools import pairwise
 import pytest
 
 import webtable
+from store_differences import on_native
 from webtable.errors import InvalidArgument, TableNotFound
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of, sample_urls
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put, Region, Store
 from webtable.testing import WrappedStore
-
-# Thrift2 alone can make a table with several regions.
-ON_SPLIT_TABLES = pytest.mark.parametrize(
-    "adapter", [pytest.param("hbase-thrift2", marks=pytest.mark.hbase)], indirect=True, scope="session"
-)
 
 
 def compared(boundaries: list[bytes], wanted: list[bytes]) -> RegionComparison:
@@ -75,7 +71,7 @@ def test_wanted_split_points_are_compared_in_any_order(shared_table):
     assert comparison == compared_regions(shared_table.store, shared_table.table, [b"40", b"80"])
 
 
-@ON_SPLIT_TABLES
+@on_native
 def test_a_new_table_has_the_regions_that_it_was_created_with(new_url):
     with webtable.open(new_url(), create=True, regions=16, indexes=[]) as table:
         assert regions_of(table).as_wanted
@@ -166,7 +162,7 @@ def test_a_sample_of_one_region_is_spread_over_the_keys_that_are_there(new_url, 
     assert len({url_host for url_host, _ in (key.rsplit(b"/", 1) for key in found)}) > 30
 
 
-@ON_SPLIT_TABLES
+@on_native
 def test_every_region_has_a_part_of_the_sample(new_url, site):
     pages = [site.page(f"/{number}", host=f"h{number % 300}") for number in range(600)]
     with filled(new_url(), pages, regions=4) as table:

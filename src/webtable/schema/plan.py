@@ -77,7 +77,7 @@ class Plan(ShowsItself):
             regions = len(self.wanted.split_keys) + 1
             names = ", ".join(family.name for family in self.wanted.families)
             namespace, colon, _ = self.wanted.name.partition(":")
-            made = f"; and namespace {namespace!r}, if it is missing (not by Thrift1 alone)" if colon else ""
+            made = f"; and namespace {namespace!r}, if it is missing (not by a gateway)" if colon else ""
             return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}{made}"
         return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
-    **dict.fromkeys(("hbase", "hbase+http", "hbase+https", "hbases"), "webtable.store.hbase:HBaseStore"),
+    **dict.fromkeys(("hbase", "hbase+http", "hbase+https"), "webtable.store.hbase:HBaseStore"),
     **dict.fromkeys(("hbase+native", "hbases+native"), "webtable.store.hbase.native.store:NativeStore"),
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
@@ -53,6 +53,12 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
             hint = install_of(_EXTRAS[scheme])
             raise CapabilityError(f"store={url!r}: this needs {exc.name}: {hint}") from exc
         return adapter
+    if scheme == "hbases":
+        instead = f"hbase+https{url.removeprefix(scheme)}"
+        raise InvalidArgument(
+            f"store={url!r}: gateways have TLS in HTTP mode alone: {instead}; HBase's own protocol has it as "
+            "hbases+native://ZOOKEEPER:2181/TABLE"
+        )
     # Importing it takes as long as a small query, and only stores of other packages need it.
     from importlib.metadata import entry_points
 

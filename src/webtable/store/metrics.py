@@ -45,8 +45,6 @@ class OperationMetrics:
 class ServerMetrics:
     """The connections to one gateway or server of HBase: those in use and idle now, and how many were `opened`, and
     `dropped` because a call on them was lost, since the store was opened.
-
-    `cool_down` is the number of seconds for which it will not be used, 0 if it is in use.
     """
 
     name: str
@@ -55,7 +53,6 @@ class ServerMetrics:
     opened: int
     dropped: int
     is_down: bool
-    cool_down: float
 
 
 class Tally:

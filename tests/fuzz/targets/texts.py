@@ -13,7 +13,7 @@ from webtable.cli.options import parse_limits
 from webtable.cli.terminal.text import parse_days
 from webtable.errors import InvalidArgument
 from webtable.repository.arguments import is_ago, parse_time
-from webtable.store.hbase.address import address_of as hbase_address
+from webtable.store.hbase.thrift.store import address_of as hbase_address
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite.address import address_of as sqlite_address
 from webtable.store.url import HIDDEN, StoreURL

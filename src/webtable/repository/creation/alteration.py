@@ -141,15 +141,15 @@ class Alteration:
         """Raise `CapabilityError` if the store cannot change families, or cannot show the changed options."""
         if steps.tables and not self._store.capabilities.changes_families:
             raise CapabilityError(
-                f"{self._name}: this gateway cannot change a family. Give a Thrift2 gateway (?thrift2=9091); or run "
+                f"{self._name}: a gateway cannot change a family. Use HBase's own protocol (hbase+native://); or run "
                 f"these lines in the HBase shell, and then alter again, which stores the layout:\n{steps.shell()}"
             )
         unread = self._store.describe(self._table).unread
         hidden = [name for name in steps.options if name.partition(".")[2] in unread]
         if hidden:
             raise CapabilityError(
-                f"{self._name}: this gateway does not show {', '.join(hidden)}, so a change could not be checked: "
-                "give a Thrift2 gateway (?thrift2=9091)"
+                f"{self._name}: a gateway does not show {', '.join(hidden)}, so a change could not be checked: use "
+                "HBase's own protocol (hbase+native://)"
             )
 
     def _plans(self, layout: Layout, only: Collection[str] | None = None) -> Iterator[Plan]:

@@ -44,7 +44,7 @@ class Deletion:
         self._codec = frame.codec
         self._updater = Updater(frame, with_inlinks=with_inlinks)
         names = frame.codec.columns
-        # All columns of the family of content: with the family, Thrift2 would take a call a row.
+        # All columns of the family of content.
         self._content = [names.body, names.capture, names.page, *names.plain.values()]
         self._links = [names.urls]
 

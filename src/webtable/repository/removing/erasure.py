@@ -111,7 +111,7 @@ class Erasure:
         (whole,) = store.read(table, [entry.key])
         if whole is not None:
             later, until = later_removed(store, table, whole, None, 0)
-            if not later:  # Thrift1 cannot remove single cells
+            if not later:  # gateways cannot remove single cells
                 written(store, table, [Delete(entry.key, until)])
 
     def _others(self) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable.store.hbase.failures import WrongReply
+from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.rows import Cell, Row, distinct_columns
 
 if TYPE_CHECKING:

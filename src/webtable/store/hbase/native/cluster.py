@@ -10,14 +10,14 @@ from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
-from webtable.errors import TableNotFound, WebTableError
-from webtable.store.hbase.failures import WrongReply, disabled, log_server_event
+from webtable.errors import TableNotFound
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT, MASTER, exclusively
-from webtable.store.hbase.retries import LEAST_ATTEMPT, one_attempt, repeated
-from webtable.store.metrics import Tally, subject_of
+from webtable.store.hbase.shared.failures import ServerLog, WrongReply, disabled
+from webtable.store.hbase.shared.retries import LEAST_ATTEMPT, one_attempt, repeated
+from webtable.store.metrics import subject_of
 from webtable.store.url import HostPort
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Cluster:
     def __init__(self, name: str, registry: Registry, servers: Servers) -> None:
         self.name = name
         self.servers: Final = servers
-        self.events: Final = Tally()
+        self.log: Final = ServerLog(name)
         self._registry = registry
         self._meta: HostPort | None = None
         self._master: HostPort | None = None
@@ -103,19 +103,6 @@ class Cluster:
     def after_fork(self) -> None:
         """Replace the lock; what is known of regions is valid in the child as well."""
         self._locating = threading.RLock()
-
-    def log(
-        self,
-        level: int,
-        event: str,
-        text: str,
-        table: str | None,
-        seconds: float,
-        error: WebTableError | None = None,
-    ) -> None:
-        """Count and log *event*."""
-        self.events(event)
-        log_server_event(level, event, text, server=self.name, table=table, seconds=seconds, error=error)
 
     # ---- calls
 
@@ -135,7 +122,7 @@ class Cluster:
                 self.failed(exc, table, failures, deadline)
                 raise error from exc
 
-        return repeated(attempt, deadline, self, table)
+        return repeated(attempt, deadline, self.log, table)
 
     def failed(self, exc: Exception, table: str | None, failures: int, deadline: Deadline) -> None:
         """Forget what *exc* says is out of date; raises the error of a table that is disabled or gone."""

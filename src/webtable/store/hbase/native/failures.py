@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound, WebTableError
-from webtable.store.hbase.failures import answered
+from webtable.store.hbase.shared.failures import answered
 from webtable.store.metrics import subject_of
 
 # The region is elsewhere, or its server stops: it is looked up again.

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from google.protobuf.message import DecodeError
 
 from webtable.errors import StoreError
-from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import CALL_ERRORS
-from webtable.store.hbase.native.wire import CONNECT_SECONDS
-from webtable.store.hbase.thrift.connecting import connected
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
 from webtable.store.url import HostPort
 
 if TYPE_CHECKING:

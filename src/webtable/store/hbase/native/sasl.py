@@ -13,9 +13,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native.failures import ConnectionLost, ServerError
-from webtable.store.hbase.native.wire import CONNECT_SECONDS, Wire
+from webtable.store.hbase.native.wire import Wire
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError
-from webtable.store.hbase.failures import WrongReply
 from webtable.store.hbase.native.connection import RpcConnection
 from webtable.store.hbase.native.failures import ConnectionLost
 from webtable.store.hbase.native.wire import SecureWire, Wire
+from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.metrics import ServerMetrics
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.native.answers import RpcAnswer
-    from webtable.store.hbase.native.connection import RpcCall
+    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
     from webtable.store.hbase.native.sasl import Kerberos
     from webtable.store.url import HostPort
 
@@ -114,7 +113,6 @@ class Servers:
                 opened=opened[server, service],
                 dropped=opened[server, service] - connection.is_alive,
                 is_down=False,
-                cool_down=0.0,
             )
             for (server, service), connection in connections
         ]

@@ -11,7 +11,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import ServerError, translated
-from webtable.store.hbase.tables import FOREVER, Tables, known_family, plain_name, ttl_of
+from webtable.store.hbase.shared.tables import FOREVER, Tables, known_family, plain_name, ttl_of
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ class NativeTables(Tables):
         while not self._ask("IsSnapshotDone", asked, pb.IsSnapshotDoneResponse, deadline, table).done:
             clock.sleep(min(_LONGEST_PAUSE, deadline.left()))
 
-    def _set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> str:
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
+        """Add the family, or change its options."""
         found = {one.name: one for one in self._families(table, deadline)}.get(family.name.encode())
         method = "ModifyColumn" if found else "AddColumn"
         request = pb.ColumnRequest(table_name=table_name(table), column_families=_descriptor(family, found), **_nonce())
         self._do(method, request, table, deadline)
-        return method
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         namespace, colon, _ = schema.name.partition(":")

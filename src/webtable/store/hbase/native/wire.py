@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable.store.hbase.native.failures import ConnectionLost
-from webtable.store.hbase.thrift.connecting import connected
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _PIECE: Final = 2**18
 """The bytes that are read at once: memory is allocated as they come, not as a length promises them."""
 _LEAST_PIECE: Final = 2**14
-CONNECT_SECONDS: Final = 5.0
 _CLOSED: Final = "the server has closed the connection"
 _NO_ANSWER: Final = "and answered nothing: does it want Kerberos (auth=kerberos), or TLS (hbases+native://)?"
 

@@ -1,1 +1,1 @@
-"""Single calls of the Thrift gateways: connections, sockets, credentials, structs and filters."""
+"""HBase by its Thrift gateways: HappyBase for everything, and Thrift2 beside it for what it reads faster."""

@@ -1,9 +1,12 @@
-"""A Thrift connection that accepts only complete replies to its own calls."""
+"""A Thrift connection: no wait beyond the deadline, no memory before the data is there, and only complete replies to
+its own calls.
+"""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+import select
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakSet
@@ -14,15 +17,15 @@ from thriftpy2.thrift import TApplicationException, TClient, TException, TMessag
 from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
-from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.thrift.gateway_socket import LARGEST
-from webtable.store.hbase.thrift.transport import ConnectionMode
+from webtable._forks import renew_after_fork
+from webtable.store.deadline import Deadline
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
-    from webtable.store.deadline import Deadline
-    from webtable.store.hbase.thrift.gateway_socket import GatewaySocket
 
 if TYPE_CHECKING:
 
@@ -53,6 +56,118 @@ thrift1: Final[ModuleType] = importlib.import_module("Hbase_thrift")  # HappyBas
 thrift2: Final[ModuleType] = thriftpy2.load(str(Path(__file__).with_name("hbase2.thrift")), "webtable_hbase2_thrift")
 
 _BUFFER: Final = 64 * 1024
+LARGEST: Final = 2**30
+"""The longest string of a reply, or frame; a larger number is not a length."""
+PIECE: Final = 2**20  # of memory that is allocated before its bytes have arrived
+
+
+class NotServed(TimeoutError):
+    """A connection that was accepted but never answered.
+
+    The system accepts connections even if all threads of the gateway are busy with others.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("it accepted the connection and answered nothing (is it out of worker threads?)")
+
+
+class EndOfReply(Exception):
+    """The reply has no bytes left."""
+
+
+class GatewaySocket:
+    """The socket of Thrift's transport. A read waits until `deadline` in total, not again for each piece."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.address: Final = (host, port)
+        self.deadline: Deadline = Deadline(CONNECT_SECONDS)
+        self.sock: socket.socket | None = None
+        self._over = False
+        self.has_answered: bool = False
+        """Whether anything has been received."""
+        renew_after_fork(self)
+
+    def open(self) -> None:
+        """Connect to the first address of the host that accepts the connection."""
+        try:
+            connected(*self.address, self.deadline.within(CONNECT_SECONDS), self._made)
+            self._ready().setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            self.close()
+            raise
+
+    def _made(self, sock: socket.socket) -> None:
+        self.sock = sock
+
+    def is_open(self) -> bool:
+        """Whether there is a connection, as far as this side knows."""
+        return self.sock is not None
+
+    def is_quiet(self) -> bool:
+        """Whether nothing was received since the last reply, neither bytes nor the end of the connection."""
+        if self.sock is None:
+            return False
+        poll = select.poll()  # select.select does not support file descriptors over 1023
+        poll.register(self.sock, select.POLLIN)
+        return not poll.poll(0)
+
+    def read(self, size: int) -> bytes:
+        """Return received bytes, at least one and at most *size*."""
+        if self._over:
+            raise EndOfReply
+        if size > LARGEST:
+            raise WrongReply(f"a reply announces {size:,} bytes")
+        sock = self._ready()
+        try:
+            data = sock.recv(min(size, PIECE))
+        except TimeoutError as exc:
+            if self.has_answered:
+                raise
+            raise NotServed from exc
+        if not data:
+            raise ConnectionResetError("the gateway closed the connection")
+        self.has_answered = True
+        return data
+
+    def is_read_whole(self, read: Callable[[int], object]) -> bool:
+        """Whether the buffer from which *read* takes bytes before it reads from this socket is empty."""
+        self._over = True
+        try:
+            read(1)
+        except EndOfReply:
+            return True
+        finally:
+            self._over = False
+        return False
+
+    def write(self, data: bytes) -> None:
+        """Send all of *data*."""
+        self._ready().sendall(data)
+
+    def flush(self) -> None:
+        """Do nothing: `write` sends at once."""
+
+    def close(self) -> None:
+        """Close the connection."""
+        sock, self.sock = self.sock, None
+        if sock is not None:
+            sock.close()
+
+    def after_fork(self) -> None:
+        """Close this process's copy of the descriptor; the parent goes on using the connection."""
+        self.close()
+
+    def _ready(self) -> socket.socket:
+        if self.sock is None:
+            raise ConnectionResetError("the connection is closed")
+        self.sock.settimeout(self._seconds())
+        return self.sock
+
+    def _seconds(self, most: float = float("inf")) -> float:
+        left = self.deadline.left()
+        if not left:
+            raise TimeoutError("timed out")
+        return min(left, most)
 
 
 class Unsendable(ValueError):
@@ -156,36 +271,32 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
 
 
 class Connection(HappyBaseConnection):
-    """A HappyBase connection with such a client; with *service* for Thrift2 or for any other service.
+    """A HappyBase connection with such a client of *service*, over a socket of *make_socket*.
 
-    *mode* makes its `socket`.
-
-    `scanners` are the open ones on this connection; `busy` is its latest call and when that began.
+    `scanners` are the open ones on this connection; `busy` is its latest call and
+    when that began.
     """
 
     def __init__(
         self,
         host: str,
         port: int,
-        *,
         transport: Transport,
         protocol: Protocol,
-        service: Any = thrift1.Hbase,
-        mode: ConnectionMode = ConnectionMode.PLAIN,
+        service: Any,
+        make_socket: Callable[[str, int], GatewaySocket],
     ) -> None:
-        self._service = service
-        self._mode = mode
-        self._protocol = protocol
+        self._parts = _PROTOCOLS[protocol], service, make_socket
         self.scanners: WeakSet[Any] = WeakSet()
         self.busy: tuple[str, float] = ("connecting", clock.monotonic())
         super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
 
     def _refresh_thrift_client(self) -> None:
-        self.socket: GatewaySocket = self._mode.socket(self.host, self.port)
+        protocol, service, make_socket = self._parts
+        self.socket: GatewaySocket = make_socket(self.host, self.port)
         self.transport: Any = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
-        protocol = _PROTOCOLS[self._protocol](self.transport, decode_response=False)
-        self.client: CheckedClient = CheckedClient(self._service, protocol, self.socket)
+        self.client = CheckedClient(service, protocol(self.transport, decode_response=False), self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
         """Return the answer of the gateway; after any exception the connection cannot be used for another call."""
@@ -203,29 +314,3 @@ class Connection(HappyBaseConnection):
                 raise
             return None
         return kind
-
-
-@dataclass(frozen=True, slots=True)
-class Connector:
-    """Makes connections to a gateway, given its host, port, transport, protocol, service, and mode."""
-
-    host: str
-    port: int
-    transport: Transport
-    protocol: Protocol
-    service: Any
-    mode: ConnectionMode = ConnectionMode.PLAIN
-
-    def __call__(self, deadline: Deadline) -> Connection:
-        """Return a new, open connection."""
-        connection = Connection(
-            self.host,
-            self.port,
-            transport=self.transport,
-            protocol=self.protocol,
-            service=self.service,
-            mode=self.mode,
-        )
-        connection.socket.deadline = deadline
-        connection.open()
-        return connection

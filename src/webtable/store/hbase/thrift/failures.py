@@ -8,10 +8,9 @@ from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.failures import answered
-from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway_socket import NotServed
-from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
+from webtable.store.hbase.shared.failures import answered
+from webtable.store.hbase.thrift.connection import NotServed, Unsendable, thrift1, thrift2
+from webtable.store.hbase.thrift.http import NoHeaders, WrongStatus
 from webtable.store.metrics import subject_of
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
@@ -34,12 +33,6 @@ def is_answer(exc: Exception) -> bool:
 def is_declined(exc: Exception) -> bool:
     """Whether *exc* is an HTTP status, or a lack of headers, that would be the same for another attempt."""
     return isinstance(exc, NoHeaders) or (isinstance(exc, WrongStatus) and not exc.passes)
-
-
-def is_lost(error: Exception) -> bool:
-    """Whether *error*, of the store, came from a failed or missing connection, so that another one may work."""
-    cause = error.__cause__
-    return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
 
 
 def is_unanswered(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,13 @@ from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.thrift.connection import Connection
 
-    OnCall = Callable[[str], object]
+
+OnCall = Callable[[str], object]
 
 
 class Pool:

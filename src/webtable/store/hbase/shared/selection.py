@@ -1,26 +1,30 @@
-"""The selection of cells of a row for both gateways, and the checks whether an answer belongs to its call.
+"""The selection of cells of a row for both ways to HBase, and the checks whether an answer belongs to its call.
 
 An answer must have the requested rows, in their order, with complete cells. A gateway that was mistaken for another
 one, or a scanner number that means another scanner there, returns rows without an error.
+
+Words are searched with Java regular expressions that find them wherever Python does, that is where
+`word.lower() in value.lower()`. Java's own case folding differs, so each character is written as all characters whose
+lower case contains it. Everything except ASCII letters and digits is written as its number, so that neither the
+expression nor the filter string around it has anything to quote.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cache
 from operator import gt, lt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webtable.store.hbase.calls.filters import expression
-from webtable.store.hbase.failures import WrongReply
+from webtable.rowkey import KeyRange
+from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.rows import Cell, TimeRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.rowkey import KeyRange
     from webtable.store.rows import Containing, Wanted
 
-FEW_COLUMNS: Final = 2
-"""Two columns of a row include at least one other than the searched column."""
 MOST: Final = 2**31 - 1
 """The most versions, columns or rows that one call can request: Thrift's i32."""
 
@@ -62,8 +66,17 @@ class Selection(NamedTuple):
         )
 
 
+class ColumnPiece(NamedTuple):
+    """The first *limit* columns of a family in *qualifiers* of a row, with *keys_only* without their values."""
+
+    family: bytes
+    qualifiers: KeyRange
+    limit: int
+    keys_only: bool
+
+
 def selection(wanted: Wanted, *, reverse: bool = False) -> Selection:
-    """Return *wanted* as a selection for the gateways."""
+    """Return *wanted* as a selection."""
     columns = None if wanted.columns is None else tuple(wanted.columns)
     plain = Selection(columns, min(wanted.versions, MOST), wanted.time_range, wanted.keys_only, reverse)
     search = None if wanted.containing is None else _search(wanted.containing, columns)
@@ -138,3 +151,50 @@ def cell(timestamp: Any, value: Any) -> Cell:
     if timestamp is None or value is None:
         raise WrongReply("a cell came without its timestamp or its value")
     return _new(Cell, (timestamp, value))
+
+
+_CASED_BELOW: Final = 0x20000
+"""From this code point on every character is its own lower case."""
+_REPLACEMENT: Final = "\ufffd"
+
+
+class _Cases(NamedTuple):
+    """For each character the ones whose lower case begins with it, and all later characters of such lower cases."""
+
+    upper: dict[str, str]
+    following: frozenset[str]
+
+
+@cache
+def _cases() -> _Cases:
+    upper: defaultdict[str, str] = defaultdict(str)
+    following: set[str] = set()
+    for character in map(chr, range(_CASED_BELOW)):
+        lower = character.lower()
+        if lower != character:
+            upper[lower[0]] += character
+            following.update(lower[1:])
+    upper["ς"] += "Σ"  # at the end of a word
+    return _Cases(dict(upper), frozenset(following))
+
+
+def expression(word: str) -> str | None:
+    r"""Return the regular expression that finds *word*; None if none is reliable, or if every value has it.
+
+    >>> expression("Öl-1")
+    '[\\x{f6}\\x{d6}][lL]\\x{2d}1'
+    """
+    # A value that is not UTF-8 has replacement characters here, which Java may count differently.
+    return None if not word or _REPLACEMENT in word else "".join(map(_character, word.lower()))
+
+
+def _character(character: str) -> str:
+    cases = _cases()
+    upper = cases.upper.get(character)
+    one = _escaped(character) if upper is None else f"[{''.join(map(_escaped, character + upper))}]"
+    # The lower case of İ is two characters, of which the second has no counterpart in the value.
+    return f"{one}?" if character in cases.following else one
+
+
+def _escaped(character: str) -> str:
+    return character if character.isascii() and character.isalnum() else rf"\x{{{ord(character):x}}}"

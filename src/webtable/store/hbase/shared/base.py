@@ -1,4 +1,4 @@
-"""What all ways to HBase have in common: writes in batches, tables, deadlines, and the end of a store."""
+"""What both ways to HBase have in common: writes in batches, tables, deadlines, and the end of a store."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from webtable._clock import clock
 from webtable.errors import CapabilityError, StoreError, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import Deadline, of_call
-from webtable.store.hbase.calls.selection import MOST, Selection, selection
-from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
-from webtable.store.hbase.write import Client, Write
+from webtable.store.hbase.shared.scans import FirstRows, overlap, pieces_of, rows_of_each
+from webtable.store.hbase.shared.selection import MOST, ColumnPiece, Selection, selection
+from webtable.store.hbase.shared.write import Client, Write
 from webtable.store.health import Check, warned, well
 from webtable.store.port import Store
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.hbase.scan_pieces import Pieces
-    from webtable.store.hbase.scan_rows import FirstRowsClient
-    from webtable.store.hbase.table_cache import TableCache
-    from webtable.store.hbase.tables import Tables
-    from webtable.store.hbase.workers import Workers
+    from webtable.store.hbase.shared.scans import FirstRowsClient, Pieces
+    from webtable.store.hbase.shared.tables import TableCache, Tables
+    from webtable.store.hbase.shared.workers import Workers
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 T = TypeVar("T")
@@ -44,17 +42,9 @@ class RowClient(Client, Protocol):
         """Return the rows, None if nothing is visible."""
 
     def cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        deadline: Deadline,
-        *,
-        keys_only: bool,
+        self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*."""
+        """Return *piece* of each of *rows*, with the newest cells."""
 
 
 class HBaseBase(Store):
@@ -112,10 +102,11 @@ class HBaseBase(Store):
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return the cells of each of *rows*, a hundred per call."""
-        client, most, deadline = self._client, min(limit, MOST), self._deadline()
+        client, deadline = self._client, self._deadline()
+        piece = ColumnPiece(family, qualifiers, min(limit, MOST), keys_only)
 
         def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
-            return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
+            return client.cells(table, chosen, piece, deadline)
 
         return self._cells_in_runs(some, rows)
 
@@ -136,7 +127,7 @@ class HBaseBase(Store):
     ) -> list[list[Row]]:
         """Return the first *limit* rows of each of *ranges*.
 
-        That takes a call for several ranges in a group of regions; in reverse, and with Thrift1, one for each range.
+        That takes a call for several ranges in a group of regions; in reverse, and by Thrift1 alone, a scan of each.
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
@@ -168,12 +159,12 @@ class HBaseBase(Store):
         return self._tables.describe(table, self._deadline())
 
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table, with Thrift2 also its namespace, and check the result."""
+        """Create the table and check the result."""
         self._table_cache.forget(schema.name)
         self._tables.create(schema, self._deadline(DDL_FACTOR))
 
     def set_family(self, table: str, family: FamilySchema) -> None:
-        """Add or change the family and check the result."""
+        """Add or change the family."""
         self._table_cache.forget(table)
         self._tables.set_family(table, family, self._deadline(DDL_FACTOR))
 

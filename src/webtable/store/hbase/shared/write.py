@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused
-from webtable.store.hbase.failures import TableDisabled
 from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.workers import Workers
+    from webtable.store.hbase.shared.workers import Workers
 
 BATCH_BYTES: Final = 2 * 1024 * 1024
 """The size of a call. As measured 1 and 2 MB are equal, 4 and 8 MB no faster, and the gateway holds several."""
@@ -29,37 +27,6 @@ class Client(Protocol):
 
     def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
         """Apply *mutations*, all puts or all deletes, and return the outcome of each."""
-
-
-class GatewayWrites(ABC):
-    """Writes by a gateway, whose calls have one outcome for all of their mutations."""
-
-    @abstractmethod
-    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
-        """Store *puts*; if this raises, some may be stored."""
-
-    @abstractmethod
-    def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
-        """Apply *deletes*; if this raises, some may be applied."""
-
-    def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
-        """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
-        try:
-            if isinstance(mutations[0], Put):
-                self.put(table, mutations, deadline)  # type: ignore[arg-type]
-            else:
-                self.delete(table, mutations, deadline)  # type: ignore[arg-type]
-        except TableDisabled as error:
-            return [error] * len(mutations)
-        except StoreRefused as refusal:
-            if len(mutations) == 1:
-                return [StoreRefused(f"{refusal} (row {_short(mutations[0].row)})")]
-            middle = len(mutations) // 2
-            before = self.apply(table, mutations[:middle], deadline)
-            return before + self.apply(table, mutations[middle:], deadline)
-        except StoreError as error:
-            return [error] * len(mutations)
-        return [None] * len(mutations)
 
 
 class Write:
@@ -156,7 +123,7 @@ class Write:
             length = overhead + len(column) + len(value)
             if length > MAX_CELL:
                 raise self._refusal(
-                    row, f"the cell {_short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
+                    row, f"the cell {short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
                 )
             size += length + 30
         if self._frame is not None and size > self._frame - 1024:
@@ -172,8 +139,8 @@ class Write:
             raise self._refusal(row, "an exact delete names columns with their qualifiers")
         if not self._client.deletes_exactly:
             raise CapabilityError(
-                f"{self._subject}, row {_short(row)}: Thrift1 cannot delete a cell and leave "
-                "those below it; give a Thrift2 gateway (?thrift2=9091)"
+                f"{self._subject}, row {short(row)}: a gateway cannot delete a cell and leave those below it; "
+                "HBase's own protocol can (hbase+native://)"
             )
 
     def _wrong_time(self, row: bytes, timestamp: int) -> StoreRefused:
@@ -185,14 +152,14 @@ class Write:
             self._valid.add(column)
             return
         if not colon:
-            raise self._refusal(row, f"a column is family:qualifier, not {_short(column)}")
+            raise self._refusal(row, f"a column is family:qualifier, not {short(column)}")
         if not self._refreshed:  # it may have been added in the meantime
             self._known, self._refreshed = self._families(True), True
         if family not in self._known:
             raise self._refusal(row, f"there is no family {family.decode(errors='replace')!r}")
 
     def _refusal(self, row: bytes, why: str) -> StoreRefused:
-        return StoreRefused(f"{self._subject}, row {_short(row)}: {why}")
+        return StoreRefused(f"{self._subject}, row {short(row)}: {why}")
 
 
 def stages(mutations: Sequence[Mutation], places: Sequence[int]) -> list[list[int]]:
@@ -233,5 +200,6 @@ def _cells(put: Put) -> set[tuple[bytes, int]]:
     return {(cell.column, cell.timestamp) for cell in put.cells}
 
 
-def _short(value: bytes) -> str:
+def short(value: bytes) -> str:
+    """Return *value* for messages."""
     return repr(value) if len(value) <= 100 else f"{value[:100]!r}…"

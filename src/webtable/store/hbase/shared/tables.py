@@ -1,20 +1,22 @@
-"""Table management; changes are verified by reading them back."""
+"""Table management, where what was created or dropped is read back, and a cache of what tables are like."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable._clock import Fresh
 from webtable.errors import InvalidArgument, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
-from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
+from webtable.schema import FamilySchema, TableSchema, create_statement, plan
 from webtable.schema.table import check_table_name
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.shared.selection import Selection
 
 
 class Tables(ABC):
@@ -40,8 +42,8 @@ class Tables(ABC):
         """Return the table's regions in key order."""
 
     @abstractmethod
-    def _set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> str:
-        """Add the family, or change its options, except those that `FamilySchema` does not have; return the call."""
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
+        """Add the family, or change its options, except those that `FamilySchema` does not have."""
 
     @abstractmethod
     def _create(self, schema: TableSchema, deadline: Deadline) -> None: ...
@@ -59,24 +61,16 @@ class Tables(ABC):
             raise StoreRefused(f"{self._name}: table {schema.name!r} exists already")
         self._create(schema, deadline)
         try:
-            different = differences(schema, self.describe(schema.name, deadline))
+            created = self.describe(schema.name, deadline)
         except TableNotFound:
-            different = ["it is not there"]
-        if different:
+            wrong = "is not there"
+        else:
+            splits = "" if created.schema.split_keys == schema.split_keys else "has other split keys"
+            wrong = str(plan(schema, created.schema, created.unread)) or splits
+        if wrong:
             raise StoreRefused(
-                f"{self._name}: table {schema.name!r} was created, but {'; '.join(different)}. "
-                f"In the HBase shell: {create_statement(schema)}"
-            )
-
-    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
-        """Add or change the family and check the result."""
-        method = self._set_family(table, family, deadline)
-        there = {one.name: one for one in self.describe(table, deadline).schema.families}.get(family.name)
-        different = family_differences(family, there, frozenset())
-        if different:
-            raise StoreRefused(
-                f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
-                f"In the HBase shell: {alter_statement(table, family)}"
+                f"{self._name}: table {schema.name!r} was created, and {wrong}. In the HBase shell: "
+                f"{create_statement(schema)}"
             )
 
     def drop(self, table: str, deadline: Deadline) -> None:
@@ -122,31 +116,47 @@ def plain_name(table: str) -> str:
     return table.removeprefix("default:")
 
 
-def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
-    """Return how *found* differs from *wanted*, option by option, as far as it can be read."""
-    there = {family.name: family for family in found.schema.families}
-    lines = [
-        f"family {name!r} exists but is not wanted"
-        for name in there
-        if name not in {family.name for family in wanted.families}
-    ]
-    for family in wanted.families:
-        lines += family_differences(family, there.get(family.name), found.unread)
-    if wanted.split_keys != found.schema.split_keys:
-        lines.append(f"split keys are {_keys(found.schema.split_keys)} instead of {_keys(wanted.split_keys)}")
-    return lines
+_REGIONS_SECONDS: Final = 60.0
 
 
-def family_differences(wanted: FamilySchema, found: FamilySchema | None, unread: frozenset[str]) -> list[str]:
-    """Return how *found* differs from *wanted*."""
-    if found is None:
-        return [f"family {wanted.name!r} is missing"]
-    return [
-        f"{option} of family {wanted.name!r} is {getattr(found, option)!r} instead of {getattr(wanted, option)!r}"
-        for option in FAMILY_OPTIONS
-        if option not in unread and getattr(found, option) != getattr(wanted, option)
-    ]
+class TableCache:
+    """The families of tables and the starts of their regions, read from *tables* at first use and when out of date.
 
+    *name* is the store's.
+    """
 
-def _keys(keys: Sequence[bytes]) -> str:
-    return "none" if not keys else f"{len(keys)} from {keys[0]!r} to {keys[-1]!r}"
+    def __init__(self, tables: Tables, name: str) -> None:
+        self._tables = tables
+        self._name = name
+        self._families: dict[str, Collection[bytes]] = {}
+        self._bounds: dict[str, Fresh[list[bytes]]] = {}
+
+    def families(self, table: str, deadline: Deadline, refresh: bool = False) -> Collection[bytes]:
+        """Return the names of the table's families; with *refresh* they are read again."""
+        found = None if refresh else self._families.get(table)
+        if found is None:
+            found = self._families[table] = self._tables.families(table, deadline)
+        return found
+
+    def check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
+        """Raise if the searched family is missing and not in the columns: HBase would silently find no row."""
+        if wanted.search is None or wanted.columns is not None:
+            return
+        family = wanted.search.family
+        if not any(family in self.families(table, deadline, refresh) for refresh in (False, True)):
+            raise StoreRefused(f"{self._name}: table {table!r} has no family {family.decode(errors='replace')!r}")
+
+    def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
+        """Return the first keys of all regions except the first, at most a minute old."""
+        bounds = self._bounds.setdefault(table, Fresh(_REGIONS_SECONDS))
+        return bounds.recent(lambda: [region.keys.start for region in self._tables.regions(table, deadline)][1:])
+
+    def forget(self, table: str) -> None:
+        """Drop what is cached of *table*."""
+        self._families.pop(table, None)
+        self._bounds.pop(table, None)
+
+    def clear(self) -> None:
+        """Drop all that is cached."""
+        self._families.clear()
+        self._bounds.clear()

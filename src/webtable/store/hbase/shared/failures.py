@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.metrics import log_event, subject_of
+from webtable.store.metrics import Tally, log_event, subject_of
 
 if TYPE_CHECKING:
     from webtable.errors import WebTableError
@@ -132,25 +132,27 @@ LOGGER: Final = logging.getLogger("webtable.store.hbase")
 _LONGEST: Final = 300  # of the reason, which may quote the answer of a server
 
 
-def log_server_event(
-    level: int,
-    event: str,
-    text: str,
-    *,
-    server: str,
-    table: str | None,
-    seconds: float,
-    error: WebTableError | None = None,
-) -> None:
-    """Log *event* of *server*, a gateway or HBase itself, at *level*, how many *seconds* it took or will take, and why.
+class ServerLog:
+    """Counts and logs the events of *server*, a gateway or HBase itself, in `events` and as records."""
 
-    *event*, *server*, *table* and *seconds* are fields of the record too. Without a handler for it nothing is done.
-    """
-    if not LOGGER.isEnabledFor(level):
-        return
-    reason = "" if error is None else _reason(error, subject_of(server, table))
-    fields: dict[str, object] = {"server": server}
-    log_event(LOGGER, level, event, text, store=server, table=table, seconds=seconds, reason=reason, fields=fields)
+    def __init__(self, server: str) -> None:
+        self.events: Final = Tally()
+        self._server = server
+
+    def __call__(
+        self, level: int, event: str, text: str, table: str | None, seconds: float, error: WebTableError | None = None
+    ) -> None:
+        """Count *event*, and log at *level* that it took or will take so many *seconds*, and why.
+
+        *event*, *table*, *seconds* and the server are fields of the record too. Without a handler for it nothing is
+        logged.
+        """
+        self.events(event)
+        if LOGGER.isEnabledFor(level):
+            reason = "" if error is None else _reason(error, subject_of(self._server, table))
+            fields: dict[str, object] = {"server": self._server}
+            at: dict[str, Any] = {"store": self._server, "table": table, "seconds": seconds}
+            log_event(LOGGER, level, event, text, reason=reason, fields=fields, **at)
 
 
 def _reason(error: WebTableError, subject: str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from logging import INFO
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._clock import clock
-from webtable.errors import StoreUnavailable, WebTableError
+from webtable.errors import StoreUnavailable
 from webtable.store.deadline import attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.shared.failures import ServerLog
 
 T = TypeVar("T")
 
@@ -22,22 +23,7 @@ LEAST_ATTEMPT: Final = 2.0
 """The seconds that an attempt has at least, if they are left."""
 
 
-class EventLog(Protocol):
-    """What logs the events of a gateway, or of region servers."""
-
-    def log(
-        self,
-        level: int,
-        event: str,
-        text: str,
-        table: str | None,
-        seconds: float,
-        error: WebTableError | None = None,
-    ) -> None:
-        """Count and log *event*."""
-
-
-def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None = None, table: str | None = None) -> T:
+def repeated(attempt: Callable[[], T], deadline: Deadline, log: ServerLog | None = None, table: str | None = None) -> T:
     """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
 
     The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one
@@ -47,7 +33,7 @@ def repeated(attempt: Callable[[], T], deadline: Deadline, log: EventLog | None 
     errors: list[StoreUnavailable] = []
     for number in attempts(deadline, at_once=True):
         if errors and log is not None:
-            log.log(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
+            log(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
         try:
             return attempt()
         except StoreUnavailable as error:

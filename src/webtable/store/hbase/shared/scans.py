@@ -1,8 +1,12 @@
-"""The rows of a scan, each within one deadline, with read-ahead; and the first rows of many ranges."""
+"""Scans in independent pieces, each within one deadline and read ahead, and the first rows of many ranges.
+
+After any error the next piece starts after the last row that was returned.
+"""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, Protocol
@@ -10,18 +14,108 @@ from typing import TYPE_CHECKING, Final, Protocol
 from webtable.errors import OtherProcess, StoreError, StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import RangePart, calls_of, groups_of
-from webtable.store.hbase.scan_pieces import Pieces, half_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.calls.selection import Selection
-    from webtable.store.hbase.scan_pieces import Pieces
-    from webtable.store.hbase.workers import Workers
+    from webtable.store.hbase.shared.selection import Selection
+    from webtable.store.hbase.shared.workers import Workers
     from webtable.store.rows import Row
 
+RANGES_A_CALL: Final = 1000
+FIRST_ROWS: Final = 32
+_FIRST_KEYS: Final = 1000
+_MOST_ROWS: Final = 5000
+_TARGET_BYTES: Final = 2 * 1024 * 1024
+_GROWTH: Final = 8
+_SAMPLE: Final = 32
 _AHEAD_FROM: Final = 2
+
+
+class PieceSize:
+    """The number of rows to request next: about 2 MB, estimated from earlier rows, growing at most 8-fold."""
+
+    def __init__(self, keys_only: bool) -> None:
+        self.rows = _FIRST_KEYS if keys_only else FIRST_ROWS
+
+    def learn(self, rows: Sequence[Row]) -> None:
+        """Update the estimate with the sizes of *rows*."""
+        sample = rows[:: max(1, len(rows) // _SAMPLE)]
+        sizes = [
+            sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
+            + len(row.key)
+            for row in sample
+        ]
+        average = max(sum(sizes) / len(sizes), max(sizes) / 16)
+        self.rows = int(min(_TARGET_BYTES / average + 1, self.rows * _GROWTH, _MOST_ROWS))
+
+
+class Pieces(ABC):
+    """The state of one scan: the rest of its ranges and of its limit."""
+
+    reads_ahead = False
+    """Whether the next piece is already on its way while one is used, without a thread that waits for it."""
+
+    def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
+        self._table = table
+        self._wanted = wanted
+        self._left = list(reversed(ranges)) if wanted.reverse else list(ranges)
+        self._limit = limit
+        self._size = PieceSize(wanted.keys_only)
+
+    @property
+    def done(self) -> bool:
+        """Whether all rows have been returned."""
+        return not self._left or self._limit == 0
+
+    def next(self, deadline: Deadline) -> list[Row]:
+        """Return the next rows, possibly none although there are more.
+
+        After an error nothing is lost: the next call requests the same rows again.
+        """
+        ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
+        # In reverse the first row may be the one at the stop key, which is not in the range.
+        rows = self._found(ask + self._wanted.reverse, deadline)
+        if self._limit is not None:
+            rows = rows[: self._limit]
+            self._limit -= len(rows)
+        if rows:
+            self._size.learn(rows)
+        return rows
+
+    def close(self, deadline: Deadline) -> None:  # noqa: B027, independent calls leave nothing open
+        """Close what is open, without waiting."""
+
+    def _found(self, count: int, deadline: Deadline) -> list[Row]:
+        if self._wanted.plain is None:
+            return self._fetch(count, deadline)
+        try:
+            return self._fetch(count, half_of(deadline))
+        except StoreUnavailable:
+            # The server may have found too little in that time; the caller checks the words anyway.
+            self._wanted = self._wanted.plain
+            return self._fetch(count, deadline)
+
+    @abstractmethod
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
+        """Return up to *count* rows, and remove them from the rest."""
+
+    def _drop_until(self, key: bytes) -> None:
+        """Remove everything up to *key* from the ranges."""
+        reverse = self._wanted.reverse
+        while self._left:
+            first = self._left[0]
+            rest = first.before(key) if reverse else first.after(key)
+            if not rest.is_empty() and (not reverse or key > first.start):
+                self._left[0] = rest
+                return
+            del self._left[0]
+
+
+def half_of(deadline: Deadline) -> Deadline:
+    """Return the deadline of a search, which leaves as much time to read without it."""
+    return deadline.within(deadline.left() / 2)
 
 
 def rows_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[Row]:

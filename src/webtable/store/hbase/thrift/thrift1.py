@@ -1,4 +1,4 @@
-"""Reads and writes on a Thrift1 gateway through HappyBase's client; calls that it lacks are composed here.
+"""Reads, writes and scans on a Thrift1 gateway through HappyBase's client; calls that it lacks are composed here.
 
 Thrift1 has one timestamp per call, reads one version in a scan, supports an upper bound of the time but no lower one,
 and scans with scanners that live in the gateway.
@@ -9,22 +9,27 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
+from logging import INFO
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable._clock import clock
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls import filter_strings
-from webtable.store.hbase.calls.selection import Selection, cell, check_read, check_scanned, key_before
-from webtable.store.hbase.failures import WrongReply
-from webtable.store.hbase.retries import repeated
+from webtable.store.hbase.shared.failures import TableDisabled, WrongReply
+from webtable.store.hbase.shared.filters import STRINGS, columns_filter, filter_of
+from webtable.store.hbase.shared.retries import repeated
+from webtable.store.hbase.shared.scans import Pieces
+from webtable.store.hbase.shared.selection import ColumnPiece, Selection, cell, check_read, check_scanned, key_before
+from webtable.store.hbase.shared.write import short
 from webtable.store.hbase.thrift.connection import thrift1
-from webtable.store.hbase.write import GatewayWrites
-from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row, distinct_columns
+from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Mutation, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.gateways.gateway import Gateway, Session
     from webtable.store.hbase.thrift.connection import Connection
+    from webtable.store.hbase.thrift.gateway import Gateway, Session
 
 Each = Callable[[Iterable[Callable[[], None]]], None]
 """Runs jobs, some of them concurrently, and raises the first error."""
@@ -33,35 +38,51 @@ _Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
 _FOREVER: Final = 2**63 - 1
 _FIRST_NEIGHBOURS: Final = 2
 _MOST_CELLS: Final = 10_000  # of rows that are read in one call
+_IDLE_SECONDS: Final = 30.0  # below the lease of a scanner, 60 s
+_CLOSE_SECONDS: Final = 2.0
+_ROW_SHOWN: Final = 100
 
 
 class Scanner:
-    """The number of a scanner, and the connection to *gateway* to which it is bound."""
+    """The number of a scanner, and the connection to which it is bound."""
 
-    __slots__ = ("__weakref__", "connection", "gateway", "number")
+    __slots__ = ("__weakref__", "connection", "number")
 
-    def __init__(self, number: int, connection: Connection, gateway: str) -> None:
+    def __init__(self, number: int, connection: Connection) -> None:
         self.number: Final = number
         self.connection: Final = connection
-        self.gateway: Final = gateway
         connection.scanners.add(self)
 
 
-class Thrift1(GatewayWrites):
-    """Each method is one or more calls of the gateway; *each* distributes independent ones over the connections."""
+class Thrift1:
+    """Each method is one or more calls of *gateway*; *each* distributes independent ones over the connections."""
 
     deletes_exactly = False
 
     def __init__(self, gateway: Gateway, each: Each) -> None:
-        self._gateway = gateway
+        self.gateway: Final = gateway
         self._each = each
 
-    @property
-    def gateway(self) -> Gateway:
-        """The gateway of the calls."""
-        return self._gateway
+    def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
+        """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
+        try:
+            if isinstance(mutations[0], Put):
+                self._put(table, mutations, deadline)  # type: ignore[arg-type]
+            else:
+                self._delete(table, mutations, deadline)  # type: ignore[arg-type]
+        except TableDisabled as error:
+            return [error] * len(mutations)
+        except StoreRefused as refusal:
+            if len(mutations) == 1:
+                return [StoreRefused(f"{refusal} (row {short(mutations[0].row)})")]
+            middle = len(mutations) // 2
+            before = self.apply(table, mutations[:middle], deadline)
+            return before + self.apply(table, mutations[middle:], deadline)
+        except StoreError as error:
+            return [error] * len(mutations)
+        return [None] * len(mutations)
 
-    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
+    def _put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, with a call for each timestamp; if this raises, some may be stored."""
         batches: dict[int, dict[int, Any]] = defaultdict(dict)
         for place, put in enumerate(puts):
@@ -72,7 +93,7 @@ class Thrift1(GatewayWrites):
                 batch[place].mutations.append(_Mutation(False, column, value))
         self._mutate(table, ((timestamp, list(batch.values())) for timestamp, batch in batches.items()), deadline)
 
-    def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
+    def _delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
         """Apply *deletes*, with a call for each whole row and each timestamp; if this raises, some may be applied."""
         batches: dict[int, list[Any]] = defaultdict(list)
         whole = []
@@ -93,11 +114,11 @@ class Thrift1(GatewayWrites):
             check_read([result.row for result in results], asked)
             return _whole(results)
 
-        results = self._gateway.call(
+        results = self.gateway.call(
             "getRowsWithColumnsTs",
             table.encode(),
             asked,
-            columns(wanted),
+            _columns(wanted),
             _until(wanted),
             {},
             deadline=deadline,
@@ -128,43 +149,33 @@ class Thrift1(GatewayWrites):
             return _whole(results)
 
         preferred = None if scanner is None else scanner.connection
-        with self._gateway.session(deadline, table, preferred=preferred) as session:
+        with self.gateway.session(deadline, table, preferred=preferred) as session:
             if scanner is None or scanner.connection is not session.connection:
                 scanner = self._open(session, table, _scan(keys, wanted, caching))
             return session.call("scannerGetList", scanner.number, count, read=read), scanner
 
     def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
         """Close the scanner if its connection is free; otherwise it expires after about a minute."""
-        with self._gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
+        with self.gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
             scanner.connection.scanners.discard(scanner)
             session.call("scannerClose", scanner.number)
 
     def _open(self, session: Session, table: str, scan: Any) -> Scanner:
         number = session.call("scannerOpenWithScan", table.encode(), scan, {})
-        return Scanner(number, session.connection, session.gateway)
+        return Scanner(number, session.connection)
 
     def cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        deadline: Deadline,
-        *,
-        keys_only: bool,
+        self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
+        """Return *piece* of each of *rows*, with the newest cells.
 
         Rows that are neighbours in the table share a scanner, and more of them each time that this was useful; others
         have one each.
         """
-        parts = [filter_strings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
-        if keys_only:
-            parts.append(filter_strings.KEYS_ONLY)
-        options = {"columns": [family], "batchSize": limit, "filterString": filter_strings.all_of(parts)}
+        string = columns_filter(STRINGS, piece)
+        options = {"columns": [piece.family], "batchSize": piece.limit, "filterString": string}
         left, found = sorted(set(rows)), dict[bytes, list[tuple[bytes, Cell]]]()
-        most = max(1, _MOST_CELLS // limit)
+        most = max(1, _MOST_CELLS // piece.limit)
         ask = first = min(_FIRST_NEIGHBOURS, most)
         while left:
             count = ask if len(left) > 1 else 1
@@ -193,13 +204,13 @@ class Thrift1(GatewayWrites):
             return _whole(results)
 
         def attempt() -> list[Any]:
-            with self._gateway.session(deadline, table) as session:
+            with self.gateway.session(deadline, table) as session:
                 scanner = self._open(session, table, scan)
                 results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
 
-        return repeated(attempt, deadline, self._gateway, table)
+        return repeated(attempt, deadline, self.gateway.log, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
         """Return the rows of *results*, without those that have no cell in the time range."""
@@ -230,7 +241,7 @@ class Thrift1(GatewayWrites):
         cells = {}
         for column, (newest,) in result.columns.items():
             if newest.timestamp >= since:
-                found = self._gateway.call(
+                found = self.gateway.call(
                     "getVerTs",
                     table.encode(),
                     result.row,
@@ -251,7 +262,76 @@ class Thrift1(GatewayWrites):
         self._each(self._job(table, deadline, "mutateRowsTs", batch, timestamp) for timestamp, batch in batches)
 
     def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
-        return lambda: self._gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+        return lambda: self.gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+
+
+class ScannerPieces(Pieces):
+    """A scan by a scanner in the gateway, reopened after the last row if it is lost or was idle for long."""
+
+    def __init__(self, client: Thrift1, *args: Any) -> None:
+        super().__init__(*args)
+        self._client = client
+        self._scanner: Scanner | None = None
+        self._is_lost = False
+        self._used = 0.0
+        self._pieces = 0
+
+    def close(self, deadline: Deadline) -> None:
+        """Close the scanner if its connection is free."""
+        scanner, self._scanner = self._scanner, None
+        if scanner is not None:
+            with suppress(StoreError):  # the scanner is gone, or the gateway with it
+                self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
+
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
+        began = clock.monotonic()
+        if self._scanner is not None and began - self._used > _IDLE_SECONDS:
+            self._is_lost = True  # treated as lost: its lease may end before the answer comes
+            self.close(deadline)
+        elif self._pieces == 1:
+            self.close(deadline)  # the first scanner requests only the first piece from the region server
+        keys = self._left[0]
+        results = repeated(
+            lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway.log, self._table
+        )
+        if self._is_lost:
+            self._report_reopened(keys, clock.monotonic() - began)
+        scanner, self._scanner = self._scanner, None
+        rows = self._client.translated(self._table, results, self._wanted, deadline)
+        self._scanner = scanner  # it has moved on, so it is useful only together with its rows
+        self._pieces += 1
+        self._used = clock.monotonic()
+        if len(results) < count:
+            self.close(deadline)
+            del self._left[0]
+            self._pieces = 0
+        else:
+            self._drop_until(results[-1].row)
+        return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
+
+    def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
+        scanner, self._scanner = self._scanner, None
+        caching = None if self._pieces else count
+        try:
+            results, self._scanner = self._client.scanned(
+                self._table, keys, self._wanted, count, caching, scanner, deadline
+            )
+        except StoreUnavailable:
+            self._is_lost = True
+            raise
+        except StoreRefused as error:
+            if scanner is None:
+                raise
+            self._is_lost = True
+            raise StoreUnavailable(str(error)) from error  # an expired scanner: a new one may work
+        if scanner is not None and scanner is not self._scanner:
+            self._is_lost = True
+        return results
+
+    def _report_reopened(self, keys: KeyRange, seconds: float) -> None:
+        self._is_lost = False
+        row = keys.stop if self._wanted.reverse else keys.start
+        self._client.gateway.log(INFO, "reopened", f"reopened scan at row {row[:_ROW_SHOWN]!r}", self._table, seconds)
 
 
 def _from_to(first: bytes, last: bytes) -> KeyRange:
@@ -280,14 +360,14 @@ def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
         startRow=start or None,
         stopRow=(key_before(stop) if wanted.reverse else stop) or None,
         timestamp=None if wanted.time_range is None else wanted.time_range.until,
-        columns=columns(wanted),
+        columns=_columns(wanted),
         caching=caching,
-        filterString=filter_strings.of_selection(wanted),
+        filterString=filter_of(STRINGS, wanted),
         reversed=wanted.reverse,
     )
 
 
-def columns(wanted: Selection) -> list[bytes] | None:
+def _columns(wanted: Selection) -> list[bytes] | None:
     """Return the columns in the form of Thrift1, where a family is its name without the colon."""
     return None if wanted.columns is None else [_column(column) for column in wanted.columns]
 

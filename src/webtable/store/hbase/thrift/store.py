@@ -1,0 +1,484 @@
+"""The store for HBase by its Thrift gateways, and its URLs: `hbase://host:port/[namespace:]table?thrift2=port`.
+
+The schemes `hbase+http` and `hbase+https` are for gateways in HTTP mode, in the clear and by TLS. Several gateways to
+the same HBase, which are tried in turn, are separated by commas: `hbase://host1:9090,host2:9090/table`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from webtable._clock import clock
+from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
+from webtable.rowkey import merged
+from webtable.rowkey.ranges import calls_of, groups_of
+from webtable.store.capabilities import Capabilities
+from webtable.store.deadline import of_call
+from webtable.store.hbase.shared.base import HBaseBase, clock_check
+from webtable.store.hbase.shared.scans import FIRST_ROWS, RANGES_A_CALL, Pieces, overlap
+from webtable.store.hbase.shared.sockets import client_context
+from webtable.store.hbase.shared.tables import TableCache
+from webtable.store.hbase.shared.workers import Workers
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
+from webtable.store.hbase.thrift.gateway import Connector, Gateway
+from webtable.store.hbase.thrift.http import PASSWORD, USER, HTTPMode, Login, NoHeaders, check_headers, headers_by
+from webtable.store.hbase.thrift.opening import check_gateway, check_gateways
+from webtable.store.hbase.thrift.tables import GatewayTables
+from webtable.store.hbase.thrift.thrift1 import ScannerPieces, Thrift1
+from webtable.store.hbase.thrift.thrift2 import StatelessPieces, Thrift2
+from webtable.store.health import Check, failed, warned, well
+from webtable.store.url import HostPort, URLOptions
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from webtable.rowkey import KeyRange
+    from webtable.store.hbase.shared.selection import Selection
+    from webtable.store.hbase.thrift.connection import Protocol, Transport
+    from webtable.store.hbase.thrift.http import Headers
+    from webtable.store.hbase.thrift.pool import OnCall
+    from webtable.store.metrics import ServerMetrics
+    from webtable.store.url import StoreURL
+
+T = TypeVar("T")
+
+_FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
+_HTTP_SECONDS: Final = 25.0
+"""The longest idle time of a connection in HTTP mode; the gateway closes it after 30 s."""
+
+
+class HBaseStore(HBaseBase):
+    """HBase behind its Thrift1 gateway at *port*, and its Thrift2 gateway at the port *thrift2*, if there is one.
+
+    Thrift1 supports everything except split keys, some options of a family, changes of one and deletes of single
+    versions (`CapabilityError` says what to use instead). A Thrift2 gateway beside it makes tables with split keys, and
+    reads what it is faster at: many ranges, pieces of rows, and versions. *others* are further gateways to the same
+    HBase, as host and port, each with its Thrift2 gateway at the port *thrift2*: if no connection can be made to one,
+    the next one takes its place.
+
+    *timeout* is the deadline of each call in seconds, including waiting for a connection and for threads, connecting,
+    and retries. The iterator of a scan has one for each requested row; table management has four times as long.
+    *pool_size* is the number of connections to each service, and of the threads that use them for one call; *max_age*
+    is how many seconds one may be idle. *http* is for gateways in HTTP mode, which alone have TLS.
+    Raises `NotAStore` if something else answers, `StoreUnavailable` if nothing does.
+    """
+
+    capabilities: Capabilities = Capabilities(
+        processes_write_concurrently=True, has_snapshots=True, changes_families=False
+    )
+    _uncompacted = "the gateways have no call to compact a table"
+    _client: Thrift1
+
+    def __init__(
+        self,
+        host: str,
+        port: int = 9090,
+        *,
+        others: Sequence[tuple[str, int]] = (),
+        thrift2: int | None = None,
+        transport: Transport = "buffered",
+        protocol: Protocol = "binary",
+        timeout: float = 30.0,
+        pool_size: int = 8,
+        max_age: float = 50.0,
+        http: HTTPMode | None = None,
+    ) -> None:
+        _check(transport in ("buffered", "framed"), f"transport={transport!r} must be 'buffered' or 'framed'")
+        _check(protocol in ("binary", "compact"), f"protocol={protocol!r} must be 'binary' or 'compact'")
+        _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
+        _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
+        _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
+        _check(http is None or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
+        deadline = of_call(timeout)
+        addresses = [HostPort(*address) for address in ((host, port), *others)]
+        self.name: str = _store_name(addresses, http)
+        self.timeout = timeout
+        self._process = os.getpid()
+        self._workers = Workers(pool_size, self.name)
+        self._frame = _FRAME_BYTES if transport == "framed" else None
+
+        def opened(number: int, addresses: Sequence[HostPort]) -> Gateway:
+            connectors = [_connector(number, address, transport, protocol, http) for address in addresses]
+            check_gateways(connectors, self.name, number, deadline)
+            name = self.name if number == 1 else f"{self.name} (Thrift2 at {','.join(map(str, addresses))})"
+            return Gateway(
+                name, number, connectors, pool_size, max_age if http is None else min(max_age, _HTTP_SECONDS)
+            )
+
+        first = opened(1, addresses)
+        self._gateways = [first]
+        self.capabilities = replace(self.capabilities, scans_ranges_separately=thrift2 is None)
+        if thrift2 is None:
+            self._client = Thrift1(first, self._workers.each)
+            self._tables = GatewayTables(first)
+        else:
+            beside = opened(2, _distinct(addresses, thrift2))
+            self._gateways.append(beside)
+            self._client = self._many = Thrift2(first, beside, self._workers.each)
+            self._tables = GatewayTables(first, beside, framed=transport == "framed")
+        self._table_cache = TableCache(self._tables, self.name)
+        self._closed = False
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `hbase://host:port/[namespace:]table`: by default `pages`."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store behind the gateways that *url* names; *create* has no effect."""
+        del create
+        address = address_of(url)
+        return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
+
+    @classmethod
+    def connection_checks(cls, url: StoreURL) -> Iterator[Check]:
+        """Yield the checks of each gateway that *url* names."""
+        yield from GatewayChecks(url).checks()
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield the check of HBase's clock."""
+        yield clock_check(self, table)
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has occurred, including those of the gateways."""
+        return sum((gateway.log.events.snapshot() for gateway in self._gateways), super().events())
+
+    def servers(self) -> list[ServerMetrics]:
+        """Return the state of the connections to each service, Thrift1 first."""
+        return [gateway.state() for gateway in self._gateways]
+
+    def _cells_in_runs(self, some: Callable[[Sequence[bytes]], list[T]], rows: Sequence[bytes]) -> list[T]:
+        """Return the results of *some*, with Thrift1 of three calls for each row, or for several neighbouring rows."""
+        if self._many is not None:
+            return super()._cells_in_runs(some, rows)
+        distinct = sorted(set(rows))  # neighbours together, and all connections in use
+        cells = self._workers.in_runs(some, distinct, -(-len(distinct) // self._groups(())))
+        by_row = dict(zip(distinct, cells, strict=True))
+        return [by_row[row] for row in rows]
+
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
+        """Return a line for each gateway call."""
+        deadline = self._deadline()
+        chosen = [keys for keys in ranges if not keys.is_empty()] if each else merged(ranges)
+        if self._many is None or reverse or (len(chosen) == 1 and not each):
+            return _scanner_calls(table, chosen if each else chosen[-1:] if reverse else chosen[:1], each, reverse)
+        if not each:
+            return [_call(table, chosen[:RANGES_A_CALL], f"the first {FIRST_ROWS} rows")] if chosen else []
+        if overlap(ranges):
+            return [_call(table, [keys], "the first rows") for keys in chosen]
+        groups = groups_of(ranges, self._table_cache.region_bounds(table, deadline), self._groups(()))
+        first = "the first rows of each"
+        return [
+            _call(table, [part.keys for part in parts], first, "with a PageFilter for each")
+            for parts in calls_of(groups, FIRST_ROWS)
+        ]
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
+        raise CapabilityError(
+            f"{self.name}: the gateways have no call for snapshots; webtable backup snapshot writes the lines for the "
+            "HBase shell that make them, and webtable export writes files"
+        )
+
+    def close(self) -> None:
+        """Close all connections, those in use after their call."""
+        super().close()
+        for gateway in self._gateways:
+            gateway.pool.close()
+
+    @property
+    def on_call(self) -> OnCall | None:
+        """The function that is called with the method of each gateway call (`scannerOpenWithScan`), in its thread."""
+        return self._gateways[0].pool.on_call
+
+    @on_call.setter
+    def on_call(self, listener: OnCall | None) -> None:
+        for gateway in self._gateways:
+            gateway.pool.on_call = listener
+
+    def _groups(self, bounds: Sequence[bytes]) -> int:  # noqa: ARG002 - one for each connection
+        return self._gateways[-1].pool.size
+
+    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
+        is_short = limit is not None and limit <= FIRST_ROWS
+        is_faster = not wanted.reverse and (len(ranges) > 1 or wanted.versions > 1 or is_short)
+        if isinstance(self._client, Thrift2) and is_faster:
+            return StatelessPieces(self._client, table, ranges, wanted, limit)
+        return ScannerPieces(self._client, table, ranges, wanted, limit)
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise InvalidArgument(message)
+
+
+def _connector(
+    number: int, address: HostPort, transport: Transport, protocol: Protocol, http: HTTPMode | None
+) -> Connector:
+    service = thrift1.Hbase if number == 1 else thrift2.THBaseService
+    return Connector(*address, transport=transport, protocol=protocol, service=service, http=http)
+
+
+def _distinct(addresses: Sequence[HostPort], port: int) -> list[HostPort]:
+    """Return the hosts of *addresses* with another *port*, each once."""
+    return list(dict.fromkeys(HostPort(address.host, port) for address in addresses))
+
+
+def _store_name(gateways: Sequence[HostPort], http: HTTPMode | None) -> str:
+    """Return the name of the store behind *gateways* for errors."""
+    return f"{'hbase' if http is None else http.scheme}://{','.join(map(str, gateways))}"
+
+
+def _scanner_calls(table: str, ranges: Sequence[KeyRange], each: bool, reverse: bool) -> list[str]:
+    """Return the calls of Thrift1 for the first rows of *ranges*, or with *each* of each of them."""
+    count = "limit" if each else FIRST_ROWS
+    backwards = ", reversed" if reverse else ""
+    return [
+        line
+        for keys in ranges
+        for line in (
+            f"Thrift1 scannerOpenWithScan({table!r}, {_shown(keys)}{backwards})",
+            f"Thrift1 scannerGetList({count} rows)",
+            "Thrift1 scannerClose()",
+        )
+    ]
+
+
+def _call(table: str, ranges: Sequence[KeyRange], rows: str, together: str = "in one MultiRowRangeFilter") -> str:
+    """Return the call of Thrift2 for *rows* of *ranges*."""
+    what = _shown(ranges[0]) if len(ranges) == 1 else f"{len(ranges)} ranges {together}"
+    return f"Thrift2 getScannerResults({table!r}, {what}, {rows})"
+
+
+def _shown(keys: KeyRange) -> str:
+    return f"{keys.start!r} to {keys.stop!r}" if keys.stop else f"{keys.start!r} to the end"
+
+
+_EVERY: Final = frozenset({"thrift2", "timeout", "pool"})
+_SOCKET: Final = frozenset({"transport", "protocol"})
+OPTIONS: Final = {
+    "hbase": _EVERY | _SOCKET,
+    "hbase+http": _EVERY | {"auth"},
+    "hbase+https": _EVERY | {"auth", "ca", "cert", "key"},
+}
+"""By scheme: `thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`,
+`pool=CONNECTIONS`, `ca=FILE`, `cert=FILE`, `key=FILE`, `auth=basic|bearer|hook`."""
+_PORT: Final = 9090
+_AUTHORITY: Final = re.compile("//([^/?#]*)")
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+
+
+class GatewayAddress(NamedTuple):
+    """One gateway or several, and the table, by default `pages`."""
+
+    gateways: tuple[HostPort, ...]
+    table: str
+    options: URLOptions
+    scheme: str = "hbase"
+    login: Login | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that the options mean.
+
+        Raises `InvalidArgument` for a wrong number, a file that cannot be used, or missing credentials.
+        """
+        options = self.options
+        return {
+            "thrift2": int(options.number("thrift2", 9091)) if "thrift2" in options else None,
+            "transport": options.get("transport", "buffered"),
+            "protocol": options.get("protocol", "binary"),
+            "timeout": options.number("timeout", 30.0),
+            "pool_size": int(options.number("pool", 8)),
+            "http": self._http(),
+        }
+
+    def _http(self) -> HTTPMode | None:
+        options = self.options
+        if self.scheme == "hbase":
+            return None
+        is_secure = self.scheme == "hbase+https"
+        tls = client_context(options.get("ca"), options.get("cert"), options.get("key")) if is_secure else None
+        return HTTPMode(tls, self._headers())
+
+    def _headers(self) -> Headers | None:
+        """Return the function that makes the headers of requests; there must be credentials for each host."""
+        if self.login is None and "auth" not in self.options:
+            return None
+        headers = headers_by(self.options["auth"]) if self.login is None else self.login.headers
+        for host, _ in self.gateways:
+            if self.scheme == "hbase+http" and not _LOOPBACK.fullmatch(host):
+                raise InvalidArgument(f"store: credentials for {host!r} need TLS: hbase+https://")
+            if self.options.get("auth") != "hook":  # which makes them for each request
+                _check_credentials(host, headers)
+        return headers
+
+
+def address_of(url: StoreURL) -> GatewayAddress:
+    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
+    authority = _AUTHORITY.match(url.rest)
+    hosts, rest = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
+    login, hosts = _login(url, hosts)
+    if "@" in url.place.removeprefix(authority[0] if authority else ""):
+        raise _unquoted(url)
+    try:
+        gateways = tuple(_host_port(host) for host in hosts.split(","))
+        parts = urlsplit(rest)
+    except ValueError as exc:
+        # The message of urllib about a wrong port quotes it.
+        raise InvalidArgument(f"store={url.text!r}: {exc}") from None
+    if not all(gateway.host for gateway in gateways):
+        raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
+    for place, gateway in enumerate(gateways):
+        if not _can_be_a_host(gateway.host):
+            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} cannot be a host")
+        if gateway in gateways[:place]:
+            raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
+    options = url.options(parts.query, OPTIONS[url.scheme])
+    return GatewayAddress(gateways, url.table(parts.path), options, url.scheme, login)
+
+
+def _unquoted(url: StoreURL) -> InvalidArgument:
+    return InvalidArgument(f"store={url.text!r}: it cannot be read; a password in it must be quoted by %2F and so on")
+
+
+def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
+    """Return the user and password of the URL, if it has them, and the hosts after them."""
+    given, at, hosts = authority.rpartition("@")
+    if not at:
+        return None, hosts
+    if not url.scheme.startswith("hbase+"):
+        raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://; gateways in HTTP mode")
+    user, _, password = given.partition(":")
+    if password:
+        warnings.warn(
+            f"store={url.text!r} has a password in it, which process lists and histories of shells show; give user and "
+            f"password in netrc, or in {USER} and {PASSWORD}, and auth=basic in the URL",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Login(unquote(user), unquote(password)), hosts
+
+
+def _check_credentials(host: str, headers: Headers) -> None:
+    try:
+        check_headers(headers(host))
+    except NoHeaders as exc:
+        raise InvalidArgument(f"store: the credentials for {host!r} are not valid: {exc}") from exc
+
+
+def _can_be_a_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as sockets do, which would raise an error of Python
+    except UnicodeError:
+        return False
+    return text.isprintable() and " " not in text
+
+
+def _host_port(text: str) -> HostPort:
+    parts = urlsplit(f"//{text}")
+    return HostPort(parts.hostname or "", parts.port or _PORT)
+
+
+_PING_SECONDS: Final = 1.0
+_USUAL_THRIFT2: Final = 9091
+_UNSEEN_SECONDS: Final = 1.0
+"""The time, in seconds, to look for a Thrift2 gateway that the URL does not name."""
+
+
+class GatewayChecks:
+    """Checks of the gateways that *url* names, each separately, before *deadline*."""
+
+    def __init__(self, url: StoreURL) -> None:
+        address = address_of(url)
+        self._settings = address.settings()
+        self._deadline = of_call(self._settings["timeout"])
+        self._addresses = address.gateways
+        self._name = _store_name(address.gateways, self._settings["http"])
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the check of each address; a service without an answering gateway has failed."""
+        port = self._settings["thrift2"]
+        yield from self._service(1, self._addresses)
+        if port is not None:
+            yield from self._service(2, _distinct(self._addresses, port))
+        else:
+            yield from self._unnamed()
+
+    def _service(self, number: int, addresses: Sequence[HostPort]) -> Iterator[Check]:
+        looks = [self._gateway(number, address) for address in addresses]
+        is_there = any(look.is_ok for look, _ in looks)
+        for look, address in looks:
+            if look.is_ok:
+                yield look
+                yield self._connections(number, address)
+            elif is_there:
+                yield warned(look.check, look.found, f"{look.remedy}; until then the others are tried")
+            else:
+                yield look
+
+    def _gateway(self, number: int, address: HostPort) -> tuple[Check, HostPort]:
+        name, connector = f"gateway {address}", self._connector(number, address)
+        began = clock.monotonic()
+        try:
+            check_gateway(connector, self._name, number, self._deadline)
+        except (NotAStore, StoreUnavailable) as exc:
+            found, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
+            return failed(name, found, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
+        took = (clock.monotonic() - began) * 1000
+        mode = f"{connector.transport} transport, {connector.protocol} protocol"
+        if connector.http is not None:
+            mode += f" ({connector.scheme})"
+        return well(name, f"Thrift{number}, {mode}, answers in {took:.0f} ms"), address
+
+    def _connections(self, number: int, address: HostPort) -> Check:
+        """Return the check of how many of the connections of one process are served at the same time."""
+        name, wanted = f"connections {address}", self._settings["pool_size"]
+        connector, served, is_old = self._connector(number, address), 0, False
+        with ExitStack() as opened:
+            try:
+                for served in range(wanted):  # noqa: B007, used after the loop
+                    soon = self._deadline.within(_PING_SECONDS)
+                    connection = opened.enter_context(closing(connector(soon)))
+                    is_old = connection.service(soon) is None
+                served = wanted
+            except DRIVER_ERRORS as exc:
+                found = f"{served} of {wanted} connections at once are answered within a second: {exc}"
+                remedy = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
+                return warned(name, found, remedy)
+        if is_old:
+            return warned(name, f"{wanted} at once are answered, by HBase before 2.x", "webtable is tested with 2.6")
+        return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")
+
+    def _unnamed(self) -> Iterator[Check]:
+        """Yield a warning if a Thrift2 gateway that the URL does not name is at its usual port."""
+        address = HostPort(self._addresses[0].host, _USUAL_THRIFT2)
+        if address in self._addresses:
+            return
+        soon = self._deadline.within(_UNSEEN_SECONDS)
+        try:
+            check_gateway(self._connector(2, address), self._name, 2, soon)
+        except StoreError:
+            return
+        found = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
+        yield warned(f"gateway {address}", found, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
+
+    def _connector(self, number: int, address: HostPort) -> Connector:
+        how = self._settings
+        return _connector(number, address, how["transport"], how["protocol"], how["http"])
+
+
+def _start(number: int, address: HostPort) -> str:
+    command = "thrift" if number == 1 else "thrift2"
+    return f"start it (hbase {command} start -p {address.port}), or correct the host and the port in the URL"
