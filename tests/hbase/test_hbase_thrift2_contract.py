@@ -35,7 +35,6 @@ from test_store_contract import (  # noqa: F401 - tests, which run here on anoth
     test_rows_are_read_in_pieces_whatever_lies_between_them,
     test_rows_that_do_not_contain_the_words_are_left_out,
     test_split_keys_become_regions,
-    test_the_calls_are_counted_and_foretold,
     test_the_first_columns_of_a_family_come_in_byte_order_with_their_newest_cells,
     test_the_first_rows_are_as_many_as_asked_for_however_wide_they_are,
     test_the_first_rows_of_256_ranges_come_in_the_order_of_the_ranges,

@@ -159,22 +159,6 @@ class NativeStore(HBaseBase):
     def _groups(self, bounds: Sequence[bytes]) -> int:
         return len(bounds) + 1  # each region by itself
 
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return a line for each scan of a region."""
-        backwards = ", reversed" if reverse else ""
-        lines = []
-        for region in self.regions(table):
-            some = [keys for keys in ranges if _meet(keys, region.keys)]
-            if some:
-                start = f"the region of {region.keys.start!r}" if region.keys.start else "the first region"
-                lines.append(
-                    f"Scan({table!r}, {plural(len(some), 'range')} in {start} on {region.server}, the first rows"
-                    f"{' of each' if each else ''}{backwards})"
-                )
-        return lines if each else lines[-1:] if reverse else lines[:1]
-
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots stay in HBase."""
         raise CapabilityError(
@@ -208,10 +192,6 @@ class NativeStore(HBaseBase):
     def servers(self) -> list[ServerMetrics]:
         """Return the state of the connections to each server."""
         return self._servers.state()
-
-
-def _meet(one: KeyRange, other: KeyRange) -> bool:
-    return (not one.stop or other.start < one.stop) and (not other.stop or one.start < other.stop)
 
 
 _EVERY: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user", "auth", "principal"})

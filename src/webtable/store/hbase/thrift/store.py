@@ -16,12 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 from webtable._clock import clock
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
-from webtable.rowkey import merged
-from webtable.rowkey.ranges import calls_of, groups_of
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.hbase.shared.base import HBaseBase, clock_check
-from webtable.store.hbase.shared.scans import FIRST_ROWS, RANGES_A_CALL, Pieces, overlap
+from webtable.store.hbase.shared.scans import FIRST_ROWS, Pieces
 from webtable.store.hbase.shared.sockets import client_context
 from webtable.store.hbase.shared.tables import TableCache
 from webtable.store.hbase.shared.workers import Workers
@@ -166,25 +164,6 @@ class HBaseStore(HBaseBase):
         by_row = dict(zip(distinct, cells, strict=True))
         return [by_row[row] for row in rows]
 
-    def describe_calls(
-        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
-    ) -> list[str]:
-        """Return a line for each gateway call."""
-        deadline = self._deadline()
-        chosen = [keys for keys in ranges if not keys.is_empty()] if each else merged(ranges)
-        if self._many is None or reverse or (len(chosen) == 1 and not each):
-            return _scanner_calls(table, chosen if each else chosen[-1:] if reverse else chosen[:1], each, reverse)
-        if not each:
-            return [_call(table, chosen[:RANGES_A_CALL], f"the first {FIRST_ROWS} rows")] if chosen else []
-        if overlap(ranges):
-            return [_call(table, [keys], "the first rows") for keys in chosen]
-        groups = groups_of(ranges, self._table_cache.region_bounds(table, deadline), self._groups(()))
-        first = "the first rows of each"
-        return [
-            _call(table, [part.keys for part in parts], first, "with a PageFilter for each")
-            for parts in calls_of(groups, FIRST_ROWS)
-        ]
-
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
         raise CapabilityError(
@@ -239,31 +218,6 @@ def _distinct(addresses: Sequence[HostPort], port: int) -> list[HostPort]:
 def _store_name(gateways: Sequence[HostPort], http: HTTPMode | None) -> str:
     """Return the name of the store behind *gateways* for errors."""
     return f"{'hbase' if http is None else http.scheme}://{','.join(map(str, gateways))}"
-
-
-def _scanner_calls(table: str, ranges: Sequence[KeyRange], each: bool, reverse: bool) -> list[str]:
-    """Return the calls of Thrift1 for the first rows of *ranges*, or with *each* of each of them."""
-    count = "limit" if each else FIRST_ROWS
-    backwards = ", reversed" if reverse else ""
-    return [
-        line
-        for keys in ranges
-        for line in (
-            f"Thrift1 scannerOpenWithScan({table!r}, {_shown(keys)}{backwards})",
-            f"Thrift1 scannerGetList({count} rows)",
-            "Thrift1 scannerClose()",
-        )
-    ]
-
-
-def _call(table: str, ranges: Sequence[KeyRange], rows: str, together: str = "in one MultiRowRangeFilter") -> str:
-    """Return the call of Thrift2 for *rows* of *ranges*."""
-    what = _shown(ranges[0]) if len(ranges) == 1 else f"{len(ranges)} ranges {together}"
-    return f"Thrift2 getScannerResults({table!r}, {what}, {rows})"
-
-
-def _shown(keys: KeyRange) -> str:
-    return f"{keys.start!r} to {keys.stop!r}" if keys.stop else f"{keys.start!r} to the end"
 
 
 _EVERY: Final = frozenset({"thrift2", "timeout", "pool"})
