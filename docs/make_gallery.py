@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable.cli.questions.plots import write_picture
-from webtable.demo.sample import write_crawls
-from webtable.demo.web import SampleWeb
+from webtable.demo import make_sample
 from webtable.formats import read_pages
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from webtable import Page, WebTable
 
 FOLDER = Path(__file__).with_name("pictures")
-SEED = 7
 UNTIL = datetime(2026, 11, 22, 12, tzinfo=UTC)
 CHANGED = "https://docs.example.com/guide/news/group-road-first-street-5.html"
 REGIONS = 16
@@ -57,7 +55,7 @@ def main() -> None:
 
 def sample_pages(folder: Path) -> Iterator[Page]:
     """Yield the pages of the sample web, with dates that are spread, so that the calendar has something to show."""
-    for crawl in write_crawls(SampleWeb(SEED, UNTIL), folder):
+    for crawl in make_sample(folder, until=UNTIL).crawls:
         for page in read_pages(crawl):
             days = crc32("/".join(page.url.split("/")[2:5]).encode()) % 500
             yield replace(page, fetched_at=page.fetched_at - timedelta(days=days))

@@ -200,14 +200,13 @@ def demo(
     until: Annotated[
         str | None, typer.Option("--until", metavar=TIME, help="The date of the newest crawl. Default: now.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="A different number makes a different web.")] = 7,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Ask five questions, or just make it.")] = True,
 ) -> None:
     """Make a small web that does not exist, crawled three times, store it in one file and ask it five questions.
 
     Afterwards FOLDER has the crawls as WARC files, and the store, webtable.db. Nothing else is needed or changed.
     """
-    sample = _made(folder, parse_times(until=until)["until"], seed)
+    sample = _made(folder, parse_times(until=until)["until"])
     typer.echo(f"Three crawls of some 500 pages, as WARC files and in the store {sample.store}.")
     asking = CommandSession(str(sample.store))
     for number, (question, words) in enumerate(_QUESTIONS if ask else (), start=1):
@@ -222,10 +221,10 @@ def demo(
     )
 
 
-def _made(folder: Path, until: datetime | None, seed: int) -> Sample:
+def _made(folder: Path, until: datetime | None) -> Sample:
     from webtable.demo import make_sample
 
     try:
-        return make_sample(folder, until=until, seed=seed)
+        return make_sample(folder, until=until)
     except OSError as exc:
         raise InvalidArgument(f"{folder}: {exc.strerror or exc}: give another folder: webtable demo FOLDER") from exc
