@@ -111,7 +111,7 @@ COMMANDS = [
     "audit example.com --html audit.html",
     "plot status all --out status.svg",
     "copy webtable.db copied.db --resume",
-    "delete-pages example.com --receipt receipt.jsonl --yes",
+    "delete-pages example.com --yes",
 ]
 
 

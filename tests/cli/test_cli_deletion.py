@@ -12,7 +12,6 @@ from running import Run
 
 import webtable
 from webtable import Link, Page
-from webtable.cli.tables.receipts import DeletionReceipt
 from webtable.repository.removing import retention
 from webtable.repository.removing.deletion import Deletion
 
@@ -74,100 +73,35 @@ def test_ctrl_c_says_how_many_pages_are_gone(run: Run, monkeypatch: pytest.Monke
     assert len(left()) == len(PAGES) - 2
 
 
-RECEIPT = ["delete-pages", "a.example", "--receipt", "receipt.jsonl", "--yes"]
-TOTAL = {"what": "total", "pages": 3, "versions": 3, "bytes": 19, "links": 0, "inlinks": 0, "damaged": 0}
-
-
-def receipt() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path("receipt.jsonl").read_text().splitlines()]
-
-
-def test_a_receipt_has_what_was_asked_a_line_for_each_page_and_the_sums(run: Run):
-    run(*RECEIPT, "--and-links")
-
-    asked, *pages, total = receipt()
-    assert (asked["what"], asked["site"], asked["and_links"]) == ("request", "a.example", True)
-    assert {page["url"] for page in pages} == {url for url in PAGES if "a.example" in url}
-    assert {page["what"] for page in pages} == {"page"}
-    assert total.pop("at").startswith(datetime.now(UTC).date().isoformat())
-    assert total == {**TOTAL, "links": 1}
-
-
-@pytest.mark.parametrize("there", ["of something else", "of something else\n", '{"what":"page"}\n'])
-def test_a_file_that_is_no_receipt_stays_as_it_is(run: Run, there):
-    Path("receipt.jsonl").write_text(there)
-
-    done = run(*RECEIPT)
-
-    assert done.code == 2
-    assert left() == set(PAGES)
-    assert Path("receipt.jsonl").read_text() == there
-
-
-@pytest.mark.parametrize("end", [*range(6)])
-def test_a_delete_that_was_killed_goes_on_in_its_receipt_which_has_every_page(run: Run, monkeypatch, end):
-    """Killed before or after one of its writes; then repeated."""
-    monkeypatch.setattr(retention, "PAGES_AT_ONCE", 1)
-    events = iter(range(100))
-
-    def dying(function: Callable[..., Any], *, after: bool) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            if not after and next(events) == end:
-                raise KeyboardInterrupt
-            result = function(*arguments, **named)
-            if after and next(events) == end:
-                raise KeyboardInterrupt
-            return result
-
-        return call
-
-    with monkeypatch.context() as patched:
-        patched.setattr(DeletionReceipt, "pages", dying(DeletionReceipt.pages, after=True))
-        patched.setattr(Deletion, "of", dying(Deletion.of, after=False))
-        run(*RECEIPT)
-    with Path("receipt.jsonl").open("a") as file:
-        file.write('{"what":"page","url":"https://a.ex')  # a line that was cut
-
-    gone = set(PAGES) - left()
-    listed = {line["url"] for line in receipt_without_cut() if line["what"] == "page"}
-    again = run(*RECEIPT)
-
-    assert gone <= listed
-    assert again.code == 0
-    _, *pages, total = receipt()
-    assert sorted(page["url"] for page in pages) == sorted(url for url in PAGES if "a.example" in url)
-    assert {key: value for key, value in total.items() if key != "at"} == TOTAL
-    assert left() == {"https://b.example/"}
-
-
-def receipt_without_cut() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path("receipt.jsonl").read_text().splitlines()[:-1]]
-
-
-def test_a_receipt_of_something_else_or_of_what_is_done_is_refused(run: Run):
-    run(*RECEIPT)
-    same = run(*RECEIPT)
-    lines = Path("receipt.jsonl").read_text().splitlines(keepends=True)
-    Path("receipt.jsonl").write_text("".join(lines[:-1]))
-    other = run("delete-pages", "b.example", "--receipt", "receipt.jsonl", "--yes")
-
-    assert (same.code, other.code) == (2, 2)
-    assert "that deletion was completed" in same.err
-    assert "something else" in other.err
-    assert left() == {"https://b.example/"}
-
-
-def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so(run: Run, monkeypatch):
+def test_a_page_that_is_fetched_again_in_between_stays_and_is_not_counted(run: Run, monkeypatch):
     def of(self: Deletion, row: bytes, is_meant: object, **_: object) -> bool:
         return deleted(self, row, lambda row: b"gone" not in row.key)
 
     deleted = Deletion.of
     monkeypatch.setattr(Deletion, "of", of)
-    run(*RECEIPT)
 
-    *_, kept, total = receipt()
-    assert (kept["what"], kept["url"]) == ("kept", "https://a.example/gone")
-    assert total["pages"] == 2
+    done = run("delete-pages", "a.example", "--yes")
+
+    assert done.out == "2 pages with 2 versions, 19 B deleted\n"
+    assert left() == {"https://a.example/gone", "https://b.example/"}
+
+
+@pytest.mark.parametrize(
+    ("listing", "condition"),
+    [
+        (["pages", "a.example", "--status", "404"], ["--status", "404"]),
+        (["fetched", "a.example", "--until", "400d"], ["--older-than", "400d"]),
+    ],
+)
+def test_a_listing_before_a_delete_names_what_it_deletes(run: Run, listing, condition):
+    run(*listing, "--out", "deleted.jsonl")
+
+    done = run("delete-pages", "a.example", *condition, "--yes")
+
+    listed = {json.loads(line)["url"] for line in Path("deleted.jsonl").read_text().splitlines()}
+    assert done.code == 0
+    assert listed == set(PAGES) - left()
+    assert len(listed) == 1
 
 
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):

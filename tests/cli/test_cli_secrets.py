@@ -84,7 +84,7 @@ WORDS = {
     "import": "exported --resume --wait 0.01s",
     "not-modified": f"{HOME}",
     "delete": f"https://{DOMAIN}/ --yes",
-    "delete-pages": f"{DOMAIN} --yes --receipt deleted.jsonl",
+    "delete-pages": f"{DOMAIN} --yes",
     "demo": "demo --until 2026-03-01",
     "rows get": 'named_keys:KEY \'{"name": "a"}\'',
     "rows scan": "named_keys:KEY all",

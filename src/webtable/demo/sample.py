@@ -90,8 +90,8 @@ def _write_crawls(folder: Path, until: datetime) -> list[Path]:
         crawls.append(folder / source.name)
         with open(crawls[-1], "wb", opener=private_opener) as file:
             # Each record in a gzip member of its own, as the standard recommends; without them the source is smaller.
-            for written in _moved_records(gzip.decompress(source.read_bytes()), until - _UNTIL):
-                file.write(gzip.compress(written, mtime=0))
+            moved = _moved_records(gzip.decompress(source.read_bytes()), until - _UNTIL)
+            file.writelines(gzip.compress(written, mtime=0) for written in moved)
     return crawls
 
 

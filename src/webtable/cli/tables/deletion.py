@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,7 +17,6 @@ from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
 from webtable.cli.session import session
-from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.output import on_terminal
 from webtable.cli.terminal.text import examples, parse_times
@@ -86,7 +85,7 @@ def delete(
 @commands.command(
     epilog=examples(
         "webtable delete-pages example.com --status 404 --dry-run",
-        "webtable delete-pages all --older-than 400d --receipt deleted.jsonl --yes",
+        "webtable delete-pages all --older-than 400d --yes",
         "webtable delete-pages example.com --and-links --yes",
     )
 )
@@ -103,9 +102,6 @@ def delete_pages(
     and_links: Annotated[
         bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")
     ] = False,
-    receipt: Annotated[
-        str | None, typer.Option("--receipt", metavar="FILE", help="Write what was deleted there, as lines of JSON.")
-    ] = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
@@ -118,34 +114,31 @@ def delete_pages(
     to about:blank. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
     and `webtable compact --forget-deletes`. What other pages say about it in their own bodies stays.
 
-    A receipt has a line for the request, one for each page before it is deleted ("what": "page", with its URL, date,
-    status, bytes and number of versions), and the sums at the end ("what": "total"). The same command continues a
-    receipt that has no sums yet, because it was killed.
+    To keep a list of what is deleted, write it before: `webtable pages SITE --status CODE --out deleted.jsonl`, and for
+    an age `webtable fetched SITE --until TIME --out deleted.jsonl`.
     """
     check_confirmable(_PURPOSE, yes=yes or dry_run)
-    moment = parse_times(older_than=older_than)["older_than"]
-    asked: dict[str, Any] = {"status": status or None, "and_links": and_links}
+    before = parse_times(older_than=older_than)["older_than"]
     with session(ctx).open() as table:
-        run, total = partial(table.delete_pages, named_site(site), **asked), None
+        run = partial(
+            table.delete_pages, named_site(site), status=status or None, fetched_before=before, and_links=and_links
+        )
+        total = None
         if dry_run or not yes:
-            would = _counted(partial(run, fetched_before=moment))
+            would = _counted(run)
             total = would.pages
             if dry_run:
                 _complain_of_nothing(table, site, would)
                 return
             if would.pages:
                 confirm(_PURPOSE, _question(would.pages, table), yes=yes)
-        with receipt_in(receipt) as written, progress_bar("delete", "page", total) as shown:
-            request = written.begin(table=table.name, site=site, **asked, older_than=older_than, fetched_before=moment)
-            if written.before.pages:
-                complain(f"continuing {receipt}: {_amount(written.before)} deleted before")
-            counting = _Counting(written.gone, shown)
+        with progress_bar("delete", "page", total) as shown:
+            counting = _Counting(shown)
             try:
-                done = run(fetched_before=request["fetched_before"], before_delete=written.pages, on_page=counting)
+                done = run(on_page=counting)
             except KeyboardInterrupt as exc:
                 exc.add_note(f"{plural(counting.pages, 'page')} deleted; the same command deletes the rest")
                 raise
-            done = written.total(done)
         typer.echo(f"{_amount(done)} deleted")
         _complain_of(done)
         _complain_of_nothing(table, site, done)
@@ -158,23 +151,21 @@ def _question(count: int, table: WebTable) -> str:
 def _counted(run: Callable[..., Deletions]) -> Deletions:
     """Report and return what would be deleted."""
     with progress_bar("counting", "page") as shown:
-        would = run(dry_run=True, on_page=_Counting(DeletionReceipt().gone, shown))
+        would = run(dry_run=True, on_page=_Counting(shown))
     typer.echo(f"{_amount(would)} would be deleted")
     _complain_of(would)
     return would
 
 
 class _Counting:
-    """Counts the `pages` that it is called with, and shows their number; each is passed on to *take*."""
+    """Counts the `pages` that it is called with, and shows their number."""
 
-    def __init__(self, take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> None:
+    def __init__(self, shown: Callable[[int], None]) -> None:
         self.pages = 0
-        self._take = take
         self._shown = shown
 
-    def __call__(self, page: DeletedPage) -> None:
+    def __call__(self, _: DeletedPage) -> None:
         self.pages += 1
-        self._take(page)
         if self.pages % _SHOWN_EACH == 0:
             self._shown(self.pages)
 

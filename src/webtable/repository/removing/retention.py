@@ -20,7 +20,7 @@ from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
@@ -89,7 +89,6 @@ class Retention:
         and_links: bool,
         dry_run: bool,
         on_page: Callable[[DeletedPage], None] | None = None,
-        before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
     ) -> Deletions:
         """Delete the pages, or with *dry_run* only count them."""
         place = self._scope.place
@@ -98,7 +97,7 @@ class Retention:
                 "and_links=True is for all pages of a site without a port, status= and fetched_before="
             )
         pages = versions = size = 0
-        for page in (page for _, page in self._found()) if dry_run else self._deleted(before_delete):
+        for page in (page for _, page in self._found()) if dry_run else self._deleted():
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
             if on_page is not None:
                 on_page(page)
@@ -110,13 +109,11 @@ class Retention:
                 erasure.of_its_own(place.host, self._ranges)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
 
-    def _deleted(self, before_delete: Callable[[Sequence[DeletedPage]], None] | None) -> Iterator[DeletedPage]:
+    def _deleted(self) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each once it is deleted for good."""
         found, store = self._found(), self._frame.store
         with closing(Deletion(self._frame)) as deletion:
             while some := list(islice(found, PAGES_AT_ONCE)):
-                if before_delete is not None:
-                    before_delete([page for _, page in some])
                 with store.transaction(), until(Deadline(store.timeout)):
                     gone = deletion.of([key for key, _ in some], self._is_meant)
                 yield from (page for (_, page), is_gone in zip(some, gone, strict=True) if is_gone)

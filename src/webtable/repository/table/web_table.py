@@ -231,14 +231,13 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         and_links: bool = False,
         dry_run: bool = False,
         on_page: Callable[[DeletedPage], None] | None = None,
-        before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
     ) -> Deletions:
         """Delete all pages of *site* that have a *status*, and whose newest capture was *fetched_before* a moment.
 
-        Each is deleted as by `delete`, in batches of 200. *before_delete* is called with the pages of a batch
-        before they are deleted, *on_page* with each page after; a page that is fetched again in between stays. Repeat
-        the call if it was cut short: it continues with what is left. With *dry_run* nothing is deleted, and the report
-        counts what would be. The whole table must be named (`webtable.ALL`), and needs a *status* or *fetched_before*.
+        Each is deleted as by `delete`, in batches of 200, and *on_page* is called with each page that was deleted; a
+        page that is fetched again meanwhile stays. Repeat the call if it was cut short: it continues with what is left.
+        With *dry_run* nothing is deleted, and the report counts what would be. The whole table must be named
+        (`webtable.ALL`), and needs a *status* or *fetched_before*.
 
         With *and_links*, for a site without other conditions, nothing of its pages remains in others: links to it lead
         to `about:blank` then, without their texts. The whole table is read for that, all queued counts are made, and
@@ -250,7 +249,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope.of(site), chosen)
-        return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page, before_delete=before_delete)
+        return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page)
 
     def close(self) -> None:
         """Flush and close all writers, then the store; raises what they raise, when all of them are closed.
