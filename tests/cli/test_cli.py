@@ -407,7 +407,7 @@ def test_a_new_file_keeps_old_captures(run: Run, tmp_path: Path) -> None:
     assert run("ingest", old).code == 0
 
     lines = run("info").lines
-    assert {"layout.ttl\tnone", "holdings.basis\teverything was counted"} <= set(lines)
+    assert {"layout.ttl\tnone", "holdings.captures\t1"} <= set(lines)
     assert run("get", "https://example.com/", "--body").raw == b"<p>old"
 
 

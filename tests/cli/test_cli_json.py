@@ -25,10 +25,10 @@ def test_info_has_the_fields_of_its_help(run: Run):
     kinds = {"table", "holdings", "space", "layout", "index", "family", "region"}
     assert {line["what"] for line in lines} == kinds
     held = next(line for line in lines if line["what"] == "holdings")
-    assert re.search(r'"holdings" \(pages, captures, stored and unpacked, .* hosts, oldest, newest, basis,', told)
-    names = ["pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis", "as_of", "waiting"]
+    assert re.search(r'"holdings" \(pages, captures, stored and unpacked, .* hosts, oldest, newest, as_of,', told)
+    names = ["pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting"]
     assert list(held) == ["what", *names]
-    assert [held[name] for name in ("pages", "captures", "unpacked", "hosts", "basis")] == [1, 1, 3, 1, None]
+    assert [held[name] for name in ("pages", "captures", "unpacked", "hosts", "as_of")] == [1, 1, 3, 1, None]
     layout = next(line for line in lines if line["what"] == "layout")
     fields = re.search(r'"layout" \(([^)]*)\)', told)[1].replace(" in seconds", "").split(", ")
     assert layout.keys() == {"what", *fields}

@@ -15,7 +15,7 @@ from webtable.reports import audit
 from webtable.repository.derived import queue as queue_module
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions import holdings
-from webtable.repository.questions.holdings import counted, estimated
+from webtable.repository.questions.holdings import Holdings, counted, known
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COUNT = 60
@@ -63,9 +63,9 @@ def shown(table, url):
     by_sum = [sum(group[at] for group in stats.by["region"].values()) for at in (0, 1)]
     pictures = table.hosts().plot(), stats.plot("region")
     areas, bars = (re.search(r"([\d,]+) pages, ([\d.]+ kB)", one.get_title(loc="left")).groups() for one in pictures)
-    found, exact = estimated(table), counted(table)
+    found, exact = known(table), counted(table)
     return {
-        "estimated": (found.pages, found.hosts, found.unpacked),
+        "known": (found.pages, found.hosts, found.unpacked),
         "counted": (exact.pages, exact.hosts, exact.unpacked),
         "info": (info["pages"], info["hosts"], info["unpacked"]),
         "metrics": tuple(int(float(metrics[name])) for name in ("pages", "hosts", "unpacked_bytes")),
@@ -80,7 +80,7 @@ def shown(table, url):
 
 
 def test_every_count_of_a_table_is_the_same_after_changes_errors_and_deletes(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "SAMPLE", 20)
+    monkeypatch.setattr(holdings, "FEW", 20)
     url = new_url()
     with filled(url) as table:
         for number in (0, 1, 2, 3, 4, *range(8, COUNT, 5)):  # among these all pages of a host
@@ -99,51 +99,38 @@ def test_every_count_of_a_table_is_the_same_after_changes_errors_and_deletes(new
 
 
 def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "SAMPLE", 20)
+    monkeypatch.setattr(holdings, "FEW", 20)
     url = new_url()
     with filled(url) as table:
-        before = estimated(table)
+        before = known(table)
         table.delete(page(7).url)
         table.delete(page(8).url)
         store(table, [page(COUNT, size=2)])
         store(table, [page(COUNT, age=0, size=5)])
 
-        found, told = estimated(table), run(url, "info")
+        found, told = known(table), run(url, "info")
         table.links.refresh()
-        after = estimated(table)
+        after = known(table)
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)
     assert (found.pages, found.unpacked) == (before.pages, before.unpacked)
     assert "3 rows waiting; run `webtable -s " in told.stderr
     assert after.pages == COUNT - 1
     assert before.as_of < after.as_of
-    assert f"as of {after.as_of:%Y-%m-%d %H:%M:%S} UTC" in after.basis
 
 
-def test_a_sample_is_an_estimate_that_says_so_and_the_rest_is_exact(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "SAMPLE", 20)
-    with filled(new_url()) as table:
-        found, exact = estimated(table), counted(table)
-
-    assert (found.pages, found.hosts, found.unpacked) == (exact.pages, exact.hosts, exact.unpacked)
-    assert "captures and stored are estimated by a sample of" in found.basis
-    assert found.is_estimate
-    assert not exact.is_estimate
-
-
-def test_hosts_without_counts_of_which_nothing_waits_leave_an_estimate(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "SAMPLE", 20)
+def test_hosts_without_counts_of_which_nothing_waits_leave_nothing_known(new_url, monkeypatch):
+    monkeypatch.setattr(holdings, "FEW", 20)
     with filled(new_url()) as table:
         store(table, [Page(url="https://new.example/", body=b"x", fetched_at=NOW)])
         queue = RecountQueue(table.store, table.table)
-        known = estimated(table)
+        before = known(table)
         queue.remove(list(queue.waiting()))  # as if its batch were lost
 
-        found = estimated(table)
+        found = known(table)
 
-    assert (known.pages, known.waiting) == (COUNT, 1)
-    assert (found.as_of, found.waiting) == (None, None)
-    assert found.basis.startswith("estimated: ")
+    assert (before.pages, before.waiting) == (COUNT, 1)
+    assert found == Holdings(None, None, None, None, None, before.oldest, before.newest)
 
 
 def test_more_rows_than_are_looked_at_wait_at_least(new_url, monkeypatch):
@@ -155,3 +142,18 @@ def test_more_rows_than_are_looked_at_wait_at_least(new_url, monkeypatch):
         found = RecountQueue(table.store, table.table).pending()
 
     assert str(found) == "at least 4 rows waiting"
+
+
+def test_what_is_unknown_is_not_shown_and_info_says_how_to_count_it(new_url, monkeypatch):
+    monkeypatch.setattr(holdings, "FEW", 1)
+    url = new_url()
+    with webtable.open(url, create=True, indexes=[]) as table:
+        store(table, [page(number) for number in range(3)])
+
+    unknown, exact = run(url, "info"), run(url, "info", "--count")
+
+    assert "holdings.pages\tnone\n" in unknown.stdout
+    assert "info --count` reads and counts all of them" in unknown.stderr
+    assert "webtable_pages" not in run(url, "metrics").stdout
+    assert "holdings.pages\t3\n" in exact.stdout
+    assert exact.stderr == ""

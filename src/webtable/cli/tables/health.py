@@ -23,7 +23,7 @@ from webtable.progress import progress_bar
 from webtable.repository.diagnosis.doctor import SECONDS, checks
 from webtable.repository.diagnosis.doctor import doctor as diagnosed
 from webtable.repository.metrics import Exposed, gauge_families, prometheus
-from webtable.repository.questions.holdings import Holdings, estimated
+from webtable.repository.questions.holdings import Holdings, known
 from webtable.store import StoreURL, table_of
 
 if TYPE_CHECKING:
@@ -139,11 +139,9 @@ def _write(line: _CheckLine, chosen: FactsFormat) -> None:
 
 _STATES = {"ok": 0, "warning": 1, "failed": 2}
 _HELD = {
-    "pages": "Pages, as of the last refresh of links; else about.",
-    "captures": "Captures that are kept, about.",
-    "stored": "Bytes of the bodies of all captures as they are stored, about.",
-    "unpacked": "Bytes of the newest body of each page as it was crawled, as of the last refresh of links; else about.",
-    "hosts": "Hosts that have pages, as of the last refresh of links; else about.",
+    "pages": "Pages, as of the last refresh of links.",
+    "unpacked": "Bytes of the newest body of each page as it was crawled, as of the last refresh of links.",
+    "hosts": "Hosts that have pages, as of the last refresh of links.",
 }
 
 
@@ -227,7 +225,7 @@ def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
 
 
 def _of_table(table: WebTable) -> Iterator[Exposed]:
-    yield from _of_holdings(estimated(table))
+    yield from _of_holdings(known(table))
     freshness = table.links.freshness()
     yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
@@ -257,8 +255,8 @@ def _of_full_text(table: WebTable) -> Iterator[Exposed]:
 
 def _of_holdings(found: Holdings) -> Iterator[Exposed]:
     for name, text in _HELD.items():
-        unit = "_bytes" if name in ("stored", "unpacked") else ""
-        yield Exposed.of(f"{name}{unit}", text, getattr(found, name))
+        if (value := getattr(found, name)) is not None:
+            yield Exposed.of(f"{name}_bytes" if name == "unpacked" else name, text, value)
     if found.waiting is not None:
         yield Exposed.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
     if found.newest is not None:

@@ -21,7 +21,7 @@ from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar
 from webtable.repository.creation.tables import stored_layout
-from webtable.repository.questions.holdings import Holdings, counted, estimated
+from webtable.repository.questions.holdings import Holdings, counted, known
 from webtable.rowkey.ranges import key_text
 from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text
 from webtable.store import open_store
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 
 _SHOWN_REGIONS = 20
-_HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis", "as_of", "waiting")
+_HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting")
 
 
 @commands.command(
@@ -58,7 +58,7 @@ def info(
         bool,
         typer.Option(
             "--count",
-            help="Read the whole table and count what it holds. Default: the counts of its hosts, else an estimate.",
+            help="Read the whole table and count what it holds. Default: what the counts of its hosts say.",
         ),
     ] = False,
     schema: Annotated[
@@ -77,15 +77,15 @@ def info(
     """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
     Pages, hosts and the bytes of the newest body of each page are exact as of the last `links refresh`, if the table
-    has the host index; the number of rows that wait for the next one is reported. Otherwise they are estimates, as
-    captures and the bytes of all bodies as they are stored always are: "basis" says what each is based on. With --count
-    everything is read and counted. The free space of a file is what `compact` frees at least; HBase does not report its
+    has the host index; the number of rows that wait for the next one is reported. Captures and the bytes of all bodies
+    as they are stored, and all of it without that index, are counted with --count, which reads everything, and of a
+    table of at most 400 pages. The free space of a file is what `compact` frees at least; HBase does not report its
     sizes.
 
     The field "what" of each line of JSON says which fields it has: "table" (name), "holdings" (pages, captures, stored
     and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled, hosts,
-    oldest, newest, basis, which is null if all was counted, as_of, the refresh that pages, hosts and unpacked date
-    from, and waiting, how many rows have changed since; both are null if they date from no refresh), "space" (bytes,
+    oldest, newest, as_of, the refresh that pages, hosts and unpacked date from, and waiting, how many rows have changed
+    since; both are null if they date from no refresh, and all others if they are unknown), "space" (bytes,
     free), "layout" (format, key, salt, digits, suffix_list, names, compression, digest, plain_columns, versions, ttl in
     seconds, family_options), "index" (name, phase, of), "family" (name and its options; ttl in seconds) and "region"
     (start, stop, server; keys as the HBase shell shows them). For a table of rows under a declared key, "layout" has
@@ -109,7 +109,7 @@ def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[
     """Return the facts about a table, as they are in JSON, and what the table holds."""
     try:
         with this.open() as table:
-            holdings = _counted(table) if count else estimated(table)
+            holdings = _counted(table) if count else known(table)
             indexes = index_lines(table)
             facts = _facts(table.store, table.table, table.name, table.layout, holdings, indexes, schema=schema)
             return list(facts), holdings
@@ -134,8 +134,7 @@ def _facts(
 ) -> Iterator[dict[str, Any]]:
     yield {"what": "table", "name": name}
     if holdings is not None:
-        held = {name: getattr(holdings, name) for name in _HELD}
-        yield {"what": "holdings", **held, "basis": holdings.basis or None}
+        yield {"what": "holdings", **{name: getattr(holdings, name) for name in _HELD}}
     if (space := store.space()) is not None:
         yield {"what": "space", "bytes": space.bytes, "free": space.free}
     fields = [name for name in layout.__struct_fields__ if name != "kind"]
@@ -163,6 +162,8 @@ def _report_what_is_missing(holdings: Holdings | None, this: CommandSession) -> 
         return
     if holdings.pending:
         note(f"{holdings.pending}; run `{this.command('links refresh')}`")
+    if holdings.pages is None:
+        note(f"its pages are not counted: `{this.command('info --count')}` reads and counts all of them")
     report_damage((), holdings.damaged)
 
 
@@ -188,8 +189,6 @@ def _text(name: str, value: object) -> str:
             return f"{value} ({value / 86_400:g} days)"
         case "versions", int():
             return versions_text(value)
-        case "basis", None:
-            return "everything was counted"
         case _, None | () | {}:
             return "none"
         case _, datetime():
@@ -261,11 +260,11 @@ def _without_heading(title: str, columns: int) -> Table:
 def _amounts(holdings: Sequence[dict[str, Any]], space: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield what the table holds, in units that people read."""
     for name, value in (pair for fact in holdings for pair in fact.items() if pair[0] != "what"):
-        if name in ("stored", "unpacked"):
+        if name in ("stored", "unpacked") and value is not None:
             yield name, size_text(value)
         elif isinstance(value, int):
             yield name, f"{value:,}"
-        elif value is not None or name == "basis":
+        elif value is not None:
             yield name.replace("_", " "), _text(name, value)
     for fact in space:
         yield "file", f"{size_text(fact['bytes'])}, {size_text(fact['free'])} of it free"
