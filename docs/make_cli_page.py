@@ -24,11 +24,8 @@ Progress, the token of the next page and errors go to standard error. `webtable 
 `--format table` labels the columns in a pipe too. An error is one line; `--debug` adds the traceback.
 A closed pipe (`| head`) is no error. Where `webtable` is not on the PATH, `python -m webtable` does the same.
 
-A table that is too wide for the terminal is shortened in this order. What all URLs of a column begin with is told once
-above the table (`url: https://docs.example.com/guide/…`) and left out below; of several hosts it is `https://` alone,
-and a URL that begins otherwise is shown with its scheme. Then times lose their year, as in `11-25 10:20`, and those of
-another year their time of day. At last URLs are cut: they keep their end, and different ones look different. Links in
-terminals that have them lead to the whole URL; pipes and other formats always have whole values.
+In a table that is too wide for the terminal, URLs are wrapped and other texts are cut; `--columns` chooses fewer
+columns. Terminals that have links show URLs as such; pipes and other formats always have whole values.
 
 Which store a command works on is said by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
 the current directory, then the user's own (`~/.config/webtable/webtable.toml` on Linux); else it is `./webtable.db`.

@@ -169,7 +169,7 @@ def test_every_listing_has_all_formats(run: Run, site: None, case: str) -> None:
 
     assert len(jsonl) == len(expected)
     assert all(isinstance(json.loads(line), dict) for line in jsonl)
-    assert all(url in table for url in (re.sub(r"^blake3:(.{12}).*", r"\1", one) for one in expected))
+    assert all(url in table for one in expected for url in re.sub(r"^blake3:(.{12}).*", r"\1", one).split(" http"))
     assert all(one in row for one, row in zip(expected, with_header[1:], strict=True))
 
 
@@ -344,11 +344,11 @@ def test_a_table_of_two_urls_fits_its_terminal(run: Run, on_terminal: None) -> N
         table.put(page(source, f"<a href={target}>{'words ' * 30}</a>".encode(), 1))
         table.put(page(target, b"", 1, status=500))
 
-    told, *lines = run("broken-links").lines
+    lines = run("broken-links").lines
 
-    assert told == "target, source: https://example.com/…"
     assert max(map(len, lines)) <= 100
-    assert [line.count("…") for line in lines if "ttt" in line] == [3]
+    assert sum(line.count("t" * 10) > 0 for line in lines) == sum(line.count("s" * 10) > 0 for line in lines) > 1
+    assert sum(line.count("…") for line in lines) == 1  # that of the words
 
 
 # words and counts

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from webtable._shown import Marked, harmless, plain_text
 from webtable._shown.sizes import size_text
 from webtable._shown.text import minute_text
-from webtable.cli.terminal.urls import url_cell
 from webtable.formats.text import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
@@ -49,12 +48,25 @@ def cell(record: object, column: Column) -> Text:
             return Text(value.rpartition(":")[2][:_DIGITS])
         case "url", str():
             return url_cell(value)
+        case "urls", list() | tuple():
+            return Text("\n").join(map(url_cell, value))
         case _, Marked():
             return highlighted(value)
         case "headers" | "links" | "counts", _ if value is not None:
             return Text(harmless(plain_text(value)[:CELL_WIDTH]))
         case _:
             return Text(harmless(value_text(value, charset_in(record))[:CELL_WIDTH]))
+
+
+def url_cell(url: str) -> Text:
+    """Return *url* for a terminal: a link (OSC 8) that leads to it also where it is wrapped."""
+    from rich.style import Style
+    from rich.text import Text
+
+    plain = harmless(url)
+    # A text that is not a plain URL could end the link early and send other codes to the terminal.
+    is_plain = url.isascii() and plain == url and url.startswith(("http://", "https://"))
+    return Text(plain, style=Style(link=url) if is_plain else "")
 
 
 def shown_of(record: object, column: Column) -> Any:

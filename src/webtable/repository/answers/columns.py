@@ -51,7 +51,7 @@ _LOOKS: dict[Form, _Look] = {
     "digest": _Look("string"),
     "bool": _Look("bool"),
     "time": _Look("time", 16),
-    "moment": _Look("time", 16),
+    "moment": _Look("time", 24),
     "body": _Look("bytes", share=3),
     "headers": _Look("headers", share=2),
     "cells": _Look("cells", share=2),
