@@ -1,4 +1,4 @@
-"""Advice as a page, as part of a notebook, and as pictures: well-formed, complete, harmless and always the same."""
+"""Advice in a notebook, and as pictures: well-formed, complete, harmless and always the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import msgspec
 import pytest
 
 from markup_tags import Tags
-from webtable._shown.markup import SCOPE
 from webtable.rowkey import CompositeKey, HashedKey, Text, UInt
 from webtable.rowkey.advice import Advice, Judgement, advise, heat_map, scale_of
 from webtable.rowkey.advice.heat_map import ON_DARK, ON_LIGHT
 from webtable.rowkey.advice.judgement import start_text
-from webtable.rowkey.advice.page import fragment, page
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('1')</script>&\"\x00\u202e"
@@ -46,6 +44,16 @@ def hostile(advice: Advice) -> Advice:
     return msgspec.structs.replace(advice, designs=(bad,), column=HOSTILE, first_skipped=HOSTILE)
 
 
+def test_a_notebook_shows_the_ranking_what_it_holds_for_and_the_writes_of_the_best(advice):
+    tags = Tags(advice._repr_html_())
+
+    for design in advice.designs:
+        assert design.name in tags.text
+        assert design.why[0] in tags.text
+    assert all(said[1:] in tags.text for said in advice.said_of_all)
+    assert heat_map(advice.best, keys=advice.keys) in advice._repr_html_()
+
+
 def cells(drawing: str) -> dict[int, list[tuple[int, ...]]]:
     """Return the cells of a picture by the step of their colour: x, y and width."""
     found = {}
@@ -61,40 +69,7 @@ def all_in_order(count: int = 2_000) -> Judgement:
     return advise(rows, {"ordered": CompositeKey(UInt("id"))}, regions=4, window=count // 4).best
 
 
-@pytest.mark.parametrize("made", [page, fragment])
-def test_every_tag_is_closed_and_every_design_question_and_reason_is_there(advice, made):
-    tags = Tags(made(advice))
-
-    for design in advice.designs:
-        assert design.name in tags.text
-        assert design.declaration in tags.text
-        assert all(reason in tags.text for reason in design.why)
-        assert all(cost.question in tags.text and cost.reason in tags.text for cost in design.questions)
-    assert tags.text.count("calls, HappyBase alone") == len(advice.designs) + 1  # and what it says
-    assert "3,000" in tags.text
-    assert "'nonsense' is not a URL" in tags.text
-
-
-@pytest.mark.parametrize("made", [page, fragment])
-def test_every_column_is_explained_below_the_table(advice, made):
-    markup = made(msgspec.structs.replace(advice, column="d:v"))
-
-    assert "with names</th>" in markup
-    headings = {re.sub(r"<br/>", " ", found) for found in re.findall(r"<th(?: [^>]*)?>(.*?)</th>", markup)}
-    shown = {part for heading in headings for part in re.split(r" / ", heading)} - {"", "design", "question"}
-    explained = set(re.findall(r"<li><strong>(.*?)</strong>: \w", markup))
-    assert {name.replace("/ ", "/") for name in shown} <= explained
-    assert markup.index("What the columns say") > markup.index("</table>")
-
-
-def test_a_page_says_how_far_a_sample_may_be_off():
-    sampled = advise(crawl(), ["url"], most=1_000)
-
-    assert "±" not in page(advise(crawl(), ["url"]))
-    assert f"±{sampled.margin:.1%}" in page(sampled)
-
-
-@pytest.mark.parametrize("made", [page, fragment, lambda advice: heat_map(advice.best)])
+@pytest.mark.parametrize("made", [Advice._repr_html_, lambda advice: heat_map(advice.best)])
 def test_nothing_is_loaded_from_anywhere(advice, made):
     markup = made(advice)
 
@@ -102,12 +77,12 @@ def test_nothing_is_loaded_from_anywhere(advice, made):
     tags = Tags(markup)
     assert not {"script", "link", "img", "iframe", "object"} & set(tags.names)
     assert not {"src", "srcset"} & {name for name, _ in tags.attributes}
-    assert all(value.startswith("#design-") for name, value in tags.attributes if name == "href")
+    assert "href" not in {name for name, _ in tags.attributes}
     assert not re.search(r"url\((?!\))", markup)  # Salt.url() is a remedy, and no address
     assert "@import" not in markup
 
 
-@pytest.mark.parametrize("made", [page, fragment, lambda advice: heat_map(advice.best)])
+@pytest.mark.parametrize("made", [Advice._repr_html_, lambda advice: heat_map(advice.best)])
 def test_what_comes_from_the_user_is_escaped(hostile, made):
     markup = made(hostile)
 
@@ -125,44 +100,11 @@ def test_a_picture_of_hostile_keys_is_xml(hostile):
     assert any(text.text.startswith("<script>alert(") for text in root.iter(f"{SVG}text"))
 
 
-@pytest.mark.parametrize("made", [page, fragment, lambda advice: heat_map(advice.best)])
+@pytest.mark.parametrize("made", [Advice._repr_html_, lambda advice: heat_map(advice.best)])
 def test_the_same_advice_gives_the_same_bytes(advice, made):
     copy = msgspec.json.decode(msgspec.json.encode(advice), type=Advice)
 
     assert made(advice) == made(copy)
-
-
-def test_a_page_and_a_notebook_show_what_advice_has(advice):
-    assert advice.to_html() == page(advice)
-    assert advice._repr_html_() == fragment(advice)
-
-
-def test_a_page_has_a_title_and_a_width_for_phones_and_colours_for_the_dark(advice):
-    made = page(advice)
-
-    assert made.startswith('<!DOCTYPE html>\n<html lang="en">')
-    assert "<title>Row keys, measured: " in made
-    assert 'name="viewport"' in made
-    assert "color-scheme: light dark" in made
-    assert "light-dark(" in made
-    assert "@media print" in made
-
-
-def test_the_styles_of_a_fragment_touch_nothing_else_in_the_notebook(advice):
-    (rules,) = re.findall(r"<style>(.*?)</style>", fragment(advice), re.DOTALL)
-
-    plain = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", rules, flags=re.DOTALL)
-    selectors = [one for found in re.findall(r"([^{}]+)\{", plain) for one in found.split(",")]
-    assert len(selectors) > 20
-    assert [selector for selector in selectors if f".{SCOPE}" not in selector] == []
-
-
-def test_a_link_of_the_ranking_leads_to_the_design(advice):
-    tags = Tags(page(advice))
-
-    targets = {value for name, value in tags.attributes if name == "id"}
-    assert {value[1:] for name, value in tags.attributes if name == "href"} == targets
-    assert len(targets) == len(advice.designs)
 
 
 def test_keys_in_order_heat_one_region_at_a_time():

@@ -341,7 +341,7 @@ def test_questions_are_bounded_and_the_others_are_named():
     assert len(advice.not_asked) > 100
     assert "f0, f1, f2, f3, f4, f5, f6, f7, time between" in advice.not_asked
     assert f"questions that were derived are {MOST_DERIVED} at most; left out: " in str(advice)
-    assert "left out: " in advice.to_html()
+    assert "left out: " in advice._repr_html_()
     assert not advise(messages(), CHAT).not_asked
 
 
@@ -471,12 +471,3 @@ def test_json_has_the_reason_what_helps_and_what_is_read_instead(chat):
         "ask for one value of 'sent', or put 'channel' before it, or add an index by channel, sent"
     )
     assert found["instead"] == "sent between"
-
-
-def test_a_page_shows_weights_rows_and_what_cannot_be_answered(chat):
-    made = chat.to_html()
-
-    assert "<th>weight</th>" in made
-    assert "<th>rows read<br/>for one</th>" in made
-    assert "or add an index by channel, sent" in made
-    assert "reverse scan" in made

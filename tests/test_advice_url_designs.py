@@ -109,13 +109,6 @@ def test_an_owner_is_a_host_and_below_a_salt_of_the_domain_a_domain():
     assert any("a salt of domain and host in its place" in reason for reason in advice["domain"].why)
 
 
-def test_made_up_hosts_have_times_too():
-    advice = advise(URLS, ["host", url_design("versions", VERSIONS)], hosts=500)
-
-    assert advice.scope.hosts == 500
-    assert advice["versions"].writes.heat != advice["host"].writes.heat
-
-
 @pytest.mark.parametrize(
     ("key", "reason"),
     [

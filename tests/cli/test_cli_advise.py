@@ -140,12 +140,6 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
     assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
 
-    made_up = run("--format", "json", "--hosts", 50, store=store)
-    assert made_up.errors[1].startswith(
-        "hosts are made up with the sizes of this sample, in which large ones can look smaller"
-    )
-    assert json.loads(made_up.out)["scope"]["hosts"] == 50
-
     monkeypatch.setattr("webtable.cli.keys.advice._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 
@@ -262,22 +256,6 @@ def test_below_the_ranking_each_column_has_a_line_that_explains_it(run: Run, url
     assert len([line for line in named if line.startswith("with names: ")]) == 1
 
 
-def test_more_hosts_are_made_up_and_told_to_be(run: Run, urls: str) -> None:
-    result = run(urls, "--compare", "host,none", "--hosts", 2_000, "--plot", "a.html", "--format", "json")
-
-    assert (result.code, result.err) == (0, "written: a.html\n")
-    assert json.loads(result.out)["scope"] == {
-        "hosts": 2_000,
-        "domains": 286,
-        "largest": json.loads(result.out)["scope"]["largest"],
-        "largest_share": pytest.approx(1 / 2_000, rel=0.05),
-        "enough": 230,
-        "models": 7,
-        "run": pytest.approx(1, abs=0.1),
-    }
-    assert "the hosts are made up" in Path("a.html").read_text().lower()
-
-
 def test_a_table_in_a_pipe_is_not_wrapped_and_not_padded(run: Run, urls: str) -> None:
     lines = run(urls, "--format", "table").out.splitlines()
 
@@ -328,16 +306,6 @@ def test_the_options_are_those_of_the_library(run: Run, urls: str) -> None:
     assert result.out.encode() == expected.to_json() + b"\n"
 
 
-def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
-    Path("advise.html").write_text("old " * 100_000)
-
-    result = run(urls, "--compare", "host,none", "--plot", "advise.html")
-
-    assert (result.code, result.err) == (0, "written: advise.html\n")
-    assert designs(result) == ["none", "host"]
-    assert Path("advise.html").read_text() == advise(URLS, ["host", "none"]).to_html()
-
-
 # keys of one's own
 
 
@@ -359,20 +327,17 @@ def own_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_declared_keys_are_ranked_beside_the_built_in_designs(run: Run, urls: str, own_keys: str) -> None:
-    result = run(urls, "--design", "own_row_keys:BY_DAY", "--design", "own_row_keys:HOSTS", "--plot", "a.html")
+    result = run(urls, "--design", "own_row_keys:BY_DAY", "--design", "own_row_keys:HOSTS")
 
-    assert (result.code, result.err) == (0, "written: a.html\n")
+    assert (result.code, result.err) == (0, "")
     assert sorted(designs(result)) == sorted([*WEB_DESIGNS, "own_row_keys:BY_DAY", "own_row_keys:HOSTS"])
     scores = {line[2]: line[3] for line in result.cells if line[0] == "design"}
     assert float(scores["own_row_keys:HOSTS"]) == pytest.approx(float(scores["host"]), abs=0.001)
-    assert "own_row_keys:BY_DAY" in Path("a.html").read_text()
     assert str(Path.cwd()) not in sys.path
 
 
-def test_declared_keys_are_compared_with_those_that_are_named_and_with_made_up_hosts(
-    run: Run, urls: str, own_keys: str
-) -> None:
-    result = run(urls, "--compare", "none", "--design", "own_row_keys:HOSTS", "--hosts", 500)
+def test_declared_keys_are_compared_with_those_that_are_named(run: Run, urls: str, own_keys: str) -> None:
+    result = run(urls, "--compare", "none", "--design", "own_row_keys:HOSTS")
 
     assert (result.code, sorted(designs(result))) == (0, ["none", "own_row_keys:HOSTS"])
 
@@ -466,7 +431,6 @@ def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
     ("line", "arguments", "message"),
     [
         ('{"id": 1}', ["--compare", "host"], "designs for URLs are not compared on rows of other values"),
-        ('{"id": 1}', ["--hosts", "9"], "--hosts 9 can be made up for URLs only"),
         ('{"id": 1}\n[2]', [], "rows.jsonl, line 2: it is not a JSON object with values"),
         ('{"id": 1}\n{"id', [], "rows.jsonl, line 2: it is not a JSON object with values"),
         ('{"name": 1}', [], "must have values of id"),
@@ -520,11 +484,7 @@ def test_rows_that_a_key_does_not_take_are_told_and_left_out(run: Run, own_keys:
         (2, ["urls.txt", "--ask", " ; "], "--ask ' ; ' must be one or more questions, as in 'channel, sent between'"),
         (2, ["urls.txt", "--regions", "0"], "--regions 0 must be a whole number from 1"),
         (2, ["urls.txt", "--window", "-1"], "--window -1 must be a whole number from 1"),
-        (2, ["urls.txt", "--hosts", "0"], "--hosts 0 must be a whole number from 1"),
-        (2, ["one.txt", "--hosts", "99"], "have URLs of example.com alone, and other hosts cannot be made up from it"),
         (2, ["urls.txt", "--column", "family"], "--column 'family' must be family:qualifier"),
-        (2, ["urls.txt", "--plot", "nowhere/a.html"], "nowhere/a.html: a page cannot be written there"),
-        (2, ["urls.txt", "--plot", "."], ".: a page cannot be written there"),
         (2, ["urls.txt", "--format", "csv"], "csv"),
         (1, ["broken.warc"], "broken.warc, byte 0, after 0 good records: "),
         (1, ["cut.txt.gz"], "cut.txt.gz, after "),
@@ -536,7 +496,6 @@ def test_what_cannot_be_done_is_one_line(run: Run, urls: str, code: int, argumen
     Path("empty.txt").write_bytes(b"")
     Path("comments.txt").write_bytes(b"# nothing\n\n")
     Path("none.txt").write_bytes(b"nonsense\n")
-    Path("one.txt").write_bytes(b"https://example.com/1\nhttps://example.com/2\n")
     Path("broken.warc").write_bytes(b"this is no WARC file")
     Path("cut.txt.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
     Path("binary.txt").write_bytes(bytes(3 << 20))
@@ -556,15 +515,6 @@ def test_an_empty_table_is_told_by_its_name(run: Run) -> None:
     result = run()
 
     assert (result.code, result.err) == (2, "webtable: ./webtable.db/pages: there is no page in it\n")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
-def test_a_full_disk_is_told_behind_the_ranking(run: Run, urls: str) -> None:
-    result = run(urls, "--plot", "/dev/full")
-
-    assert result.code == 1
-    assert set(designs(result)) == set(WEB_DESIGNS)
-    assert result.err == "webtable: /dev/full: it cannot be written: the disk is full; make space, and try again\n"
 
 
 def test_a_damaged_list_raises_a_format_error_that_names_it() -> None:
@@ -603,11 +553,9 @@ def test_the_help_has_examples_and_every_option(run: Run) -> None:
         "servers",
         "window",
         "ask",
-        "hosts",
         "design",
         "column",
         "value-bytes",
-        "plot",
         "format",
     ):
         assert f"--{option}" in result.out

@@ -94,7 +94,7 @@ WORDS = {
     "keys ranges": f"--domain {DOMAIN}",
     "keys splits": "--regions 4",
     "keys show": "",
-    "keys advise": "urls.txt --regions 4 --plot keys.html",
+    "keys advise": "urls.txt --regions 4",
     "index list": "",
     "index add": "crawl_indexes:language",
     "index drop": "size --yes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 from typing import Any
@@ -46,6 +47,20 @@ def test_the_advice_is_that_of_the_advisor(sample, sample_client):
     assert {**scores, "random": ""} == {one.name: f"{one.score:,.2f}" for one in advice.designs} | {"random": ""}
     assert all(html.escape(reason) in shown.replace("&#39;", "&#x27;") for reason in advice.best.why)
     assert {one["name"] for one in found["advice"]} == {one.name for one in advice.designs}
+
+
+def test_the_writes_of_each_design_are_drawn_on_one_scale(sample_client):
+    urls = [f"https://site{number % 40}.example/{number}" for number in range(200)]
+    advice = advise(urls, regions=8)
+
+    shown = sample_client.get("/keys", params={"urls": "\n".join(urls), "regions": "8"}).text
+
+    drawn = re.findall(r'<img class="drawing" src="data:image/svg\+xml;base64,([^"]+)"', shown)
+    drawings = [base64.b64decode(one).decode() for one in drawn]
+    assert len(drawings) == len(advice.designs)
+    # The scale depends on the random salt of one design.
+    assert len({re.search(r">share of a moment.*", one)[0].partition("by chance")[0] for one in drawings}) == 1
+    assert all(f">{design.name}<" in "".join(drawings) for design in advice.designs)
 
 
 def test_the_advisor_measures_pages_of_the_table_itself(sample, sample_client):

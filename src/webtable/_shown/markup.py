@@ -95,10 +95,9 @@ def terms(facts: Iterable[tuple[str, object]]) -> Markup:
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts))
 
 
-def bar(share: float, mark: float | None = None, *, is_over: bool = False, title: str = "") -> Markup:
-    """Return a bar from 0 to 100 %, filled up to *share*, with a line at *mark*; in the warning colour if *is_over*."""
-    line = "" if mark is None else tag("b", style=f"left:{mark:.1%}")
-    return tag("span", tag("i", style=f"width:{share:.1%}"), line, class_="bar over" if is_over else "bar", title=title)
+def bar(share: float) -> Markup:
+    """Return a bar from 0 to 100 %, filled up to *share*."""
+    return tag("span", tag("i", style=f"width:{share:.1%}"), class_="bar")
 
 
 def shares(counts: Mapping[str, int]) -> Markup:
@@ -115,14 +114,14 @@ def style() -> Markup:
     return Markup(files("webtable._shown").joinpath("page.css").read_text(encoding="utf-8"))
 
 
-def document(title: str, *content: object, look: Markup | None = None) -> str:
-    """Return an HTML page of *content* without other files, scripts or fonts; *look* has CSS rules besides `style`."""
+def document(title: str, *content: object) -> str:
+    """Return an HTML page of *content* without other files, scripts or fonts."""
     head = (
         Markup('<meta charset="utf-8">\n'),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'),
         Markup('<meta name="viewport" content="width=device-width,initial-scale=1">\n'),
         tag("title", title),
-        tag("style", Markup(_PAGE_STYLE), style(), look),
+        tag("style", Markup(_PAGE_STYLE), style()),
     )
     body = tag("main", content, class_=SCOPE)
     return f'<!DOCTYPE html>\n<html lang="en">\n{tag("head", head)}\n{tag("body", body)}\n</html>\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from base64 import b64encode
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,12 +13,14 @@ import jinja2
 from markupsafe import Markup
 
 from webtable.explorer.rows import MEDIA, Rows
+from webtable.rowkey.advice import heat_map, scale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.explorer.linker import Linker
     from webtable.explorer.sheets import PagePart, Sheet
+    from webtable.rowkey.advice import Judgement
 
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -39,6 +42,7 @@ class Pages:
             "table_name": name,
             "grouped": _grouped,
             "marks": _marks,
+            "heat_maps": _heat_maps,
             "endings": [one for one in MEDIA if one != "json"],
         }
 
@@ -90,6 +94,14 @@ def _marks(rows: Rows, linker: Linker) -> list[TimelineMark]:
             TimelineMark(round(x, 1), round(stop - x + 16, 1), ", ".join(list(texts.values())[:3]), href, kind)
         )
     return found
+
+
+def _heat_maps(designs: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each of *designs* and its heat map, all on one scale, as an address of its own."""
+    scale = scale_of(designs)
+    for design in designs:
+        drawing = b64encode(heat_map(design, scale=scale).encode()).decode()
+        yield design.name, f"data:image/svg+xml;base64,{drawing}"
 
 
 def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -16,7 +15,6 @@ from webtable.cli.keys.advice_forms import AdviceFormat, write_advice
 from webtable.cli.keys.declared_keys import RowFiles, holds_rows, own_keys
 from webtable.cli.loading.ingestion import check_files
 from webtable.cli.session import session
-from webtable.cli.terminal.output import check_page_file, write_page
 from webtable.cli.terminal.text import examples, file_name, parse_names
 from webtable.errors import InvalidArgument
 
@@ -34,9 +32,8 @@ _COLUMN = re.compile(r"[^:\s]+:\S*")
 
 @commands.command(
     epilog=examples(
-        "webtable keys advise urls.txt --compare host,url --plot advise.html",
+        "webtable keys advise urls.txt --compare host,url",
         "webtable keys advise crawl.warc.gz --ask 'host: 3; subtree'",
-        "webtable keys advise crawl.warc.gz --hosts 10000",
         "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
         "webtable keys advise messages.jsonl --design chat:HASHED --ask 'channel, sent between'",
         "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
@@ -79,10 +76,6 @@ def advise(
             "repeated. Only yours count then. Default: what each design is made for.",
         ),
     ] = None,
-    hosts: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Measure a crawl of this many made-up hosts, modelled on those of the URLs."),
-    ] = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -90,9 +83,6 @@ def advise(
         ),
     ] = None,
     value_bytes: Annotated[int, typer.Option(metavar="N", help="Bytes of its value.")] = 600,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with heat maps here: one HTML file.")
-    ] = None,
     format: Annotated[  # noqa: A002
         AdviceFormat | None,
         typer.Option(help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe."),
@@ -112,8 +102,8 @@ def advise(
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
-    The verdict holds for crawls like the measured one, and says how many hosts that has. With --hosts a larger crawl is
-    made up, whose hosts have the sizes, paths and domains of the given ones, and come in their order.
+    The verdict holds for crawls like the measured one, and says how many hosts that has. `webtable serve` draws the
+    writes of each design as a heat map, on its page of keys.
 
     Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported. In a pipe the first
     line has it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
@@ -122,8 +112,6 @@ def advise(
 
     if column is not None and not _COLUMN.fullmatch(column):
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
-    if plot is not None:
-        check_page_file(plot)
     own = own_keys(design or ())
     of_rows = bool(files) and holds_rows(files or (), own)
     measured = partial(
@@ -135,16 +123,13 @@ def advise(
         questions=_questions(ask) if ask else None,
         column=column,
         value_bytes=value_bytes,
-        hosts=hosts,
     )
     with _as_option():
         if of_rows:
             found = _of_rows(RowFiles(files or (), own), measured)
         else:
-            found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
+            found = _of_files(files, measured) if files else _of_table(ctx, measured)
     write_advice(found, format)
-    if plot is not None:
-        write_page(plot, found.to_html())
 
 
 def _designs(
@@ -213,7 +198,7 @@ def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advi
     return found
 
 
-def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], hosts: int | None) -> Advice:
+def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:
     from webtable.repository.regions import sample_urls
 
     with session(ctx).open() as table:
@@ -223,8 +208,6 @@ def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], h
         raise InvalidArgument(f"{name}: there is no page in it")
     # The error of this sample is unknown: regions count equally in it, however many pages they have.
     note(f"{name}: {plural(len(urls), 'page')} from all of its regions, in the order in which they were fetched")
-    if hosts is not None:
-        note("hosts are made up with the sizes of this sample, in which large ones can look smaller than in the table")
     return measured(urls)
 
 

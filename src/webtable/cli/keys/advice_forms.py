@@ -1,9 +1,9 @@
-"""The forms in which advice on row keys is written: a table, tab-separated lines, JSON, or a page."""
+"""The forms in which advice on row keys is written: a table, tab-separated lines, or JSON."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown import harmless
 from webtable.cli.terminal.output import console, on_terminal, write_bytes, write_lines
@@ -18,9 +18,32 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from webtable.rowkey.advice import Advice, Judgement
-    from webtable.rowkey.advice.page import ColumnHelp
 
 _INDENT, _HANGING = " " * 3, " " * 5
+
+
+class ColumnHelp(NamedTuple):
+    """The heading of a column, and its meaning."""
+
+    name: str
+    says: str
+
+
+RANKING = (
+    ColumnHelp(
+        "score", "heat times reading, the lower the better; 1.0 is even writes, and one range for each question"
+    ),
+    ColumnHelp("hottest region", "the share of a moment's writes that go to the region with most of them, on average"),
+    ColumnHelp("by chance", "what that share would be if each key went to a region at random"),
+    ColumnHelp("hottest server", "the same share of the server with most of them, all its regions together"),
+    ColumnHelp("Gini", "how unevenly the regions are filled in the end: 0 all the same, near 1 one has all rows"),
+    ColumnHelp("max/mean", "the rows of the fullest region in the end, over the mean of all regions; 1.0 is even"),
+    ColumnHelp("key bytes", "the mean length of a row key, which is stored with every cell of the row"),
+    ColumnHelp("p99", "the length in bytes that 99 of 100 keys do not exceed"),
+    ColumnHelp("of a cell", "the share of a stored cell that is its row key, next to a value of the given size"),
+    ColumnHelp("with names", "the same with the names of family and column; empty if no column is given"),
+)
+"""The columns of the ranking, in order."""
 
 
 class AdviceFormat(StrEnum):
@@ -124,8 +147,6 @@ def _write_reason(target: Console, reason: Text) -> None:
 
 def _columns(found: Advice) -> Sequence[ColumnHelp]:
     """Return the columns of the ranking, including that of names only if a column of the table is given."""
-    from webtable.rowkey.advice.page import RANKING
-
     return RANKING if found.column else RANKING[:-1]
 
 

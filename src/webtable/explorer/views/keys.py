@@ -45,7 +45,7 @@ _ABOUT: Final = (
 _SALT: Final = "{digits} hex digits of a hash of the {salt} (the salt, which spreads pages over the regions), "
 _ADVICE: Final = (
     "Designs of keys, measured on these URLs. The score is how hot the hottest region is at any moment, times what the "
-    "questions cost in ranges: the lower the better. "
+    "questions cost in ranges: the lower the better. Below them are the writes of each design, by region and time. "
 )
 
 
@@ -121,7 +121,7 @@ def sheet(asked: AskedPage) -> Sheet:
             )
         if urls():
             said = f"{advice().measure}. {' '.join(f'{one[:1].upper()}{one[1:]}.' for one in advice().said_of_all)}"
-            yield PagePart("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said)
+            yield PagePart("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said, look="advice")
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
     return Sheet("Row keys", parts, _ABOUT.format(salt=salt), button="Show")

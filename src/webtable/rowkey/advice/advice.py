@@ -12,12 +12,12 @@ from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import inquiries
 from webtable.rowkey.advice.design import Design, key_design
+from webtable.rowkey.advice.heat_map import heat_map
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged, share_text
 from webtable.rowkey.advice.measures import CellSize
-from webtable.rowkey.advice.page import fragment, page
 from webtable.rowkey.advice.questions import QuestionSet, asked_of
 from webtable.rowkey.advice.ranking import Ranking, scope_of, sentences_of
-from webtable.rowkey.advice.samples import MOST_HOSTS, ArrivalSample, MadeUp, arrival_sample, host_models, made_up_crawl
+from webtable.rowkey.advice.samples import ArrivalSample, arrival_sample
 from webtable.rowkey.advice.url_designs import WEB_DESIGNS, in_time, web_design
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
@@ -52,12 +52,8 @@ class Advice(Ranking, frozen=True):
         """Return the advice as JSON, with keys as the HBase shell shows them."""
         return msgspec.json.encode(_with_text(msgspec.to_builtins(self, builtin_types=(bytes,))))
 
-    def to_html(self) -> str:
-        """Return the advice as one self-contained HTML page."""
-        return page(self)
-
     def _repr_html_(self) -> str:
-        return fragment(self)
+        return f"{self._shown().html()}{heat_map(self.best, keys=self.keys)}"
 
     def __rich__(self) -> object:
         return self._shown().rich()
@@ -68,7 +64,8 @@ class Advice(Ranking, frozen=True):
             (place, one.name, f"{one.score:.1f}", share_text(one.writes.hottest_at_once), one.why[0])
             for place, one in enumerate(self.designs, 1)
         ]
-        return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows)
+        said = " ".join(f"{one[:1].upper()}{one[1:]}." for one in self.said_of_all)
+        return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows, said)
 
     def __str__(self) -> str:
         lines = [self.measure, *self.said_of_all]
@@ -87,7 +84,6 @@ def advise(
     questions: Sequence[str | Question] | None = None,
     column: str | None = None,
     value_bytes: int = 600,
-    hosts: int | None = None,
     most: int = MOST_MEASURED,
 ) -> Advice:
     """Return *designs*, measured on *keys* in the order in which they would be written, the best first.
@@ -104,29 +100,24 @@ def advise(
     directory and latest. With *questions* of your own, as text (`"channel, sent between: 3"`) or as `Question`, only
     yours count for the score, and the others are shown in addition. They may use any value that the first row has.
 
-    With *hosts* the URLs themselves are not measured, but a crawl of this number of made-up hosts: their sizes, paths,
-    domains and order in time are drawn from those of the URLs, the same ones each time.
-
-    Raises `InvalidArgument` if there are no keys or designs, for an unknown design or question, and for *hosts* if the
-    keys are not URLs, or of one host only.
+    Raises `InvalidArgument` if there are no keys or designs, and for an unknown design or question.
     """
     stream = iter(keys)
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
     _check_numbers(regions, servers, window, value_bytes, most)
-    _check_hosts(hosts, chosen)
     refused = _Refused()
     taken = refused.without(chain(first, stream), chosen[0])
     example = _first_of(taken, refused)
     asked = asked_of(chosen, example, questions)
-    sample, made_up = _sample(chain([example], taken), most, hosts)
+    sample = arrival_sample(chain([example], taken), most - most % 2)
     if any(design.takes_times for design in chosen):
         sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
     found, items = _judged_alike(chosen, sample.items, table, asked, refused)
     ranked = tuple(sorted(found, key=lambda one: one.score))
-    scope = scope_of(items, regions, made_up) if all(design.takes_urls for design in chosen) else None
+    scope = scope_of(items, regions) if all(design.takes_urls for design in chosen) else None
     return Advice(
         designs=ranked,
         keys=sample.total - len(sample.items) + len(items),
@@ -161,28 +152,12 @@ def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: 
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
 
 
-def _check_hosts(hosts: int | None, designs: Sequence[Design]) -> None:
-    if hosts is None:
-        return
-    if not is_count(hosts, 1, MOST_HOSTS):
-        raise InvalidArgument(f"hosts={hosts!r} must be a whole number from 1 to {MOST_HOSTS:,}")
-    if not all(design.takes_urls for design in designs):
-        raise InvalidArgument(f"hosts={hosts!r} can be made up for URLs only, which these keys are not")
-
-
 def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
     """Return the first key that can be encoded; raises `InvalidArgument` if there is none."""
     for first in taken:
         return first
     reason = f": {refused.first}" if refused.count else ""
     raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-
-
-def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[ArrivalSample[Any], MadeUp | None]:
-    """Return a sample of *keys*, or of a crawl of this number of made-up *hosts* with its description."""
-    if hosts is None:
-        return arrival_sample(keys, most - most % 2), None
-    return made_up_crawl(host_models(keys, most), hosts, most)
 
 
 def _judged_alike(

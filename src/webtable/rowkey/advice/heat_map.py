@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from webtable._shown.markup import SCOPE, Markup, escaped, tag
+from webtable._shown.markup import Markup, escaped, tag
 from webtable.rowkey.advice.judgement import (
     MOST_ROWS,
     HeatRow,
@@ -80,32 +80,7 @@ def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | No
     rules = "".join(f".{name}{{fill:{color}}}" for name, color in _by_class(ON_DARK, INKS_ON_DARK).items())
     style = tag("style", Markup(f"@media(prefers-color-scheme:dark){{{rules}}}"))
     scale = scale or scale_of([judgement])._replace(at_once=1.0)
-    return _drawing(judgement, scale, keys, [style, _heading(judgement)], 58, is_file=True)
-
-
-def inline_heat_map(judgement: Judgement, scale: Scale, keys: int) -> Markup:
-    """Return the same as an element of a page with variable width; `heat_style` has its colours."""
-    return _drawing(judgement, scale, keys, "", 34)
-
-
-def heat_style() -> Markup:
-    """Return the colours of the heat maps of a page, for light and dark mode."""
-    light, dark = _by_class(ON_LIGHT, INKS_ON_LIGHT), _by_class(ON_DARK, INKS_ON_DARK)
-    return Markup("".join(f".{SCOPE} .{name}{{fill:light-dark({light[name]},{dark[name]})}}" for name in light))
-
-
-def thumbnail(judgement: Judgement, scale: Scale) -> Markup:
-    """Return a small version without labels, as an element of a page."""
-    rows = rows_of(judgement)
-    high = _row_height(len(rows))
-    return tag(
-        "svg",
-        _cells(rows, scale, 0, 0, high, high),
-        class_="thumb",
-        viewBox=f"0 0 {_WIDE} {high * len(rows)}",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
+    return _drawing(judgement, scale, keys, style)
 
 
 def _by_class(steps: Sequence[str], inks: dict[str, str]) -> dict[str, str]:
@@ -113,10 +88,8 @@ def _by_class(steps: Sequence[str], inks: dict[str, str]) -> dict[str, str]:
     return colors | {f"wt-{name}": color for name, color in inks.items()}
 
 
-def _drawing(
-    judgement: Judgement, scale: Scale, keys: int | None, front: object, top: int, *, is_file: bool = False
-) -> Markup:
-    rows = rows_of(judgement)
+def _drawing(judgement: Judgement, scale: Scale, keys: int | None, style: Markup) -> Markup:
+    rows, top = rows_of(judgement), 58
     high = _row_height(len(rows))
     bottom = top + high * len(rows)
     height = bottom + 84
@@ -126,7 +99,8 @@ def _drawing(
         "svg",
         tag("title", summary),
         tag("rect/", **_ink("panel"), width=_WIDTH, height=height, rx=6),
-        front,
+        style,
+        _heading(judgement),
         _text(_LEFT - 10, top - 12, "region from", "muted", "end"),
         _text(_LEFT, top - 12, _over_time(judgement, len(rows)), "muted"),
         _text(_LEFT + _WIDE + _GAP, top - 12, "rows in the end", "muted"),
@@ -138,8 +112,8 @@ def _drawing(
         _text(_LEFT + _WIDE // 2, bottom + 16, "order of arrival →", "muted", "middle"),
         _text(_LEFT + _WIDE, bottom + 16, f"key {total:,}", "muted", "end"),
         _legend(scale, judgement.writes.fair, bottom + 50),
-        xmlns="http://www.w3.org/2000/svg" if is_file else None,
-        width=_WIDTH if is_file else None,
+        xmlns="http://www.w3.org/2000/svg",
+        width=_WIDTH,
         viewBox=f"0 0 {_WIDTH} {height}",
         role="img",
         aria_label=summary,

@@ -17,26 +17,19 @@ from webtable.rowkey.web_salt import registered_domain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.rowkey.advice.samples import MadeUp
-
 DEFAULT = "host"
 """The default design of web tables."""
 _SALTS = (DEFAULT, "domain", "url", "none")
 _COMPARED_ONLY = ("hash", "random")
 """Designs that are measured for comparison: no web table can have them."""
-_FEW_MODELS = 100
-"""With fewer hosts the sizes of made-up ones are guesses rather than samples."""
-_RUN = 2.0
-"""The length of runs of pages of one host from which they are mentioned."""
 _MOST_TRIED = 2**24
 
 
 class CrawlScope(msgspec.Struct, frozen=True):
     """The crawl that was measured: the number of hosts and registered domains, and the largest host with its share.
 
-    `models` is the number of hosts on which made-up ones were modelled, 0 if none are made up. `enough` is how many
-    hosts of equal size it takes until chance alone puts at most 1.5 times its fair share into one of the regions. `run`
-    is the average number of consecutive pages of a made-up host, as in the models.
+    `enough` is how many hosts of equal size it takes until chance alone puts at most 1.5 times its fair share into one
+    of the regions.
     """
 
     hosts: int
@@ -44,8 +37,6 @@ class CrawlScope(msgspec.Struct, frozen=True):
     largest: str
     largest_share: float
     enough: int
-    models: int = 0
-    run: float = 0.0
 
     @property
     def is_few(self) -> bool:
@@ -53,14 +44,12 @@ class CrawlScope(msgspec.Struct, frozen=True):
         return self.hosts < self.enough
 
 
-def scope_of(urls: Iterable[str], regions: int, made_up: MadeUp | None) -> CrawlScope:
-    """Return the scope of *urls*; if they are *made_up*, that of all made-up hosts."""
+def scope_of(urls: Iterable[str], regions: int) -> CrawlScope:
+    """Return the scope of *urls*, for a table of so many *regions*."""
     counts = Counter(split_url(url).host for url in urls)
     ((largest, most),) = counts.most_common(1)
-    share, enough = most / counts.total(), hosts_that_spread(regions)
-    if made_up is not None:
-        return CrawlScope(made_up.hosts, made_up.domains, largest, share, enough, made_up.models, made_up.run)
-    return CrawlScope(len(counts), len(set(map(registered_domain, counts))), largest, share, enough)
+    domains = len(set(map(registered_domain, counts)))
+    return CrawlScope(len(counts), domains, largest, most / counts.total(), hosts_that_spread(regions))
 
 
 def hosts_that_spread(regions: int) -> int:
@@ -86,7 +75,7 @@ def _rounded_up(number: int) -> int:
 
 def sentences_of(scope: CrawlScope, ranked: Sequence[Judgement], regions: int, *, is_sampled: bool) -> tuple[str, ...]:
     """Return sentences on the crawls for which the verdict holds, and on its difference from the default."""
-    said = [_measured_on(scope, is_sampled=is_sampled), *_of_models(scope), *_of_spread(scope, regions)]
+    said = [_measured_on(scope, is_sampled=is_sampled), *_of_spread(scope, regions)]
     place = next((at for at, design in enumerate(ranked, 1) if design.name == DEFAULT), 0)
     best = next((design for design in ranked if design.name not in _COMPARED_ONLY), None)
     if place and len(ranked) > 1 and best is ranked[place - 1]:
@@ -101,33 +90,12 @@ def sentences_of(scope: CrawlScope, ranked: Sequence[Judgement], regions: int, *
 
 
 def _measured_on(scope: CrawlScope, *, is_sampled: bool) -> str:
-    made_up = "made-up " if scope.models else ""
-    where = " (counted among the URLs that were measured)" if is_sampled and not made_up else ""
+    where = " (counted among the URLs that were measured)" if is_sampled else ""
     return (
-        f"the verdict holds for crawls like this one: {plural(scope.hosts, f'{made_up}host')} of "
+        f"the verdict holds for crawls like this one: {plural(scope.hosts, 'host')} of "
         f"{plural(scope.domains, 'domain')}{where}, of which the largest, {scope.largest}, has "
         f"{_share(scope.largest_share)} of the URLs"
     )
-
-
-def _of_models(scope: CrawlScope) -> list[str]:
-    if not scope.models:
-        return []
-    said = [
-        f"the hosts are made up, with names that end in .example: pages a host, paths, hosts a domain and the order in "
-        f"time are drawn from {plural(scope.models, 'host')} of the URLs given"
-    ]
-    if scope.run >= _RUN:
-        said.append(
-            f"pages of a host come some {scope.run:,.0f} at a time, as in the URLs given: in a moment as short as "
-            "that, one region takes all writes below a salt of the host, however many hosts there are"
-        )
-    if scope.models < _FEW_MODELS:
-        said.append(
-            f"{plural(scope.models, 'host')} say little about how large hosts get: a giant that is not among them is "
-            "not among the made-up ones"
-        )
-    return said
 
 
 def _of_spread(scope: CrawlScope, regions: int) -> list[str]:
@@ -176,12 +144,10 @@ def _why_dear(best: Judgement, default: Judgement) -> list[str]:
 def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
     made = f" (create --salt {best.name})" if best.name in _SALTS else ""
     if scope.is_few:
-        few = (
+        return (
             f"take {best.name}{made} if these hosts are all that the table will have; if not, judge by a crawl of more "
             "hosts"
         )
-        # Hosts can be made up only from several hosts, and only once.
-        return few if scope.models or scope.hosts < 2 else f"{few}: hosts=10000 (--hosts 10000) makes one up"
     if default.writes.is_hot and default.heat > best.heat:
         return f"take {best.name}{made} where crawls are like this one"
     notes = {
@@ -227,9 +193,8 @@ class Ranking(msgspec.Struct, frozen=True):
             if not self.margin
             else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
         )
-        made_up = "made-up " if self.scope is not None and self.scope.models else ""
         regions = f"{plural(self.regions, 'region')} on {plural(self.servers, 'server')}"
-        return f"{plural(self.keys, f'{made_up}key')}{sampled}, {regions}, {self.window:,} at a moment"
+        return f"{plural(self.keys, 'key')}{sampled}, {regions}, {self.window:,} at a moment"
 
     @property
     def said_of_all(self) -> tuple[str, ...]:
