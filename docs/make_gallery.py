@@ -34,7 +34,6 @@ PICTURES: dict[str, Callable[[WebTable], Axes]] = {
     "captures": lambda table: table.stats(webtable.ALL, by="day").plot(),
     "hosts": lambda table: table.hosts().plot(),
     "history": lambda table: table.history(CHANGED).plot(),
-    "links": lambda table: table.links.neighbours("https://example.com/", limit=8).plot(),
 }
 """The pictures by their names, which are those of `webtable plot`."""
 

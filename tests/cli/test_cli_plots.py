@@ -28,7 +28,6 @@ PICTURES = {
     **{name: [name, "example.com"] for name in COUNTED},
     "hosts": ["hosts", "com"],
     "history": ["history", HOME],
-    "links": ["links", HOME],
 }
 
 
@@ -105,9 +104,9 @@ def test_a_picture_of_a_large_table_takes_all(run: Run):
 
 
 def test_without_matplotlib_it_is_told_what_to_install(run: Run, monkeypatch):
-    from webtable.repository.pictures import canvas
+    from webtable.repository import pictures
 
-    canvas.matplotlib.cache_clear()
+    pictures.matplotlib.cache_clear()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     done = run("plot", "status", "example.com", "--out", "x.png")

@@ -14,7 +14,6 @@ from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
 from webtable.errors import InvalidArgument
 from webtable.progress import progress_bar
-from webtable.repository.arguments import MOST_NEIGHBOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +34,7 @@ URLArgument = Annotated[str, typer.Argument(metavar="URL", help="A page.", show_
 
 @group.callback(invoke_without_command=True)
 def pictures(ctx: typer.Context) -> None:
-    """Draw pictures of pages, hosts and links, as PNG, SVG or PDF; without a name, list them.
+    """Draw pictures of pages and hosts, as PNG, SVG or PDF; without a name, list them.
 
     They need webtable's extra `plot` (matplotlib).
     """
@@ -68,8 +67,8 @@ _counted("status", "status", "Draw the pages by status code.")
 _counted("types", "type", "Draw the pages by media type.")
 _counted("languages", "language", "Draw the pages by language, without its region: pt-br as pt.")
 _counted("ages", "age", "Draw the pages by the age of their last capture.")
-_counted("sizes", "size", "Draw the pages by size: a histogram on a logarithmic axis.")
-_counted("captures", "day", "Draw on which days pages were captured last: a calendar of up to five years.")
+_counted("sizes", "size", "Draw the pages by size.")
+_counted("captures", "day", "Draw on which days pages were captured last: the latest 36 days that have any.")
 _counted("regions", "region", "Draw the share of pages and bytes that each region has, with the hot ones marked.")
 
 
@@ -78,9 +77,9 @@ def hosts(
     ctx: typer.Context,
     out: OutOption,
     site: SiteArgument = None,
-    by: Annotated[Literal["pages", "bytes"], typer.Option("--by", help="What areas stand for.")] = "pages",
+    by: Annotated[Literal["pages", "bytes"], typer.Option("--by", help="What bars stand for.")] = "pages",
 ) -> None:
-    """Draw the hosts as areas, within those of their registered domains; by the counts of `links refresh`."""
+    """Draw the largest hosts, by the counts of `links refresh`."""
     check_out(out)
     with session(ctx).open() as table:
         write_picture(table.hosts(site_of(site)).plot(by), out)
@@ -93,33 +92,15 @@ def hosts(
     )
 )
 def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
-    """Draw the versions of a page: when they came, how large they were, and where the status changed."""
+    """Draw the versions of a page: when they came, how large they were, and with which status."""
     check_out(out)
     with session(ctx).open() as table:
         write_picture(table.history(url).plot(), out)
 
 
-@group.command(
-    epilog=examples(
-        "webtable plot links https://example.com/ --out links.svg",
-        "webtable plot links https://example.com/products --limit 5 --out links.png",
-    )
-)
-def links(
-    ctx: typer.Context,
-    url: URLArgument,
-    out: OutOption,
-    limit: Annotated[int, typer.Option("--limit", help="The most pages on a side.")] = MOST_NEIGHBOURS,
-) -> None:
-    """Draw who links to a page, and where it links."""
-    check_out(out)
-    with session(ctx).open() as table:
-        write_picture(table.links.neighbours(url, limit=limit).plot(), out)
-
-
 def check_out(out: Path) -> None:
     """Raise `InvalidArgument` if no picture can be written to *out*, or `MissingExtra`, before anything is read."""
-    from webtable.repository.pictures.canvas import matplotlib
+    from webtable.repository.pictures import matplotlib
 
     matplotlib()
     if out.suffix.lower() not in ENDINGS:
@@ -130,7 +111,7 @@ def check_out(out: Path) -> None:
 
 def write_picture(ax: Axes, out: Path) -> None:
     """Write the figure of *ax* to the file *out*, which appears when it is complete, and report what it shows."""
-    from webtable.repository.pictures.canvas import figure_of, matplotlib
+    from webtable.repository.pictures import figure_of, matplotlib
 
     ending = out.suffix.lower().removeprefix(".")
     # Without a date and random names, so that the same picture is the same file.

@@ -40,7 +40,7 @@ class Tabular(ShowsItself, Generic[T]):
     if not TYPE_CHECKING:  # a checker would take any name for an attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            drawn = "; pictures are drawn of stats, hosts, history and links.neighbours" if name == "plot" else ""
+            drawn = "; pictures are drawn of stats, hosts and history" if name == "plot" else ""
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{drawn}", name=name, obj=self)
 
     @property

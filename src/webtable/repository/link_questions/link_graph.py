@@ -23,8 +23,6 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from matplotlib.axes import Axes
-
     from webtable._page.parts import Link
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -88,16 +86,6 @@ class Neighbours(Tabular[Neighbour]):
     def __iter__(self) -> Iterator[Neighbour]:
         yield from self.linking
         yield from self.linked
-
-    def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the pages that link here on the left, those that it links to on the right, and return the axes.
-
-        *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
-        matplotlib.
-        """
-        from webtable.repository.pictures.page import draw_neighbours
-
-        return draw_neighbours(self, ax)
 
 
 def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
-    from webtable.repository.pictures.treemap import Amount
+    from webtable.repository.pictures import Amount
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
 
@@ -57,13 +57,12 @@ class Hosts(Results[Host]):
     """The hosts that have pages, as `Results` that can be plotted."""
 
     def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
-        """Draw a treemap of the hosts within their registered domains, by pages or bytes, and return the axes.
+        """Draw a bar for each of the 20 largest hosts, by pages or bytes, and one for the others; return the axes.
 
-        The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. *ax* are
-        axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without matplotlib and
-        squarify, `InvalidArgument`, and what the question raises.
+        *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without matplotlib,
+        `InvalidArgument`, and what the question raises.
         """
-        from webtable.repository.pictures.treemap import draw_hosts
+        from webtable.repository.pictures import draw_hosts
 
         return draw_hosts(self, by, ax)
 

@@ -110,11 +110,11 @@ class Stats(Tabular[GroupRow]):
     def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the groups of the grouping *by*, by default the first that was counted, and return the axes.
 
-        Statuses, types, languages, ages, months and hosts are bars, sizes a histogram, days a calendar; of regions the
-        hot ones are marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises
-        `InvalidArgument` for what was not counted, and `MissingExtra` without matplotlib.
+        Groups are bars, of days and months the latest; of regions the hot ones are marked. *ax* are axes of matplotlib
+        to draw on; without them a figure is made. Raises `InvalidArgument` for what was not counted, and `MissingExtra`
+        without matplotlib.
         """
-        from webtable.repository.pictures.groups import draw_groups, draw_nothing
+        from webtable.repository.pictures import draw_groups, draw_nothing
 
         named = next(iter(self.by), None) if by is None else by
         if named not in self.by:

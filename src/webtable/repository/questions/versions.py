@@ -62,7 +62,7 @@ class History(ResultList[Page]):
         *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
         matplotlib.
         """
-        from webtable.repository.pictures.page import draw_timeline
+        from webtable.repository.pictures import draw_timeline
 
         return draw_timeline(tuple(self), ax)
 
