@@ -102,7 +102,6 @@ COMMANDS = [
     "plot regions",
     "plot hosts",
     "plot history",
-    "plot links",
     "plot languages",
     "search-index create",
     "search-index refresh",
@@ -119,7 +118,6 @@ COMMANDS = [
     "keys decode",
     "keys ranges",
     "keys splits",
-    "keys show",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The commands about ranges and regions: `keys ranges`, `keys splits`, `keys show`."""
+"""The commands about ranges and regions: `keys ranges` and `keys splits`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import pytest
 from running import Result, Run
 
 import webtable
-from webtable.repository import regions
 from webtable.rowkey import KeyRange, Salt, WebKey, key_text, parse_key, split_points
-from webtable.rowkey.examples import LONG_KEY
 from webtable.store import Region
 
 
@@ -144,85 +142,12 @@ def test_too_few_keys_give_fewer_regions_and_say_so(run: Run) -> None:
     assert result.err == "2 regions, not 16: the sample has too few different keys\n"
 
 
-# show
-
-
-def test_show_tells_how_keys_are_made_and_takes_some_apart(run: Run) -> None:
-    stored("crawl.db", "https://example.com/a?b=1", "http://example.com:8080/")
-
-    result = run("show", "crawl.db")
-
-    assert result.code == 0
-    assert result.cells == [
-        ["table", "crawl.db/pages"],
-        ["keys.format", "web/1"],
-        ["keys.salt", "host"],
-        ["keys.digits", "2"],
-        ["keys.suffix_list", "none"],
-        ["key", "5a:com.example/#http:8080", "5a", "example.com", "/", "http:8080", "http://example.com:8080/"],
-        ["key", "5a:com.example/a?b=1", "5a", "example.com", "/a?b=1", "https", "https://example.com/a?b=1"],
-        ["region", "", "", "", "wanted"],
-    ]
-
-
-def test_show_is_about_the_store_of_the_session(run: Run) -> None:
-    stored("webtable.db", salt=Salt.domain())
-    stored("other.db", salt=Salt.none())
-
-    lines = run("show").lines
-
-    assert "keys.salt\tdomain" in lines
-    assert any(line.startswith("keys.suffix_list\t") and line[-1].isdigit() for line in lines)
-    assert "keys.salt\tnone" in run("show", store="other.db").lines
-    assert "keys.salt\tnone" in run("show", "other.db", store="webtable.db").lines
-
-
-def test_show_takes_no_more_keys_apart_than_can_be_read(run: Run) -> None:
-    stored("webtable.db", *(f"https://h{number}.example/" for number in range(100)))
-
-    assert sum(cells[0] == "key" for cells in run("show").cells) == 5
-
-
 @pytest.fixture
 def split_as_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the table have three regions, as HBase would make them."""
     bounds = [b"", b"55", b"5a:com.example/", b""]
     found = [Region(KeyRange(*pair), "node:16020") for pair in pairwise(bounds)]
     monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.regions", lambda *_: found)
-
-
-def test_show_compares_regions_with_those_of_a_new_table(run: Run, split_as_it_grew: None) -> None:
-    stored("webtable.db")
-
-    assert [cells for cells in run("show").cells if cells[0] in ("region", "missing")] == [
-        ["region", "", "55", "node:16020", "wanted"],
-        ["region", "55", "5a:com.example/", "node:16020", "wanted"],
-        ["region", "5a:com.example/", "", "node:16020", "extra"],
-        ["missing", "aa"],
-    ]
-
-
-def test_show_on_a_terminal_is_tables(run: Run, on_terminal: None, split_as_it_grew: None) -> None:
-    stored("webtable.db", "https://example.com/" + "long/" * 40)
-
-    result = run("show")
-
-    assert "3 regions, missing: 1, extra: 1" in result.out
-    assert "missing: no region begins at aa" in result.out
-    assert max(map(len, result.lines)) <= 100
-
-
-def test_show_on_a_terminal_does_not_list_hundreds_of_regions(
-    run: Run, on_terminal: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored("webtable.db")
-    many = regions.RegionComparison((Region(KeyRange(b"", b"")),) * 300, ())
-    monkeypatch.setattr(regions, "regions_of", lambda _: many)
-
-    result = run("show")
-
-    assert len(result.lines) < 50
-    assert "in a pipe all of them are shown" in result.out
 
 
 # bad input: one line, the exit code, and nothing written
@@ -251,9 +176,6 @@ BAD_INPUT = {
     "a sample of no keys": (2, ["splits", "--regions", "2", "--sample", "bad.txt"], "bad.txt, line 2"),
     "a sample of no URLs": (2, ["splits", "--regions", "2", "--urls", "bad.txt"], "bad.txt, URL 1"),
     "an unknown form": (2, ["splits", "--regions", "2", "--format", "json"], "json"),
-    "no table": (3, ["show"], "webtable.db"),
-    "no such table": (3, ["show", "none.db"], "none.db"),
-    "a table of no kind": (2, ["show", "redis://localhost/"], "redis"),
 }
 
 
@@ -268,17 +190,6 @@ def test_bad_input_is_one_line_and_writes_nothing(run: Run, case: str) -> None:
     assert len(result.err.splitlines()) == 1, result.err
     assert named in result.err
     assert [path.name for path in Path().iterdir()] == ["bad.txt"]
-
-
-def test_a_table_of_records_is_shown_with_the_declaration_of_its_key(run: Run) -> None:
-    with webtable.KeyedTable.open("records.db", LONG_KEY, create=True) as table:
-        table.put({"id": 7}, {"d:v": b"1"})
-
-    result = run("show", "records.db")
-
-    assert ("keys.key", LONG_KEY.declaration) in [tuple(line.split("\t")) for line in result.lines]
-    assert "key\t\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07" in result.lines
-    assert [line.split("\t")[0] for line in result.lines].count("region") == 1
 
 
 def test_split_points_come_from_a_list_of_urls_however_it_is_written(run: Run) -> None:

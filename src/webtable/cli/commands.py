@@ -108,7 +108,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: pages of a site": {
         **_listings("pages of a site"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type, …"),
-        "plot": Listed("questions.plots:group", "Pictures of pages, hosts and links"),
+        "plot": Listed("questions.plots:group", "Pictures of pages and hosts"),
     },
     "Ask: a site as a whole": {
         "audit": Listed("questions.reports", "A site audit, as lines or as an HTML report"),
@@ -129,7 +129,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Keys": {
         "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
         "keys": Listed(
-            "keys.commands:commands keys.sketch:commands keys.advice:commands",
+            "keys.commands:commands keys.advice:commands",
             "URLs as row keys and back, split points, advice",
         ),
     },

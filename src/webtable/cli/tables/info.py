@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,7 +10,6 @@ import typer
 
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
@@ -27,10 +25,7 @@ from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text
 from webtable.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console
-    from rich.table import Table
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable.cli.session import CommandSession
     from webtable.cli.tables.indexes import IndexLine
@@ -41,6 +36,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 
 _SHOWN_REGIONS = 20
+_SIZES = ("stored", "unpacked", "bytes", "free")
 _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting")
 
 
@@ -99,7 +95,7 @@ def info(
     elif format == FactsFormat.table or (format is None and on_terminal()):
         _show(facts)
     else:
-        write_lines(line for fact in facts for line in _lines_of(fact))
+        write_lines(line for fact in facts for line in _lines_of(fact, _text))
     _report_what_is_missing(holdings, this)
     if count and holdings is not None and holdings.damaged:
         raise typer.Exit(NOT_DONE)
@@ -167,8 +163,8 @@ def _report_what_is_missing(holdings: Holdings | None, this: CommandSession) -> 
     report_damage((), holdings.damaged)
 
 
-def _lines_of(fact: dict[str, Any]) -> Iterator[Sequence[object]]:
-    """Yield the lines of a fact, for programs that do not read JSON."""
+def _lines_of(fact: dict[str, Any], text_of: Callable[[str, object], str]) -> Iterator[Sequence[object]]:
+    """Yield the lines of a fact, for programs that do not read JSON, and for people."""
     (_, what), *fields = fact.items()
     match what, [value for _, value in fields]:
         case "table" | "region", values:
@@ -177,10 +173,10 @@ def _lines_of(fact: dict[str, Any]) -> Iterator[Sequence[object]]:
             yield f"index.{name}", *filter(None, others)
         case "family", [name, *_]:
             for option, value in fields[1:]:
-                yield f"family.{name}.{option}", _text(option, value)
+                yield f"family.{name}.{option}", text_of(option, value)
         case _:
             for name, value in fields:
-                yield f"{what}.{name}", _text(name, value)
+                yield f"{what}.{name}", text_of(name, value)
 
 
 def _text(name: str, value: object) -> str:
@@ -200,71 +196,26 @@ def _text(name: str, value: object) -> str:
 
 
 def _show(facts: Sequence[dict[str, Any]]) -> None:
-    """Show tables to people."""
+    """Show a table to people: without what is unknown, and of many regions some."""
     from rich.text import Text
 
-    target = console()
-    of: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    target, shown = console(), new_table()
+    shown.show_header = False
+    shown.add_column(style="bold")
+    shown.add_column(overflow="fold")
+    regions = [fact for fact in facts if fact["what"] == "region"]
     for fact in facts:
-        of[fact["what"]].append(fact)
-    target.print(Text(harmless(of["table"][0]["name"]), style="bold"))
-    shown = _without_heading("Holds", 2)
-    for name, text in _amounts(of["holdings"], of["space"]):
-        shown.add_row(name, text)
-    if shown.row_count:
-        target.print(shown)
-    shown = _without_heading("Layout", 2)
-    for field, value in of["layout"][0].items():
-        if field != "what":
-            shown.add_row(field, Text(harmless(_text(field, value))))
-    target.print(shown)
-    if of["index"]:
-        shown = _without_heading("Indexes", 3)
-        for line in of["index"]:
-            shown.add_row(*(Text(harmless(line[part] or "")) for part in ("name", "phase", "of")))
-        target.print(shown)
-    if of["family"]:
-        _show_schema(target, of["family"], of["region"])
-
-
-def _show_schema(target: Console, families: Sequence[dict[str, Any]], regions: Sequence[dict[str, Any]]) -> None:
-    from rich.text import Text
-
-    # A family's options stand below each other, since a terminal is too narrow for all of them side by side.
-    shown = new_table("Families")
-    shown.add_column("", style="bold")
-    for family in families:
-        shown.add_column(Text(harmless(family["name"])))
-    for option in FAMILY_OPTIONS:
-        shown.add_row(option, *(_text(option, family[option]) for family in families))
-    target.print(shown)
-    shown = new_table(plural(len(regions), "region"))
-    for heading in ("first key", "up to", "server"):
-        shown.add_column(heading)
-    for region in regions[:_SHOWN_REGIONS]:
-        shown.add_row(*(Text(region[part] or "–") for part in ("start", "stop", "server")))
+        if fact["what"] == "region" and fact in regions[_SHOWN_REGIONS:]:
+            continue
+        for name, *values in _lines_of({name: value for name, value in fact.items() if value is not None}, _for_people):
+            shown.add_row(str(name), Text(harmless("  ".join(str(value) or "–" for value in values))))
     target.print(shown)
     if len(regions) > _SHOWN_REGIONS:
         target.print(f"… and {len(regions) - _SHOWN_REGIONS:,} more; in a pipe all of them are shown")
 
 
-def _without_heading(title: str, columns: int) -> Table:
-    shown = new_table(title)
-    shown.show_header = False
-    shown.add_column(style="bold")
-    for _ in range(columns - 1):
-        shown.add_column()
-    return shown
-
-
-def _amounts(holdings: Sequence[dict[str, Any]], space: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield what the table holds, in units that people read."""
-    for name, value in (pair for fact in holdings for pair in fact.items() if pair[0] != "what"):
-        if name in ("stored", "unpacked") and value is not None:
-            yield name, size_text(value)
-        elif isinstance(value, int):
-            yield name, f"{value:,}"
-        elif value is not None:
-            yield name.replace("_", " "), _text(name, value)
-    for fact in space:
-        yield "file", f"{size_text(fact['bytes'])}, {size_text(fact['free'])} of it free"
+def _for_people(name: str, value: object) -> str:
+    """Return an amount in a unit, or with separators."""
+    if isinstance(value, int) and name in _SIZES:
+        return size_text(value)
+    return f"{value:,}" if type(value) is int and name in _HELD else _text(name, value)

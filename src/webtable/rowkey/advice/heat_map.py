@@ -15,7 +15,6 @@ from webtable.rowkey.advice.judgement import (
     scale_of,
     share_text,
     shared_start,
-    start_text,
 )
 
 if TYPE_CHECKING:
@@ -25,42 +24,14 @@ if TYPE_CHECKING:
 
 # Sixteen steps of equal contrast: in OKLCH the lightness changes by the same amount each time, so that they are
 # distinguishable without hues too. From paper to red, and from night to yellow.
-ON_LIGHT = (
-    "#f6f4eb",
-    "#efe6cb",
-    "#ead7ac",
-    "#e7c88b",
-    "#e5b769",
-    "#e5a445",
-    "#e5902b",
-    "#e27b19",
-    "#de6513",
-    "#d84e19",
-    "#cf3520",
-    "#c22021",
-    "#b01226",
-    "#9f0228",
-    "#8b022a",
-    "#780029",
+_ON_LIGHT = (
+    "f6f4eb efe6cb ead7ac e7c88b e5b769 e5a445 e5902b e27b19 de6513 d84e19 cf3520 c22021 b01226 9f0228 8b022a 780029"
 )
-ON_DARK = (
-    "#232535",
-    "#322d4a",
-    "#45335e",
-    "#5c386e",
-    "#753b7a",
-    "#913e7f",
-    "#ad427c",
-    "#c94772",
-    "#e34e61",
-    "#fb5946",
-    "#ff7840",
-    "#ff954a",
-    "#ffae5a",
-    "#fec66e",
-    "#ffdc84",
-    "#fff19c",
+ON_LIGHT = tuple(f"#{colour}" for colour in _ON_LIGHT.split())
+_ON_DARK = (
+    "232535 322d4a 45335e 5c386e 753b7a 913e7f ad427c c94772 e34e61 fb5946 ff7840 ff954a ffae5a fec66e ffdc84 fff19c"
 )
+ON_DARK = tuple(f"#{colour}" for colour in _ON_DARK.split())
 INKS_ON_LIGHT = {"panel": "#ffffff", "ink": "#1f2328", "muted": "#59636e", "bar": "#8c7a6b"}
 INKS_ON_DARK = {"panel": "#14151f", "ink": "#eceaf2", "muted": "#a8a5b5", "bar": "#8d88a3"}
 
@@ -107,7 +78,6 @@ def _drawing(judgement: Judgement, scale: Scale, keys: int | None, style: Markup
         _cells(rows, scale, _LEFT, top, high, high - 1 if high > 6 else high),
         _labels(rows, top, high),
         _bars(rows, scale, len(judgement.writes.heat), top, high),
-        _tooltips(rows, top, high, len(judgement.writes.heat[0])),
         _text(_LEFT, bottom + 16, "first key", "muted"),
         _text(_LEFT + _WIDE // 2, bottom + 16, "order of arrival →", "muted", "middle"),
         _text(_LEFT + _WIDE, bottom + 16, f"key {total:,}", "muted", "end"),
@@ -219,17 +189,6 @@ def _bars(rows: Sequence[HeatRow], scale: Scale, regions: int, top: int, high: i
     y = top + largest * high + high // 2 + 4
     share = _text(left + widths[largest] + 6, y, share_text(rows[largest].rows), "ink")
     return escaped([tag("path/", **_ink("bar"), shape_rendering="crispEdges", d=path), fair, share])
-
-
-def _tooltips(rows: Sequence[HeatRow], top: int, high: int, windows: int) -> Markup:
-    shown = []
-    for number, row in enumerate(rows):
-        most = max(row.moments)
-        when = (row.moments.index(most) + 0.5) / len(row.moments)
-        peak = f", {share_text(most)} at most" + (f" (at {when:.0%} of the time)" if windows > 1 else "")
-        said = f"region {row.region + 1}, from {start_text(row.start)}: {share_text(row.rows)} of all writes{peak}"
-        shown.append(tag("rect", tag("title", said), x=0, y=top + number * high, width=_WIDTH, height=high))
-    return tag("g", shown, fill_opacity=0)
 
 
 def _legend(scale: Scale, fair: float, y: int) -> Markup:
