@@ -61,7 +61,6 @@ ANSWERS = {
     "indexed": lambda table: table.indexed("status"),
     "links.to": lambda table: table.links.to(GONE),
     "links.of": lambda table: table.links.of(HOME),
-    "links.neighbours": lambda table: table.links.neighbours(HOME),
     "links.most_linked": lambda table: table.links.most_linked(),
     "links.dead_ends": lambda table: table.links.dead_ends(),
     "links.broken": lambda table: table.links.broken(),

@@ -266,33 +266,6 @@ def linked(table):
     return table
 
 
-def test_neighbours_are_the_pages_around_one_each_once_and_never_itself(linked):
-    around = linked.links.neighbours("https://hub.example/")
-
-    assert [one.url for one in around.linking] == [
-        "https://hub.example/a",
-        "https://hub.example/gone",
-        "https://other.example/",
-    ]
-    assert [(one.url, one.status) for one in around.linked] == [
-        ("https://hub.example/a", 200),
-        ("https://other.example/", 200),
-        ("https://hub.example/gone", 410),
-        ("https://hub.example/never", None),
-    ]
-    assert (around.more_linking, around.more_linked) == (False, 0)
-    assert [row["direction"] for row in around.to_dicts()] == ["from"] * 3 + ["to"] * 4
-
-
-def test_no_more_neighbours_come_than_are_asked_for_and_the_others_are_told(linked):
-    around = linked.links.neighbours("https://hub.example/", limit=1)
-
-    assert (len(around.linking), len(around.linked)) == (1, 1)
-    assert (around.more_linking, around.more_linked) == (True, 3)
-    with pytest.raises(InvalidArgument, match="limit="):
-        linked.links.neighbours("https://hub.example/", limit=-1)
-
-
 def test_an_answer_without_results_says_so(table):
     stats = table.stats("a.example", by=["status", "region", "size", "day"])
     pictures = [stats.plot(by) for by in stats.by]

@@ -7,7 +7,7 @@ from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.results import Pages, Results
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.link_questions.inlinks import Inlink
-from webtable.repository.link_questions.link_graph import Edge, Neighbour, Neighbours
+from webtable.repository.link_questions.link_graph import Edge
 from webtable.repository.link_questions.links import BrokenLink, Freshness
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.crawls import Crawl
@@ -51,8 +51,6 @@ __all__ = [
     "Moment",
     "NearDuplicate",
     "NearDuplicateGroup",
-    "Neighbour",
-    "Neighbours",
     "PageOptions",
     "Pages",
     "RedirectChain",

@@ -111,7 +111,6 @@ def test_markup_in_titles_urls_headers_and_anchors_is_text_in_everything_that_is
         table.history(url),
         table.links.of(url),
         table.links.to(url),
-        table.links.neighbours(url),
         table.stats(hostile.domain),
         table.pages(hostile.domain).page(1),
         FamilySchema(SCRIPT[:25]),

@@ -24,7 +24,6 @@ class TableLinks(Wrapped[links.TableLinks]):
 
     to: Final = asked(links.TableLinks.to)
     of: Final = asked(links.TableLinks.of)
-    neighbours: Final = awaited(links.TableLinks.neighbours)
     most_linked: Final = asked(links.TableLinks.most_linked)
     dead_ends: Final = asked(links.TableLinks.dead_ends)
     broken: Final = asked(links.TableLinks.broken)

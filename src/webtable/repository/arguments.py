@@ -23,8 +23,6 @@ MAX_TITLE = 60
 """About how many characters of a title search engines show."""
 LIKE = 0.8
 """How much two texts share, by default, to be near duplicates."""
-MOST_NEIGHBOURS = 20
-"""How many neighbours are returned for each direction, by default."""
 MOST_FINDINGS = 50
 """How many findings of each kind an audit lists, by default."""
 IN_FLIGHT = 2

@@ -250,7 +250,11 @@ def draw_timeline(versions: Sequence[Page], ax: Axes | None) -> Axes:
     ax.plot(times, sizes, drawstyle="steps-post", color=GREY, linewidth=1.2, zorder=1)
     for kind in sorted({page.status // 100 for page in pages}):
         at = [number for number, page in enumerate(pages) if page.status // 100 == kind]
-        style = {"color": STATUSES.get(kind, GREY), "marker": _MARKS.get(kind, "s"), "label": f"status {kind}xx"}
+        style: dict[str, Any] = {
+            "color": STATUSES.get(kind, GREY),
+            "marker": _MARKS.get(kind, "s"),
+            "label": f"status {kind}xx",
+        }
         ax.scatter([times[number] for number in at], [sizes[number] for number in at], s=45, zorder=3, **style)
     locator = library.dates.AutoDateLocator()
     ax.xaxis.set_major_locator(locator)

@@ -68,7 +68,7 @@ _counted("types", "type", "Draw the pages by media type.")
 _counted("languages", "language", "Draw the pages by language, without its region: pt-br as pt.")
 _counted("ages", "age", "Draw the pages by the age of their last capture.")
 _counted("sizes", "size", "Draw the pages by size.")
-_counted("captures", "day", "Draw on which days pages were captured last: the latest 36 days that have any.")
+_counted("captures", "day", "Draw on which days pages were captured last: the latest 31 days that have any.")
 _counted("regions", "region", "Draw the share of pages and bytes that each region has, with the hot ones marked.")
 
 

@@ -1,32 +1,27 @@
-"""The link graph: the neighbours of a page, and the edges of a site, which are the links of all its pages."""
+"""The link graph: the edges of a site, which are the links of all its pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.answers.columns import Columns, column, declared
-from webtable.repository.answers.results import Window
-from webtable.repository.answers.tabular import Tabular
-from webtable.repository.arguments import check_numbers
-from webtable.repository.link_questions.inlinks import InlinksQuestion
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.listing import BY_URL, SITE, Listing
 from webtable.repository.questions.rows import ScopeQuestion, url_at
-from webtable.repository.scanning.scope import Scope
-from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none, split_url
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable._page.parts import Link
+    from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec
+    from webtable.repository.scanning.scope import Scope
 
 EDGES_AT_ONCE: Final = 1_000
 """How many edges are completed with the status of their targets at once, at most."""
@@ -36,92 +31,6 @@ _BETWEEN: Final = b"\x00"
 """What separates the page from its target in the place of an edge: it is in no key."""
 TARGETS_REMEMBERED: Final = 10_000
 """Of how many targets the status is remembered: the pages of a site mostly link to the same ones."""
-
-
-class Neighbour(NamedTuple):
-    """A page that links to another (`direction` "from"), or that one links to ("to"), and the link.
-
-    `status` is that of its last capture, None if it is not stored.
-    """
-
-    direction: Literal["from", "to"]
-    url: str
-    anchor: str
-    rel: str
-    status: int | None
-
-
-NEIGHBOURS = declared(
-    Neighbour,
-    "neighbour",
-    column("direction"),
-    column("url", "url"),
-    column("anchor", share=2),
-    column("rel", width=9),
-    column("status", "status", heading="status"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours(Tabular[Neighbour]):
-    """The pages around `url`, which need not be stored itself: those that link to it, and those that it links to.
-
-    As a table it has a row for each. `more_linking` is whether more pages link here, `more_linked` how many
-    more it links to.
-    """
-
-    url: str
-    linking: tuple[Neighbour, ...]
-    linked: tuple[Neighbour, ...]
-    more_linking: bool = False
-    more_linked: int = 0
-
-    @property
-    def _columns(self) -> Columns:
-        return NEIGHBOURS
-
-    def _title(self) -> str:
-        return f"links from and to {self.url}"
-
-    def __iter__(self) -> Iterator[Neighbour]:
-        yield from self.linking
-        yield from self.linked
-
-
-def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
-    """Return what `TableLinks.neighbours` does."""
-    check_numbers(limit=limit)
-    centre = canonical_url(url)
-    # One more for the page itself, and one to see whether there are more.
-    question = InlinksQuestion(frame, centre, Scope(), Window("source", limit + 2), past=False)
-    inlinks = [inlink for inlink in question.answer() if inlink.source != centre]
-    linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]
-    links = [link for link in _links(frame, centre) if link.url != centre]
-    linked = tuple(_with_status(frame, links[:limit]))
-    return Neighbours(centre, tuple(linking), linked, len(inlinks) > limit, max(0, len(links) - limit))
-
-
-def _links(frame: Frame, url: str) -> Sequence[Link]:
-    """Return the links of *url*, the first to each page; none if it is not stored.
-
-    A link that leads to no page, such as an erased one (`about:blank`), is left out.
-    """
-    (page,) = frame.counted.read([frame.key.encode(url)], ("outlinks",))
-    links: dict[str, Link] = {}
-    for link in (page and page.outlinks) or ():
-        if canonical_or_none(link.url) is not None:
-            links.setdefault(link.url, link)
-    return tuple(links.values())
-
-
-def _with_status(frame: Frame, links: Sequence[Link]) -> Iterator[Neighbour]:
-    statuses = _statuses(frame, [link.url for link in links], frame.damage())
-    for link, status in zip(links, statuses, strict=True):
-        yield Neighbour("to", link.url, link.anchor, link.rel, status)
-
-
-def _status(page: Page | None) -> int | None:
-    return None if page is None else page.status
 
 
 @dataclass(frozen=True, slots=True)

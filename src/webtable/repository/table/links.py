@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import link_questions
 from webtable.repository.answers.results import Window
-from webtable.repository.arguments import MOST_NEIGHBOURS
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.scanning.scope import Scope
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from webtable.repository.derived.refresh import Recount
     from webtable.repository.frame import Frame
     from webtable.repository.link_questions.inlinks import Inlink
-    from webtable.repository.link_questions.link_graph import Neighbours
     from webtable.repository.link_questions.links import BrokenLink, Freshness
     from webtable.repository.questions.index_answer import PageOptions
     from webtable.repository.scanning.site import Site
@@ -58,14 +56,6 @@ class TableLinks:
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
         return link_questions.links.LinksQuestion(self._frame, url, Window(order, limit, after)).answer()
-
-    def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
-        """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
-
-        Each page comes once on a side, and *url* itself never does. Linking pages come by URL, the others in the order
-        of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
-        """
-        return link_questions.link_graph.neighbours(self._frame, url, limit)
 
     @repeatable()
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
