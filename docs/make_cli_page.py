@@ -20,8 +20,8 @@ INTRODUCTION = """\
 This page is what `webtable COMMAND --help` says, made by `python docs/make_cli_page.py`.
 
 Where a listing goes to a terminal it is a table, in a pipe it is plain lines with tabs; `--format` says otherwise.
-Progress, the token of the next page and errors go to standard error. `webtable --pager …` shows it in `less`, and
-`--format table` labels the columns in a pipe too. An error is one line; `--debug` adds the traceback.
+Progress, the token of the next page and errors go to standard error. `--format table` labels the columns in a pipe too,
+as for `| less -S`. An error is one line; `--debug` adds the traceback.
 A closed pipe (`| head`) is no error. Where `webtable` is not on the PATH, `python -m webtable` does the same.
 
 In a table that is too wide for the terminal, URLs are wrapped and other texts are cut; `--columns` chooses fewer

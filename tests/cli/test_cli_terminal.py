@@ -1,4 +1,4 @@
-"""Tables on a terminal of 80 columns, and the pager."""
+"""Tables on a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_what_is_no_plain_url_is_no_link(url):
     assert not url_cell(url).style
 
 
-def in_a_terminal(*arguments: str, pager: str) -> str:
+def in_a_terminal(*arguments: str) -> str:
     """Return what a terminal is sent."""
     mine, its = pty.openpty()
-    environment = os.environ | {"PAGER": pager, "TERM": "xterm", "COLUMNS": "80"}
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     command = [sys.executable, "-m", "webtable.cli", *arguments]
     done = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment)
     os.close(its)
@@ -74,32 +74,11 @@ def two_pages() -> None:
 
 
 @pytest.mark.usefixtures("two_pages")
-def test_a_pager_gets_the_table_of_a_terminal_and_what_is_told_beside_it():
-    shown = in_a_terminal("--pager", "pages", "example.com", "--limit", "1", pager="sed s/^/paged:/")
-
-    lines = [line for line in shown.splitlines() if line]
-    assert all(line.startswith("paged:") for line in lines)
-    assert "status" in shown
-    assert "\x1b]8;" in shown
-    assert "more: --after " in lines[-1]
-
-
-@pytest.mark.usefixtures("two_pages")
 @pytest.mark.parametrize("word", ["page", "zxcvbn"])
 def test_a_search_shows_how_far_it_is_until_it_has_found_something(word):
-    shown = in_a_terminal("search", word, "all", pager="cat")
+    shown = in_a_terminal("search", word, "all")
 
     assert re.search(r"\d+ rows? read", shown)
     _, _, behind = shown.rpartition("read")
     assert ("Some page" in re.sub(r"\x1b\[[0-9;]*m", "", behind)) == (word == "page")
     assert ("no pages with 'zxcvbn'" in behind) == (word == "zxcvbn")
-
-
-@pytest.mark.usefixtures("two_pages")
-def test_a_pager_that_is_left_early_is_no_error():
-    assert "unexpected error" not in in_a_terminal("--pager", "pages", "example.com", pager="true")
-
-
-@pytest.mark.usefixtures("two_pages")
-def test_a_pipe_has_no_pager(run):
-    assert run("--pager", "pages", "example.com").out == run("pages", "example.com").out

@@ -64,9 +64,6 @@ def options(
             show_default=False,
         ),
     ] = None,
-    pager: Annotated[
-        bool, typer.Option("--pager", help="Show terminal output in less, or in the program that PAGER names.")
-    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -79,10 +76,6 @@ def options(
     """
     if not ctx.resilient_parsing:
         ctx.obj = CommandSession.named(store, index or ())
-    if pager and sys.stdout.isatty():
-        from webtable.cli.terminal.output import paged
-
-        ctx.with_resource(paged())
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

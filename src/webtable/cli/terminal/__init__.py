@@ -1,1 +1,1 @@
-"""How commands write: tables, lines, formats for programs, progress bars and the pager."""
+"""How commands write: tables, lines, formats for programs and progress bars."""

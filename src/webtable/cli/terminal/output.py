@@ -1,12 +1,8 @@
-"""Standard output, also through a pager: records as a table, as lines or in a format for programs, as they come."""
+"""Standard output: records as a table, as lines or in a format for programs, as they come."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
-from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +21,7 @@ from webtable.formats.answer_files import BINARY, CountedRecords, write_rows
 from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -33,12 +29,6 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.answers.columns import Column, Columns
 
-
-_PAGER = "less"
-_LESS = "FRSX"
-"""The options of less unless `LESS` sets others: quit if everything fits, show colours, do not wrap lines."""
-_is_paged = False
-"""Whether standard output goes through a pager, and so to a terminal."""
 
 TABLE = "table"
 LINES = "lines"
@@ -81,44 +71,8 @@ def columns_option(names: Sequence[str]) -> Any:
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal, directly or through a pager."""
-    return sys.stdout.isatty() or _is_paged
-
-
-@contextmanager
-def paged() -> Iterator[None]:
-    """Send the output of the block through the pager; raises `InvalidArgument` if the program cannot be run.
-
-    Standard error is shown in it too, below the lines, which it would otherwise overwrite.
-    """
-    global _is_paged
-    program = os.environ.get("PAGER") or _PAGER
-    begin, end = os.pipe()
-    try:
-        pager = subprocess.Popen(shlex.split(program), stdin=begin, env={"LESS": _LESS} | os.environ)  # noqa: S603
-    except OSError as exc:
-        os.close(end)
-        raise InvalidArgument(f"PAGER={program!r} cannot be run: {exc}") from exc
-    finally:
-        os.close(begin)
-    streams = [stream for stream in (sys.stdout, sys.stderr) if stream.isatty()]
-    kept = [(stream.fileno(), os.dup(stream.fileno())) for stream in streams]
-    for stream in streams:
-        stream.flush()
-        os.dup2(end, stream.fileno())
-    os.close(end)
-    _is_paged = True
-    try:
-        yield
-    finally:
-        _is_paged = False
-        for stream in streams:
-            with suppress(BrokenPipeError):  # the user quit it before the end
-                stream.flush()
-        for number, copy in kept:
-            os.dup2(copy, number)
-            os.close(copy)
-        pager.wait()
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
 
 
 def chosen_format(format: Format | None) -> Format:  # noqa: A002
@@ -233,9 +187,7 @@ def console() -> Console:
             raise BrokenPipeError
 
     width = None if on_terminal() else UNLIMITED
-    return PlainConsole(
-        file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=_is_paged or None
-    )
+    return PlainConsole(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
 
 
 def check_page_file(path: Path) -> None:
