@@ -211,7 +211,7 @@ def _show(facts: Sequence[dict[str, Any]]) -> None:
             shown.add_row(str(name), Text(harmless("  ".join(str(value) or "–" for value in values))))
     target.print(shown)
     if len(regions) > _SHOWN_REGIONS:
-        target.print(f"… and {len(regions) - _SHOWN_REGIONS:,} more; in a pipe all of them are shown")
+        target.print(f"… and {len(regions) - _SHOWN_REGIONS:,} more regions; in a pipe all of them are shown")
 
 
 def _for_people(name: str, value: object) -> str:
