@@ -101,7 +101,14 @@ def import_(
             if refresh:
                 load.count_links(table)
         code = conclude(load, this, table)
+    if load.report.skipped["record"]:
+        _say_which_limit(checked.manifest)
     raise typer.Exit(code)
+
+
+def _say_which_limit(manifest: Manifest) -> None:
+    size = f"{manifest.needed_record // 1_000_000 + 1}MB"
+    note(f"by its manifest, the export is read without a limit, or with --limit record={size}")
 
 
 def _checked(folder: Path) -> CheckedExport:
@@ -129,6 +136,8 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     with shown_bytes("verify", manifest.bytes) as counted:
         checked = verify_export(folder, limits=limits, on_progress=counted)
     _report_problems(checked)
+    if limits.record < manifest.needed_record:
+        _say_which_limit(manifest)
     of = f"{checked.files:,} of {plural(len(manifest.files), 'file')}"
     counts = f"{plural(checked.pages, 'page')}, {plural(checked.captures, 'capture')} in {size_text(checked.bytes)}"
     typer.echo(f"{of} as they were written: {counts}")

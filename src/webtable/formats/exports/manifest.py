@@ -48,7 +48,10 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class ExportFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A complete file of an export: its size, SHA-256, counts of pages and captures, and the URL of its last page."""
+    """A complete file of an export: its size, SHA-256, counts of pages and captures, and the URL of its last page.
+
+    `largest` is the size of its largest body, which says what limits are needed to read it.
+    """
 
     name: str
     bytes: Count
@@ -56,6 +59,7 @@ class ExportFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages: Count
     captures: Count
     last: str
+    largest: Count = 0
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +91,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def bytes(self) -> int:
         """The size of all files."""
         return sum(file.bytes for file in self.files)
+
+    @property
+    def needed_record(self) -> int:
+        """The limit `record` with which no body is too large, in bytes."""
+        largest = max((file.largest for file in self.files), default=0)
+        return largest * (6 if self.format == "jsonl" else 1) + 1_000_000  # JSON has up to six bytes for one
 
     @property
     def last(self) -> str | None:

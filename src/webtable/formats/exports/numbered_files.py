@@ -74,7 +74,7 @@ class NumberedFiles:
             os.fsync(file.fileno())
             size = os.fstat(file.fileno()).st_size
             digest = digest_of(file)
-        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last)
+        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last, counts.largest)
         return NumberedFile(entry, counts.incomplete), following
 
     def _fill(
@@ -95,16 +95,21 @@ class NumberedFiles:
 
 @dataclass(slots=True)
 class _FileCounts:
-    """How many pages and captures a file has, and the URL of its last page."""
+    """How many pages and captures a file has, the URL of its last page, and the size of its largest body."""
 
     pages: int = 0
     captures: int = 0
     incomplete: int = 0
     last: str = ""
+    largest: int = 0
 
     def add(self, page: _Captures, file: CaptureFile) -> None:
         """Write the captures of *page* to *file*, and count them."""
         self.last, captures = page
-        written = file.write(captures)
+        written = file.write(map(self._measured, captures))
         self.pages += written > 0
         self.captures += written
+
+    def _measured(self, capture: Page) -> Page:
+        self.largest = max(self.largest, len(capture.body or b""))
+        return capture
