@@ -105,7 +105,6 @@ def test_a_field_that_a_page_does_not_have_is_refused_before_anything_is_written
         (b'{"body": "x"}', "url"),
         (b'{"url": "no url"}', "is not a URL"),
         (b'{"url": "https://example.com/", "status": "200"}', "status"),
-        (b'{"url": "https://example.com/", "fetched_at": "2026-01-01T00:00:00"}', "time zone"),
         (b'{"url": "https://example.com/", "body_base64": "?"}', "body_base64"),
         (b'{"url": "https://example.com/", "title": "\xff"}', ""),
         (b"[]", "object"),
@@ -187,3 +186,40 @@ def test_a_damaged_member_costs_the_lines_that_are_in_it():
     whole = [number for number, end in enumerate(ends) if end <= 2_000 or end - len(lines[number]) >= 4_000]
     assert found == [f"https://example.com/{number}" for number in whole]
     assert (report.damaged_count, report.bytes_skipped) == (1, len(members[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\uDE00 cut", "\ufffd cut"),
+        (r"\ud83d\ude00 \ud83d", "\U0001f600 \ufffd"),
+        (r"\\ud83d \ud83d", "\\ud83d \ufffd"),
+    ],
+)
+@pytest.mark.parametrize("field", ["title", "body"])
+def test_half_of_a_character_is_replaced_and_counted(field, text, read):
+    line = f'{{"url":"https://example.com/","{field}":"{text}"}}\n'.encode()
+    report = ReadReport()
+
+    (page,) = read_pages(io.BytesIO(line * 1), report=report, extract=False)
+
+    value = getattr(page, field)
+    assert (value.decode() if isinstance(value, bytes) else value) == read
+    assert (report.replaced, report.damaged_count) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    ["x", 7, [7], ["ab"], {"a": {"b": "c"}}, [["a", "b", "c"]], {"a": [["b"]]}, True],
+)
+def test_a_line_with_odd_headers_is_named_and_the_others_are_read(headers):
+    lines = [{"url": f"https://example.com/{n}", "title": "t"} for n in range(3)]
+    lines[1]["headers"] = headers
+    report = ReadReport()
+
+    pages = list(read_pages(io.BytesIO(b"".join(json.dumps(row).encode() + b"\n" for row in lines)), report=report))
+
+    assert [page.url for page in pages] == ["https://example.com/0", "https://example.com/2"]
+    assert [(line.offset, line.unit) for line in report.damaged] == [(2, "line")]
+    assert "header" in report.damaged[0].reason

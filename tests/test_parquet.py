@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import webtable
+from webtable._page.parser_process import Unavailable
 from webtable.errors import FormatError
 from webtable.formats import Place, ReadLimits, ReadReport, read_pages
 from webtable.repository.answers.arrow_pages import page_of
@@ -42,8 +44,7 @@ def test_the_rows_of_a_file_are_pages(tmp_path):
     assert (report.records, report.pages, report.damaged_count) == (2, 2, 0)
 
 
-def test_a_row_that_is_no_page_is_reported_and_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr("webtable.formats.parquet.ROWS_AT_ONCE", 1)
+def test_a_row_that_is_no_page_is_reported_and_skipped(tmp_path):
     urls = ["https://example.com/", "no url", None, "https://example.com/pdf", "https://example.com/long"]
     path = parquet(
         tmp_path, url=urls, content_type=[None, None, None, "application/pdf", None], body=[""] * 4 + ["x" * 9_000]
@@ -132,6 +133,154 @@ def test_a_damaged_row_group_is_reported_with_its_bytes_and_the_others_are_read(
     assert [page.url for page in read_pages(path, types=None, start=Place(0, 25))] == urls[25:]
 
 
-def test_headers_that_are_none_are_an_error_that_names_them():
-    with pytest.raises(ValueError, match=r"at `\$\.headers\[\.\.\.\]`"):
-        page_of({"url": "https://example.com/", "headers": {"X-A": 1}})
+@pytest.mark.parametrize(
+    "headers", ["Content-Type: text/html", {"X-A": {"b": "c"}}, [["a", "b", "c"]], [7], {"a": [[1]]}]
+)
+def test_headers_that_are_none_are_an_error(headers):
+    with pytest.raises((TypeError, ValueError), match="header"):
+        page_of({"url": "https://example.com/", "headers": headers})
+
+
+def test_headers_are_read_as_other_tools_write_them():
+    forms = [
+        {"Set-Cookie": ["a=1", "b=2"], "Age": 12, "ETag": None},
+        [["Set-Cookie", "a=1"], ["set-cookie", "b=2"], ["Age", "12"]],
+        [{"name": "Set-Cookie", "value": "a=1"}, {"name": "Set-Cookie", "value": "b=2"}, {"key": "Age", "value": 12}],
+    ]
+
+    read = [page_of({"url": "https://example.com/", "headers": headers}).headers for headers in forms]
+
+    assert all(dict(headers) == {"Set-Cookie": "a=1, b=2", "Age": "12"} for headers in read)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([WHEN], pa.timestamp("ns", "UTC")),
+        pa.array([WHEN], pa.timestamp("ms", "America/New_York")),
+        pa.array([WHEN.replace(tzinfo=None)], pa.timestamp("ns")),
+        pa.array(["2026-01-02T03:04:05.678Z"]),
+        pa.array(["2026-01-02 03:04:05.678000123"]),
+    ],
+)
+def test_times_of_other_tools_are_read_in_utc(times, tmp_path):
+    path = parquet(tmp_path, url=["https://example.com/"], fetched_at=times)
+
+    (page,) = read_pages(path)
+
+    assert page.fetched_at == WHEN
+
+
+def test_times_of_spark_and_hive_are_read(tmp_path):
+    table = pa.table({"url": ["https://example.com/"], "fetched_at": pa.array([WHEN])})
+    pq.write_table(table, tmp_path / "spark.parquet", use_deprecated_int96_timestamps=True)
+
+    (page,) = read_pages(tmp_path / "spark.parquet")
+
+    assert page.fetched_at == WHEN
+
+
+def test_one_row_that_is_not_utf_8_spoils_no_other(tmp_path):
+    titles = pa.array([b"one", b"\xff", b"three"]).view(pa.string())
+    report = ReadReport()
+
+    pages = list(
+        read_pages(parquet(tmp_path, url=[f"https://example.com/{n}" for n in range(3)], title=titles), report=report)
+    )
+
+    assert [page.title for page in pages] == ["one", "three"]
+    assert [(row.offset, row.unit) for row in report.damaged] == [(2, "row")]
+
+
+def test_two_columns_of_one_field_are_a_typed_error(tmp_path):
+    urls = pa.array(["https://example.com/"])
+
+    for names in (["url", "url"], ["url", "fetched_at", "fetch_time"]):
+        pq.write_table(pa.Table.from_arrays([urls] * len(names), names), tmp_path / "twice.parquet")
+        with pytest.raises(FormatError, match="leave one out"):
+            list(read_pages(tmp_path / "twice.parquet"))
+
+
+def test_files_are_read_side_by_side(tmp_path):
+    paths = [tmp_path / f"{name}.parquet" for name in "ab"]
+    for path in paths:
+        pq.write_table(pa.table({"url": [f"https://{path.stem}.example.com/{n}" for n in range(1_000)]}), path)
+
+    pairs = list(zip(*map(read_pages, paths), strict=True))
+
+    assert [tuple(page.url for page in pair) for pair in pairs] == [
+        (f"https://a.example.com/{n}", f"https://b.example.com/{n}") for n in range(1_000)
+    ]
+
+
+def test_reading_that_is_given_up_leaves_nothing_for_the_next(tmp_path):
+    path = parquet(tmp_path, url=[f"https://example.com/{n}" for n in range(1_000)])
+    pages = read_pages(path)
+    next(pages)
+
+    pages.close()
+
+    assert [page.url for page in read_pages(path)] == [f"https://example.com/{n}" for n in range(1_000)]
+
+
+def test_a_child_reads_on_after_a_fork(tmp_path):
+    path = parquet(tmp_path, url=[f"https://example.com/{n}" for n in range(1_000)])
+    pages = read_pages(path)
+    next(pages)
+
+    child = os.fork()
+    if not child:
+        os._exit(0 if len(list(pages)) == 999 else 1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(list(pages)) == 999
+
+
+def test_where_there_is_no_second_process_files_are_read_in_the_first(tmp_path, monkeypatch):
+    def none(*_, **__):
+        raise Unavailable
+
+    monkeypatch.setattr("webtable.formats.parquet.ParserProcess.ask", none)
+
+    assert len(list(read_pages(parquet(tmp_path, url=["https://example.com/"] * 1_000)))) == 1_000
+
+
+def test_rows_whose_values_are_repeated_are_read_a_few_at_once(tmp_path):
+    body = b"x" * 5_000_000
+    bodies = pa.chunked_array([pa.array([body], pa.binary())] * 60)
+    table = pa.table({"url": [f"https://example.com/{n}" for n in range(60)], "body": bodies})
+    pq.write_table(table, tmp_path / "same.parquet", compression="zstd", dictionary_pagesize_limit=1 << 30)
+
+    pages = list(read_pages(tmp_path / "same.parquet", extract=False, limits=ReadLimits(inflation=1 << 20)))
+
+    assert [page.url for page in pages] == [f"https://example.com/{n}" for n in range(60)]
+    assert {page.body for page in pages} == {body}
+
+
+def test_a_larger_limit_reads_a_larger_body(tmp_path):
+    path = parquet(tmp_path, url=["https://example.com/", "https://example.com/b"], body=["x" * 50_000_000, "y"])
+    report = ReadReport()
+
+    within = [page.url for page in read_pages(path, extract=False, report=report)]
+    all_of_them = [len(page.body) for page in read_pages(path, extract=False, limits=ReadLimits(record=1 << 26))]
+
+    assert (within, report.skipped) == (["https://example.com/b"], {"record": 1})
+    assert all_of_them == [50_000_000, 1]
+
+
+def test_of_more_links_than_the_limit_the_first_are_read(tmp_path):
+    links = [[f"https://example.com/{n}" for n in range(10)]]
+    report = ReadReport()
+
+    (page,) = read_pages(
+        parquet(tmp_path, url=["https://example.com/"], outlinks=links), report=report, limits=ReadLimits(links=3)
+    )
+
+    assert (len(page.outlinks), report.shortened) == (3, {"links": 1})
+
+
+def test_an_index_of_common_crawl_is_an_error_that_says_what_it_is(tmp_path):
+    path = parquet(tmp_path, url=["https://example.com/"], warc_filename=["crawl.warc.gz"], warc_record_offset=[7])
+
+    with pytest.raises(FormatError, match="names the WARC files"):
+        list(read_pages(path))

@@ -1,6 +1,14 @@
 """The outcomes of writing pages: receipts, what became of each page, and what limits drop."""
 
-from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt, Retry, RetryCallback
+from webtable.repository.writing.outcomes import (
+    Dropped,
+    OutcomeCallback,
+    PageOutcome,
+    Receipt,
+    RefusedRow,
+    Retry,
+    RetryCallback,
+)
 from webtable.repository.writing.writer import Writer
 
 __all__ = [
@@ -8,6 +16,7 @@ __all__ = [
     "OutcomeCallback",
     "PageOutcome",
     "Receipt",
+    "RefusedRow",
     "Retry",
     "RetryCallback",
     "Writer",

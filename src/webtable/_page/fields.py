@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +22,9 @@ TYPES: dict[str, Any] = {
     for name, field in zip(ATTRIBUTES, msgspec.structs.fields(Page), strict=True)
 }
 """The type of each field, by the name of the field."""
+
+TIMES = tuple(name for name, kind in TYPES.items() if datetime in (kind, *get_args(kind)))
+"""The fields that are times."""
 
 
 def values_of(page: Page, names: Iterable[str]) -> dict[str, Any]:

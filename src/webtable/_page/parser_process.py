@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from webtable._forks import renew_after_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _READY = b"webtable"
 _REQUEST = struct.Struct(">QdQ")
@@ -31,9 +31,10 @@ _ANSWER = struct.Struct(">?Q")
 """Whether the process goes on, and how many bytes of answer follow."""
 _BEGIN = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from webtable._page.parser_process import serve; serve(sys.argv[2])"
+    "from webtable._page.parser_process import serve; serve(sys.argv[2], keeps=sys.argv[3] == 'True')"
 )
 _OUT_OF_MEMORY = 3
+_PIPE_BYTES = 1 << 20
 
 
 class TooMuch(Exception):
@@ -51,11 +52,15 @@ class Unavailable(Exception):
 class ParserProcess:
     """Has the function *name* ("module:function", bytes to bytes) called in a process that is bounded.
 
-    One call at a time: further threads wait. In a forked child it is a new process.
+    One call at a time: further threads wait. In a forked child it is a new process. One that has grown large is
+    renewed, unless the function *keeps* something between calls; then its memory is counted from after
+    `prepare` of that module.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, keeps: bool = False) -> None:
         self._name = name
+        self._keeps = keeps
+        self._asked: tuple[bytes, int, float] | None = None
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._unavailable = not hasattr(signal, "setitimer")  # as on Windows
@@ -65,21 +70,63 @@ class ParserProcess:
     def call(self, work: bytes, *, memory: int, seconds: float) -> bytes:
         """Return the answer to *work*; raises `TooMuch`, or `Unavailable` where no process can be started."""
         with self._lock:
-            process = self._process or self._started()
-            try:
-                _write(process, _REQUEST.pack(memory, seconds, len(work)))
-                _write(process, work)
-                goes_on, length = _ANSWER.unpack(_read(process, _ANSWER.size))
-                answer = _read(process, length)
-            except (OSError, EOFError) as exc:
-                raise TooMuch("seconds" if self._ended(kill=False) == -signal.SIGPROF else "memory") from exc
-            except BaseException:
-                # What it answers to this would be taken for the answer to the next.
+            self._ask(work, memory, seconds)
+            return bytes(self._answer())
+
+    def ask(self, work: bytes, *, memory: int, seconds: float) -> None:
+        """Send *work*, whose answer `answer` returns: until then the process works beside its caller.
+
+        For a caller that has the process for itself. Raises what `call` does.
+        """
+        with self._lock:
+            self._ask(work, memory, seconds)
+
+    def answer(self) -> bytearray:
+        """Return the answer to what was asked last; raises what `call` does."""
+        with self._lock:
+            if self._process is None and self._asked is not None:  # after a fork
+                self._ask(*self._asked)
+            return self._answer()
+
+    def drop_question(self) -> None:
+        """End the process if it was asked something: its answer would be taken for the answer to the next."""
+        with self._lock:
+            if self._asked is not None:
+                self._asked = None
                 self._ended()
-                raise
-            if not goes_on:
-                self._ended()
-            return answer
+
+    def _ask(self, work: bytes, memory: int, seconds: float) -> None:
+        process = self._process or self._started()
+        self._asked = (work, memory, seconds)
+        with self._ending():
+            _write(process, _REQUEST.pack(memory, seconds, len(work)))
+            _write(process, work)
+
+    def _answer(self) -> bytearray:
+        process = self._process
+        if process is None:
+            raise TooMuch("memory")
+        with self._ending():
+            goes_on, length = _ANSWER.unpack(_read(process, _ANSWER.size))
+            answer = _read(process, length)
+        self._asked = None
+        if not (goes_on or self._keeps):
+            self._ended()
+        return answer
+
+    @contextlib.contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the process where a call fails."""
+        try:
+            yield
+        except (OSError, EOFError) as exc:
+            self._asked = None
+            raise TooMuch("seconds" if self._ended(kill=False) == -signal.SIGPROF else "memory") from exc
+        except BaseException:
+            # What it answers to this would be taken for the answer to the next.
+            self._asked = None
+            self._ended()
+            raise
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -99,8 +146,18 @@ class ParserProcess:
             raise Unavailable
         try:
             process = subprocess.Popen(  # noqa: S603 - this very Python
-                [sys.executable, "-P", "-c", _BEGIN, json.dumps(list(map(str, sys.path))), self._name],
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _BEGIN,
+                    json.dumps(list(map(str, sys.path))),
+                    self._name,
+                    repr(self._keeps),
+                ],
                 bufsize=0,  # a fork in the middle of a call must not find bytes that it would write as well
+                # Arrow's own allocators reserve much more than they use, which counts.
+                env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -109,6 +166,11 @@ class ParserProcess:
         except (OSError, RuntimeError, ValueError) as exc:  # no such file; the interpreter ends
             raise Unavailable from exc
         self._process = process
+        if process.stdout is not None and sys.platform == "linux":
+            import fcntl
+
+            with contextlib.suppress(OSError):  # a user may have so much of them
+                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             _read(process, len(_READY))
         except (OSError, EOFError) as exc:
@@ -143,32 +205,36 @@ def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
         left = left[process.stdin.write(left) :]
 
 
-def _read(process: subprocess.Popen[bytes], size: int) -> bytes:
-    parts = []
-    while size and process.stdout and (part := process.stdout.read(size)):
-        parts.append(part)
-        size -= len(part)
-    if size:
+def _read(process: subprocess.Popen[bytes], size: int) -> bytearray:
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest and process.stdout and (count := process.stdout.readinto(rest)):  # type: ignore[attr-defined]
+        rest = rest[count:]
+    if rest:
         raise EOFError
-    return b"".join(parts)
+    return data
 
 
-def serve(name: str) -> None:
+def serve(name: str, *, keeps: bool) -> None:
     """Be the process: answer until nobody asks any more."""
     import resource
 
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    module, _, function = name.partition(":")
-    answered: Callable[[bytes], bytes] = getattr(importlib.import_module(module), function)
+    home, _, function = name.partition(":")
+    module = importlib.import_module(home)
+    answered: Callable[[bytes], bytes] = getattr(module, function)
+    if keeps:
+        module.prepare()
     unbounded = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    own = _pages(5) if keeps else 0  # libraries reserve some for each core
     answers.write(_READY)
     answers.flush()
     while len(head := requests.read(_REQUEST.size)) == _REQUEST.size:
         memory, seconds, length = _REQUEST.unpack(head)
         work = requests.read(length)
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, unbounded))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory + own, unbounded))
         # Its signal ends the process, whatever it is at.
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
@@ -177,17 +243,18 @@ def serve(name: str) -> None:
             os._exit(_OUT_OF_MEMORY)
         signal.setitimer(signal.ITIMER_PROF, 0)
         # Memory that was freed is in pieces: a large page would not find room in what a large page has left.
-        goes_on = _resident() < memory / 3
-        answers.write(_ANSWER.pack(goes_on, len(answer)) + answer)
+        goes_on = keeps or _pages(1) < memory / 3
+        answers.write(_ANSWER.pack(goes_on, len(answer)))
+        answers.write(answer)
         answers.flush()
         if not goes_on:
             return
 
 
-def _resident() -> int:
-    """Return the memory that the process has, in bytes."""
+def _pages(field: int) -> int:
+    """Return the memory of the process in bytes: all that is resident (1), or what the limit counts (5)."""
     # Not `ru_maxrss`, which on Linux begins with what the parent had.
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_bytes().split()[field]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

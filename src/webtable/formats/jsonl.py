@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.fields import ATTRIBUTES, page_with, values_of
+from webtable._page.fields import ATTRIBUTES, TIMES, page_with, values_of
 from webtable._page.page import Page
 from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annotation
+from webtable._page.row_values import headers_in_row, time_in_row
 from webtable.errors import InvalidURL
 from webtable.formats.compressed.stream import TooLong
-from webtable.formats.read_report import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
+from webtable.formats.read_report import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced, check_fields
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from webtable.formats.compressed.stream import ByteStream
 
@@ -25,6 +27,8 @@ _LONG = 1 << 20
 """The size above which a line is checked before it is decoded: a two-letter name takes 200 bytes of memory."""
 _MAX_NAMES = 100_000
 _BLANK = re.compile(rb"[\t\r\n ]+")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+"""An escape in JSON; its group is a surrogate that is not half of a pair."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = tuple(ATTRIBUTES)
 
@@ -34,6 +38,7 @@ class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", 
 
     body: bytes | None = None
     body_text: str | None = None
+    headers: Any = None
     # Declared here as well, for the field of a page has the name that is stored.
     status: Status = 200
 
@@ -48,7 +53,6 @@ class _Raw(msgspec.Struct):
 
 
 _KNOWN = frozenset(_PageLine.__struct_encode_fields__)
-_TIMES = ("fetched_at", "last_modified", "changed_at", "content_at")
 _decoder = msgspec.json.Decoder(_PageLine)
 _raw_decoder = msgspec.json.Decoder(_Raw)
 _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -106,23 +110,37 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     try:
         if len(line) > _LONG:
             _check_long(line, limits)
-        read = _decoder.decode(line)
+        line, read = _decoded(line, report)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = values_of(read, _FIELDS)
         del line  # it may be large, and so may what follows
         if read.body_text is not None:
             values["body"] = read.body_text.encode()
+        values["headers"] = {} if values["headers"] is None else headers_in_row(values["headers"])
+        for name in TIMES:
+            if values[name] is not None and values[name].tzinfo is not UTC:
+                values[name] = time_in_row(values[name])
         canonical_url(read.url)
-    except (msgspec.MsgspecError, InvalidURL, UnicodeError, RecursionError) as exc:
+    except (msgspec.MsgspecError, InvalidURL, ValueError, TypeError, OverflowError, RecursionError) as exc:
         raise Damaged(str(exc)) from exc
-    for name in _TIMES:
-        if values[name] is not None and values[name].tzinfo is None:
-            raise Damaged(f"its {name} {values[name].isoformat()} has no time zone")
-    _check_fields(values, limits)
+    check_fields(values, limits)
     if len(values["outlinks"] or ()) > limits.links:
         values["outlinks"] = values["outlinks"][: limits.links]
         report.shortened["links"] += 1
     return page_with(values)
+
+
+def _decoded(line: bytes, report: ReadReport) -> tuple[bytes, _PageLine]:
+    try:
+        return line, _decoder.decode(line)
+    except msgspec.DecodeError:
+        # JavaScript writes half of a character where a text was cut inside one; other readers accept it.
+        whole = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], line)
+        if whole == line:
+            raise
+        read = _decoder.decode(whole)
+        report.replaced += 1
+        return whole, read
 
 
 def _check_long(line: bytes, limits: ReadLimits) -> None:
@@ -137,12 +155,3 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
     inside = sum(bytes(value).count(b":") for value in (raw.body, raw.body_base64, raw.headers, raw.outlinks))
     if line.count(b":") - inside > _MAX_NAMES:
         raise OverLimit("fields", f"it has over {_MAX_NAMES:,} names")
-
-
-def _check_fields(values: Mapping[str, Any], limits: ReadLimits) -> None:
-    html = values["html_facts"] or {}
-    for name, value in (*values.items(), *html.items()):
-        if isinstance(value, str) and len(value) > limits.head:
-            raise OverLimit("head", f"its {name} has over {limits.head:,} characters")
-    if len(values["headers"]) > limits.fields:
-        raise OverLimit("fields", f"it has over {limits.fields:,} headers")

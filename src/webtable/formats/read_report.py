@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._page.headers import media_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from webtable._limits import ReadLimits
     from webtable._page.page import Page
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
@@ -80,6 +81,9 @@ class ReadReport:
     shortened: Counter[str] = field(default_factory=Counter)
     """Counts of pages over a limit that were returned with their first links only, by its name."""
 
+    replaced: int = 0
+    """Count of lines of JSON Lines with half of a character (a lone surrogate), in whose place is U+FFFD."""
+
     def add_record(self, offset: int) -> None:
         """Count a record that was read to its end and began at *offset*."""
         self.records += 1
@@ -94,11 +98,11 @@ class ReadReport:
             url = record.url and record.url[:_MAX_TEXT]
             self.damaged.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
 
-    def add_gap(self, record: DamagedRecord, skipped: int) -> None:
-        """Count *record*, after which *skipped* bytes of the file could not be read."""
+    def add_gap(self, record: DamagedRecord, skipped: int, limit: str | None = None) -> None:
+        """Count *record*, which may be over *limit*, after which *skipped* bytes of the file could not be read."""
         self.records += 1
         self.bytes_skipped += skipped
-        self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"))
+        self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"), limit)
 
     def attempt(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
         """Return the page that *read* returns; None if it raises, which is counted.
@@ -142,6 +146,16 @@ class OverLimit(Damaged):
 
 class LeftOut(Exception):
     """The name under which a sound record is counted that is not a page, or not of the wanted types."""
+
+
+def check_fields(values: Mapping[str, Any], limits: ReadLimits) -> None:
+    """Raise `OverLimit` for a page with a text, or with headers, over *limits*."""
+    html = values.get("html_facts")
+    for name, value in (*values.items(), *(html.items() if isinstance(html, dict) else ())):
+        if isinstance(value, str) and name != "body" and len(value) > limits.head:
+            raise OverLimit("head", f"its {name} has over {limits.head:,} characters")
+    if len(values.get("headers") or ()) > limits.fields:
+        raise OverLimit("fields", f"it has over {limits.fields:,} headers")
 
 
 class DamagedFile(Exception):

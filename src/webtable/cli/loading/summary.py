@@ -150,7 +150,9 @@ def _summary(load: Load, store: str) -> str:
 
 
 def _over_limits(report: ReadReport) -> Iterator[str]:
-    """Yield messages on records and pages that were over a limit."""
+    """Yield messages on records and pages that were over a limit, or are not wholly what was in the file."""
+    if report.replaced:
+        yield f"{plural(report.replaced, 'line')} with half of a character (a lone surrogate): U+FFFD is in its place"
     for counts, noun, what in (
         (report.skipped, "record", "skipped"),
         (report.unparsed, "page", "stored without title and links"),

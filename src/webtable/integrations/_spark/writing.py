@@ -101,6 +101,8 @@ class RowStore:
                         # One by one, so that a row that is refused is known, and those after it are stored.
                         try:
                             writer.put_many(row)
+                        except WriteFailed as exc:
+                            report.refuse(row["url"][0], exc.failures[0].error if exc.failures else exc)
                         except WebTableError as exc:
                             report.refuse(row["url"][0], exc)
             for url, error in failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,6 +44,12 @@ def arrow() -> Any:
     except ImportError as exc:
         raise missing_extra("pyarrow", "arrow", exc) from exc
     return pyarrow
+
+
+def check_arrow() -> None:
+    """Raise `MissingExtra` unless there is pyarrow, without importing it."""
+    if find_spec("pyarrow") is None:
+        arrow()
 
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
@@ -18,12 +17,14 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.fields import ATTRIBUTES
+from webtable._page.fields import ATTRIBUTES, TIMES
 from webtable._page.names import meant
 from webtable._page.page import Page
 from webtable._page.parts import Link
-from webtable.errors import InvalidArgument, UnknownColumn
+from webtable._page.row_values import headers_in_row, time_in_row, whole_number
+from webtable.errors import InvalidCapture, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
+from webtable.repository.answers.arrow_rows import UnreadableRow, rows_of
 from webtable.repository.answers.page_columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.scanning.read_ahead import ahead
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column
     from webtable.repository.scanning.damage import Damage
 
-ROWS_AT_ONCE = 256
-"""How many rows of a table are converted to Python objects at once."""
 _MADE = set(PAGES.names).difference(GIVEN)
 """Columns of answers that are computed when a page is stored, or never stored: they are ignored."""
 _INDEX = "__index_level_"
@@ -56,10 +55,13 @@ class ArrowStream(Protocol):
         """Return a capsule with the stream."""
 
 
-def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
+def pages_of(
+    rows: Iterable[Page] | ArrowStream, refuse: Callable[[int, str | None, InvalidCapture], None]
+) -> Iterator[Page]:
     """Yield the pages of *rows*: an iterable of pages, or a table with the Arrow PyCapsule protocol.
 
-    Raises `UnknownColumn`, and at a row that is not a page `InvalidArgument`, which names the row.
+    *refuse* is called with the number, from 1, of each row of a table that is not a page, its URL if it has one, and
+    the reason. Raises `UnknownColumn`.
     """
     if isinstance(rows, Tabular):  # else it would only have the columns that its question named
         rows = rows.to_arrow([column.name for column in rows._columns.in_json()])
@@ -67,27 +69,41 @@ def pages_of(rows: Iterable[Page] | ArrowStream) -> Iterator[Page]:
         yield from rows
         return
     reader = arrow().RecordBatchReader.from_stream(rows)
-    take = _taker(reader.schema.names)
+    fields = checked_columns(reader.schema.names)
     number = 0
     for batch in reader:
-        for at in range(0, batch.num_rows, ROWS_AT_ONCE):
-            for row in batch.slice(at, ROWS_AT_ONCE).to_pylist():
-                number += 1
-                try:
-                    yield take(row)
-                except (msgspec.ValidationError, TypeError, ValueError) as exc:
-                    raise InvalidArgument(f"row {number:,} is not a page: {exc}") from exc
+        for row in rows_of(batch):
+            number += 1
+            try:
+                if isinstance(row, UnreadableRow):
+                    raise row
+                page = page_of({fields[name]: value for name, value in row.items() if name in fields})
+            except (UnreadableRow, ValueError, TypeError, OverflowError) as exc:
+                url = None if isinstance(row, UnreadableRow) else row.get("url")
+                refuse(number, url if isinstance(url, str) else None, InvalidCapture(f"it is not a page: {exc}"))
+            else:
+                yield page
 
 
 def checked_columns(names: Iterable[str]) -> dict[str, str]:
     """Return the field of a page for each of the columns *names*, without columns that are ignored.
 
-    Raises `UnknownColumn` for a column that answers do not have, and if there is no URL.
+    Raises `UnknownColumn` for a column that answers do not have, for a second one of a field, and if there is no URL.
     """
+    names = tuple(names)
+    if "warc_filename" in names and "body" not in names:
+        raise UnknownColumn(
+            "columns='warc_filename' is one of Common Crawl's index, which has no bodies: it names the WARC files that "
+            "have them, at warc_record_offset; fetch those, and read them in place of the index"
+        )
     fields: dict[str, str] = {}
     for name in names:
         field = _RENAMED.get(name, name)
         if field in GIVEN:
+            other = next((other for other, taken in fields.items() if taken == field), None)
+            if other is not None:
+                what = f"columns={name!r} is there twice" if other == name else f"columns={other!r} and {name!r}"
+                raise UnknownColumn(f"{what}: one column is the {field} of a page; leave one out")
             fields[name] = field
         elif field not in _MADE and not name.startswith(_INDEX):
             close = meant(name, GIVEN) or "; leave it out."
@@ -97,33 +113,19 @@ def checked_columns(names: Iterable[str]) -> dict[str, str]:
     return fields
 
 
-def _taker(names: Iterable[str]) -> Callable[[Mapping[str, Any]], Page]:
-    fields = checked_columns(names)
-    return lambda row: page_of({fields[name]: value for name, value in row.items() if name in fields})
-
-
-class _GivenHeaders(msgspec.Struct):
-    """The headers of a page as others give them, for `convert`: a `Page` is converted with them as JSON."""
-
-    headers: dict[str, str]
-
-
 def page_of(values: Mapping[str, Any]) -> Page:
-    """Return the page with these *values* by field, without those that are None; raises `ValueError`, `TypeError`."""
+    """Return the page with these *values* by field, without those that are None.
+
+    Times may be text in ISO 8601, and without a time zone are in UTC. Raises `ValueError`, `TypeError`, and
+    `OverflowError` for a time that is none in UTC.
+    """
     given = {name: value for name, value in values.items() if value is not None}
     for name, convert in _CONVERTED.items():
         if name in given:
             given[name] = convert(given[name])
-    for name, value in given.items():
-        if isinstance(value, datetime) and value.tzinfo is None:
-            raise ValueError(f"its {name} {value.isoformat()} has no time zone")
-    headers = {"headers": given.pop("headers")} if "headers" in given else {}
+    headers = given.pop("headers", None)
     page = msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
-    return msgspec.structs.replace(page, headers=msgspec.convert(headers, _GivenHeaders).headers) if headers else page
-
-
-def _mapping(given: Any) -> dict[Any, Any]:
-    return dict(given.items() if isinstance(given, dict) else given)
+    return msgspec.structs.replace(page, headers=headers) if headers is not None else page
 
 
 def _link(given: Any) -> Link:
@@ -136,11 +138,13 @@ def _link(given: Any) -> Link:
 
 
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "body": lambda body: body.encode() if isinstance(body, str) else bytes(body),
-    "headers": _mapping,
-    "html_facts": _mapping,
+    "body": lambda body: body.encode() if isinstance(body, str) else bytes(memoryview(body)),
+    "headers": headers_in_row,
+    "html_facts": lambda facts: dict(facts.items() if isinstance(facts, dict) else facts),
     "outlinks": lambda links: tuple(map(_link, links)),
-    "status": int,
+    "status": whole_number,
+    "size": whole_number,
+    **dict.fromkeys(TIMES, time_in_row),
 }
 
 

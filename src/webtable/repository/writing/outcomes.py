@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable.errors import ExpiredCapture, WebTableError
+from webtable.errors import ExpiredCapture, WebTableError, WriteFailed
 
 if TYPE_CHECKING:
     import weakref
@@ -33,6 +33,24 @@ class PageOutcome:
     is_new: bool = True
     pushed_out: int = 0
     is_kept: bool = True
+
+
+class RefusedRow(NamedTuple):
+    """A row of a table that was not put: its number, from 1, its URL if it has one, and the reason."""
+
+    row: int
+    url: str | None
+    error: WebTableError
+
+    def __str__(self) -> str:
+        return f"row {self.row:,}{f' ({self.url[:100]})' if self.url else ''}: {self.error}"
+
+
+def refused_rows(failures: Sequence[RefusedRow], rows: int) -> WriteFailed:
+    """Return the error that names those of *rows* rows that were not put."""
+    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+    reasons = "; ".join(map(str, failures[:3]))
+    return WriteFailed(f"{len(failures):,} of {rows:,} row{'s'[: rows > 1]} not stored: {reasons}{more}", failures)
 
 
 @dataclass(slots=True)

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Self
 from webtable._clock import clock
 from webtable._forks import generation
 from webtable._page.page import Page
-from webtable.errors import ExpiredCapture, OtherProcess, StoreUnavailable, WriteFailed, failed_together
+from webtable.errors import (
+    ExpiredCapture,
+    InvalidCapture,
+    InvalidURL,
+    OtherProcess,
+    StoreUnavailable,
+    WriteFailed,
+    failed_together,
+)
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing import open_writers
 from webtable.repository.writing.dispatch import Buffer, Dispatch
-from webtable.repository.writing.outcomes import Callbacks, Dropped, Receipt, Receipts
+from webtable.repository.writing.outcomes import Callbacks, Dropped, Receipt, Receipts, RefusedRow, refused_rows
 from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
 from webtable.store.deadline import Deadline
 
@@ -137,12 +145,24 @@ class Writer:
 
         A table (with `hbase-webtable[arrow]`) has the Arrow PyCapsule protocol, as data frames of pandas and polars do,
         tables of pyarrow, and answers. Its columns are named like the fields of a page; `url` is required, `body` may
-        be text, and what webtable computes itself (`host`, `changed_at`) is ignored. Raises what `put` does,
-        `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a row that is not a page; those before it are put.
+        be text, and what webtable computes itself (`host`, `changed_at`) is ignored. Of a table all rows are put that
+        can be: then `WriteFailed` names the others, each with its reason in `failures`. Raises what `put` does for an
+        iterable, `UnknownColumn` and `MissingExtra`.
         """
+        refused: list[RefusedRow] = []
         count = 0
-        for count, page in enumerate(pages_of(pages), 1):  # noqa: B007 - the count is used after the loop
-            self.put(page)
+        for page in pages_of(pages, lambda *row: refused.append(RefusedRow(*row))):
+            try:
+                self.put(page)
+            except (InvalidURL, InvalidCapture) as exc:
+                if not hasattr(pages, "__arrow_c_stream__"):
+                    raise
+                # Without the traceback, which would keep all that the row has.
+                refused.append(RefusedRow(count + len(refused) + 1, page.url, exc.with_traceback(None)))
+            else:
+                count += 1
+        if refused:
+            raise refused_rows(refused, count + len(refused))
         return count
 
     def put_not_modified(
