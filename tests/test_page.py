@@ -7,6 +7,7 @@ import io
 import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import aiohttp
 import httpx
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 import requests
 from scrapy.http import HtmlResponse
+from scrapy.http import Request as ScrapyRequest
 from scrapy.http import Response as ScrapyResponse
 
 import webtable
@@ -46,7 +48,18 @@ class Answers(BaseHTTPRequestHandler):
         self.send_header("Set-Cookie", "b=2")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.do_GET()
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_OPTIONS(self):
+        self.do_GET()
 
     def log_message(self, *args):
         pass
@@ -297,3 +310,63 @@ def test_other_errors_of_a_page_are_as_they_were():
         Page(body=b"x")
     with pytest.raises(TypeError, match="positional"):
         Page("https://example.com/")
+
+
+POSTED = b"name=J"
+SENT = {"content-type": "application/x-www-form-urlencoded"}
+
+
+async def _asked_by_aiohttp(method: str, url: str, content: bytes | None, options: dict[str, Any]) -> Page:
+    async with aiohttp.ClientSession() as session, session.request(method, url, data=content, headers=SENT) as response:
+        return Page.from_response(response, body=await response.read(), request_body=content, **options)
+
+
+def _asked_by_scrapy(method: str, url: str, content: bytes | None, options: dict[str, Any]) -> Page:
+    asked = ScrapyRequest(url, method=method, body=content, headers=SENT)
+    return Page.from_response(HtmlResponse(url, body=b"", request=asked), **options)
+
+
+ASKING = {
+    "httpx": lambda method, url, content, options: Page.from_response(
+        httpx.request(method, url, content=content, headers=SENT), **options
+    ),
+    "requests": lambda method, url, content, options: Page.from_response(
+        requests.request(method, url, data=content, headers=SENT, timeout=10), **options
+    ),
+    "aiohttp": lambda *asked: asyncio.run(_asked_by_aiohttp(*asked)),
+    "scrapy": _asked_by_scrapy,
+}
+
+
+@pytest.mark.parametrize("client", ASKING)
+@pytest.mark.parametrize("method", ["POST", "HEAD", "OPTIONS"])
+def test_a_response_to_another_method_is_refused_and_the_option_named(client, method, server):
+    content = POSTED if method == "POST" else None
+
+    with pytest.raises(InvalidArgument, match=rf"answers {method}.*methods=\['GET', '{method}'\]"):
+        ASKING[client](method, f"{server}/page", content, {})
+
+
+@pytest.mark.parametrize("client", ASKING)
+@pytest.mark.parametrize("methods", [None, ["GET", "POST", "HEAD"]])
+def test_a_response_to_another_method_has_a_url_of_its_own_where_that_is_asked_for(client, methods, server):
+    posted = ASKING[client]("POST", f"{server}/page", POSTED, {"methods": methods})
+    asked = ASKING[client]("HEAD", f"{server}/page", None, {"methods": methods})
+
+    assert posted.url == f"{server}/page?__wb_method=POST&name=J"
+    assert asked.url == f"{server}/page?__wb_method=HEAD"
+
+
+def test_what_was_sent_is_asked_for_where_the_client_does_not_keep_it(server):
+    async def post() -> Page:
+        async with aiohttp.ClientSession() as session, session.post(f"{server}/page", data=POSTED) as response:
+            return Page.from_response(response, body=await response.read(), methods=None)
+
+    with pytest.raises(InvalidArgument, match="request_body"):
+        asyncio.run(post())
+
+
+def test_a_post_that_sent_nothing_has_a_url_too(server):
+    page = Page.from_response(requests.post(f"{server}/page", timeout=10), methods=None)
+
+    assert page.url == f"{server}/page?__wb_method=POST&__wb_post_data="

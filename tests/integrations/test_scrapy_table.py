@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from scrapy.http import Response
+from scrapy.http import Request, Response
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
@@ -103,3 +103,45 @@ def test_a_writer_process_that_is_no_python_does_not_begin(tmp_path, monkeypatch
 
     with pytest.raises(WriteFailed, match="did not begin"):
         WriterProcess(str(tmp_path / "crawl.db"), {"create": True}, {})
+
+
+def answer(method, path="", status=200):
+    asked = Request(f"https://example.com/{path}", method=method, body=b"a=1")
+    return Response(asked.url, status, body=b"<title>A</title>", request=asked)
+
+
+def test_answers_to_other_methods_are_left_out_and_counted(crawler):
+    middleware = WebTableMiddleware.from_crawler(crawler)
+    pipeline = WebTablePipeline.from_crawler(crawler)
+
+    for response in (answer("GET"), answer("POST"), answer("HEAD")):
+        middleware.process_spider_input(response)
+    middleware.response_downloaded(answer("POST", status=303))
+    kept = asyncio.run(pipeline.process_item(answer("POST")))
+    asyncio.run(CrawlTable.of(crawler).close())
+
+    assert kept.request.method == "POST"
+    assert stored(crawler) == ["https://example.com/"]
+    assert crawler.stats["webtable/stored"] == 1
+    assert crawler.stats["webtable/other_methods/POST"] == 3
+    assert crawler.stats["webtable/other_methods/HEAD"] == 1
+    assert crawler.stats["webtable/failed"] == 0
+
+
+@pytest.mark.parametrize("methods", ["all", "GET,POST", ["get", "post"]])
+def test_answers_to_methods_of_the_settings_are_stored_under_their_keys(crawler, methods):
+    crawler.settings.set("WEBTABLE_METHODS", methods)
+    middleware = WebTableMiddleware.from_crawler(crawler)
+
+    for response in (answer("GET"), answer("POST")):
+        middleware.process_spider_input(response)
+    asyncio.run(CrawlTable.of(crawler).close())
+
+    assert stored(crawler) == ["https://example.com/", "https://example.com/?__wb_method=POST&__wb_post_data=YT0x"]
+
+
+def test_methods_that_are_none_are_an_error_of_the_settings(tmp_path):
+    settings = Settings({"WEBTABLE_URI": str(tmp_path / "crawl.db"), "WEBTABLE_METHODS": "GET POST"})
+
+    with pytest.raises(InvalidArgument, match="methods"):
+        CrawlTable(SimpleNamespace(settings=settings))

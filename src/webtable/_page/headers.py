@@ -344,7 +344,7 @@ def body_of(response: object, body: bytes | None) -> bytes:
             raise InvalidArgument(f"body is {type(body).__name__}; it must be bytes")
         return bytes(body)
     for name in ("content", "body"):
-        found = _attribute(response, name)
+        found = attribute_of(response, name)
         if isinstance(found, bytes):
             return found
     raise InvalidArgument(
@@ -353,7 +353,8 @@ def body_of(response: object, body: bytes | None) -> bytes:
     )
 
 
-def _attribute(response: object, name: str) -> object:
+def attribute_of(response: object, name: str) -> object:
+    """Return the attribute *name* of *response*, None where it has none or has not read it."""
     try:
         return getattr(response, name, None)
     except Exception:  # noqa: BLE001 - httpx and others raise an error of their own for a body that was not read

@@ -22,10 +22,14 @@ from webtable._page.headers import (
     status_of,
     url_of,
 )
+from webtable._page.methods import DEFAULT_METHODS, GET, request_of_response, stored_url
 from webtable._page.names import NamedFields, WrongName
 from webtable._page.parts import Bookkeeping, HTMLFacts, Link, LinkCounts, Size, Status
 from webtable._shown import Shown, shown_text
 from webtable.rowkey.urls import split_url
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
 """The names that fields have in stored JSON, where these are other ones."""
@@ -74,7 +78,7 @@ class Page(
     size: Size | None = None
     """The length of the whole body in bytes, even if the stored body was cut."""
     truncated: bool = False
-    """Whether the stored body was cut (`max_body`)."""
+    """Whether the stored body is not what the server sent: cut (`max_body`), incomplete, or not as its headers say."""
     redirect_to: str | None = None
     """Where a redirect leads. What is given as in the header Location is stored as an absolute URL."""
     canonical: str | None = None
@@ -140,7 +144,15 @@ class Page(
         return not self == other
 
     @classmethod
-    def from_response(cls, response: object, *, body: bytes | None = None, fetched_at: datetime | None = None) -> Page:
+    def from_response(
+        cls,
+        response: object,
+        *,
+        body: bytes | None = None,
+        fetched_at: datetime | None = None,
+        methods: Collection[str] | None = DEFAULT_METHODS,
+        request_body: bytes | None = None,
+    ) -> Page:
         """Return the page for the *response* of an HTTP client: URL, status, headers and body.
 
         It also has what a header alone says: media type, charset, ETag, date of modification, and where a redirect
@@ -149,12 +161,19 @@ class Page(
         Takes responses of httpx, requests, Scrapy and aiohttp, and objects with the same attributes. Give the *body* of
         clients that read it later (aiohttp: `await response.read()`). If the client has followed redirects, the URL is
         the last one; the responses before it are in `response.history`, and are pages of their own. `fetched_at` is now
-        unless you give it. Raises `InvalidArgument` for an object that is no such response.
+        unless you give it.
+
+        The response to a POST, a HEAD or another method than GET is not the page, and would replace it. With that
+        method among *methods* (None: all), it has a URL of its own, with the method and what was sent in its query, as
+        in `__wb_method=POST&name=value`; *request_body* is what was sent, for clients that do not keep it (aiohttp).
+        Raises `InvalidArgument` for a method that is not among them, and for an object that is no such response.
         """
         status = status_of(response)
+        asked = request_of_response(response, methods, request_body)
+        url = url_of(response)
         page = msgspec.structs.replace(
             BLANK,
-            url=url_of(response),
+            url=url if asked.method == GET else stored_url(url, asked),
             body=None if status == 304 else body_of(response, body),
             status=status,
             headers=headers_of(response),

@@ -238,6 +238,15 @@ def parse_types(text: str | None) -> Collection[str] | None:
     return types
 
 
+def parse_methods(text: str | None) -> Collection[str] | None:
+    """Return the methods of the option `--methods`, None for all; raises `InvalidArgument`."""
+    from webtable._page.methods import DEFAULT_METHODS, wanted_methods
+
+    if text is None:
+        return DEFAULT_METHODS
+    return None if text.strip().lower() == "all" else wanted_methods(parse_names(text))
+
+
 def _seconds(text: str, value: str) -> float:
     try:
         return float(value)

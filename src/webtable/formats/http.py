@@ -5,19 +5,20 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
 from fastwarc.stream_io import BrotliReader
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.body import looks_like_html
+from webtable._page.body import is_text, looks_like_html
 from webtable._page.headers import Headers, header_text
+from webtable._page.methods import Request, request_of
 from webtable.formats.read_report import Damaged, OverLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 MAX_ENCODINGS = 8
 """How many nested encodings of a body are decoded."""
@@ -25,15 +26,20 @@ MAX_CHUNKS = 1_000_000
 """How many chunks of a body are joined."""
 
 _SLICE = 1 << 14
+_MAX_NAME = 100
+_GZIP = b"\x1f\x8b"
+# A frame, or one to be skipped (RFC 8878, section 3.1).
+_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 # zstd returns all decompressed data at once, up to 32 KB for each byte of input.
 _ZSTD_SLICE = 1 << 10
 # The window that RFC 9659 allows for a content encoding.
 _ZSTD_WINDOW = 1 << 23
 _STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
+_REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,40})[ \t]+[^ \t\r\n]")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _BEGINS_WITH_CHUNK = re.compile(rb"[0-9A-Fa-f]{1,15}[ \t]*(?:;|\r?\n|\r?\Z)")
-_LINE_END = re.compile(rb"\r?\n")
+_LINE_END = re.compile(rb"\r?\n|\r?\Z")
 
 
 class Response(NamedTuple):
@@ -63,6 +69,23 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
         if not (100 <= status < 200 and block.startswith(b"HTTP/", stop)):
             return Response(status, parse_headers(block[at:start], limits.fields), block[stop:])
         at = stop
+
+
+def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request | None:
+    """Return what the HTTP request *block* asks; None if it is none. Of one over a limit only the method is known."""
+    found = _REQUEST_LINE.match(block)
+    if found is None:
+        return None
+    method = found[1].decode("ascii")
+    end = _HEAD_END.search(block, 0, limits.head)
+    if end is None:
+        return request_of(method, None, None, b"")
+    try:
+        headers = parse_headers(block[: end.start()], limits.fields)
+        content = decoded_body(Response(200, headers, block[end.end() :]), limits).body
+    except Damaged:
+        return Request(method.upper())
+    return request_of(method, headers.get("content-type"), headers.get("content-length"), content)
 
 
 def parse_headers(head: bytes, most: int | None = None) -> Headers:
@@ -107,27 +130,40 @@ def _line_text(line: bytes) -> str:
     return f"{text}:{header_text(text.strip().lower(), value)}"
 
 
-def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:
-    """Return the body of *response* without transfer and content encodings; of one that was *cut*, the available part.
+class Decoded(NamedTuple):
+    """A body without its encodings, and the reason why it is not what its headers say; None if it is."""
+
+    body: bytes
+    problem: str | None = None
+
+
+def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> Decoded:
+    """Return the body of *response* without transfer and content encodings.
 
     A body that begins as HTML is not encoded, whatever the headers say: many crawlers store the body decoded and the
-    headers as received. Raises `Damaged` for a body that is incomplete, `OverLimit` for one that is too large.
+    headers as received. Any other body that an encoding does not fit is kept as it is, as one in an unknown encoding
+    is (Fetch standard, "handle content codings"); of an encoding that breaks off, the part before is kept. Each has
+    a `problem`, and so has a body that was *cut* or is shorter than its Content-Length. Raises `Damaged` for a body
+    of too many encodings or chunks, `OverLimit` for one that is too large.
     """
     headers, body = response.headers, response.body
     transfers = _encodings(headers.get("transfer-encoding"))
     encodings = _encodings(headers.get("content-encoding")) + [name for name in transfers if name != "chunked"]
-    if not (transfers or encodings or cut) and 200 <= response.status < 300:
-        _check_length(headers, body)
+    problems = ["WARC-Truncated"] if cut else []
+    if not (transfers or encodings or cut) and _is_short(response):
+        problems.append("Content-Length")
     if not body or looks_like_html(body):
-        return body
+        return Decoded(body, next(iter(problems), None))
     # What does not begin with the size of a chunk was stored without chunks, as by older tools of Webrecorder.
     if "chunked" in transfers and _BEGINS_WITH_CHUNK.match(body):
-        body = b"".join(_chunks(body, cut=cut))
+        body, is_whole = _unchunked(body)
+        problems += [] if is_whole else ["chunked"]
     if len(encodings) > MAX_ENCODINGS:
         raise Damaged(f"its body has {len(encodings):,} encodings; {MAX_ENCODINGS} are decoded at most")
     for name in reversed(encodings):
-        body = _without(name, body, limits, cut=cut)
-    return body
+        body, is_whole = _without(name, body, limits)
+        problems += [] if is_whole else [name[:_MAX_NAME]]
+    return Decoded(body, next(iter(problems), None))
 
 
 def _encodings(value: str | None) -> list[str]:
@@ -135,14 +171,20 @@ def _encodings(value: str | None) -> list[str]:
     return [name for name in names if name not in {"", "identity", "none", "utf-8"}]
 
 
-def _check_length(headers: Mapping[str, str], body: bytes) -> None:
-    announced = headers.get("content-length", "").partition(",")[0]
-    if announced.isdecimal() and len(announced) < 16 and len(body) < int(announced):
-        raise Damaged(f"its body has {len(body):,} bytes but Content-Length says {int(announced):,}")
+def _is_short(response: Response) -> bool:
+    """Whether the body is shorter than its Content-Length; crawlers leave out those of redirects and errors."""
+    length = response.headers.get("content-length", "").partition(",")[0].strip()
+    if not (length.isascii() and length.isdecimal() and len(length) < 16) or len(response.body) >= int(length):
+        return False
+    return bool(response.body) or 200 <= response.status < 300
 
 
-def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
-    """Decode the chunked transfer coding (RFC 9112, section 7.1)."""
+def _unchunked(body: bytes) -> tuple[bytes, bool]:
+    """Return *body* without the chunked transfer coding (RFC 9112, section 7.1), and whether it was whole.
+
+    A body that does not hold to it in its first chunk is returned as it is, unless it ends within that chunk.
+    """
+    parts: list[bytes] = []
     at = 0
     for _ in range(MAX_CHUNKS):
         found = _CHUNK_SIZE.match(body, at)
@@ -150,27 +192,24 @@ def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
             break
         size = int(found[1], 16)
         if size == 0:
-            return
-        data = body[found.end() : found.end() + size]
-        if len(data) == size:
-            end = _LINE_END.match(body, found.end() + size)
-            at = end.end() if end else len(body)
-        if len(data) < size or (end is None and not cut):
-            if cut:
-                yield data
-                return
+            return b"".join(parts), True
+        stop = found.end() + size
+        end = _LINE_END.match(body, stop)
+        if end is not None or parts:
+            parts.append(body[found.end() : stop])
+        if end is None:
             break
-        yield data
+        at = end.end()
     else:
         raise Damaged(f"its body has over {MAX_CHUNKS:,} chunks")
-    if not cut:
-        raise Damaged(f"its chunked body is damaged at byte {at:,}")
+    return (b"".join(parts) if parts else body), False
 
 
-def _without(name: str, body: bytes, limits: ReadLimits, *, cut: bool) -> bytes:
+def _without(name: str, body: bytes, limits: ReadLimits) -> tuple[bytes, bool]:
+    """Return *body* without the encoding *name*, and whether it was whole and in that encoding."""
     decoder = _DECODERS.get(name)
-    if decoder is None:
-        raise Damaged(f"its content encoding {name[:100]!r} is unknown")
+    if decoder is None or not body:
+        return body, decoder is not None
     parts: list[bytes] = []
     size = 0
     try:
@@ -180,10 +219,23 @@ def _without(name: str, body: bytes, limits: ReadLimits, *, cut: bool) -> bytes:
                 raise OverLimit("record", f"its {name} body decodes to over {limits.record:,} bytes")
             if part:
                 parts.append(part)
-    except (zlib.error, zstandard.ZstdError, OSError, EOFError) as exc:
-        if not cut:
-            raise Damaged(f"its {name} body is damaged: {exc}") from exc
-    return b"".join(parts)
+    except _NotEncoded:
+        return body, False
+    except EOFError:
+        return b"".join(parts), False
+    except (zlib.error, zstandard.ZstdError, OSError):
+        return (b"".join(parts) if parts else body), False
+    return b"".join(parts), True
+
+
+class _NotEncoded(Exception):
+    """The body is not in the encoding."""
+
+
+def _gunzipped(body: bytes, most: int) -> Iterator[bytes]:
+    if not body.startswith(_GZIP[: len(body)]):
+        raise _NotEncoded
+    return _inflated(body, most, 31)
 
 
 def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
@@ -193,30 +245,76 @@ def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
         while not member.eof:
             # A slice, because the rest after a member is copied.
             given = body[at : at + _SLICE]
-            part = member.decompress(given, 1 << 20)
+            before = member.copy()
+            try:
+                part = member.decompress(given, 1 << 20)
+            except zlib.error:
+                yield from _up_to_damage(before, given)
+                raise
             at += len(given) - len(member.unused_data if member.eof else member.unconsumed_tail)
             yield part
             if not (part or given or member.eof):
                 raise EOFError("it ends too early")
-        if not body.startswith(b"\x1f\x8b", at):
+        if not body.startswith(_GZIP, at):
             # Data after the stream is padding; browsers skip it as well.
             return
     raise OverLimit("members", f"its body has over {most:,} gzip members")
 
 
+def _up_to_damage(member: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """Yield what *member* makes of *data* up to its damage: it keeps nothing of a call that fails."""
+    with suppress(zlib.error):
+        for at in range(len(data)):
+            yield member.decompress(data[at : at + 1])
+
+
 def _deflate_decoded(body: bytes, most: int) -> Iterator[bytes]:
     """Decode `deflate`, which is zlib's format in RFC 9110, and raw deflate as some servers send it."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-    return _inflated(body, most, 15 if is_zlib else -15)
+    return _unless_text(body, lambda: _inflated(body, most, 15 if is_zlib else -15))
 
 
 def _brotli_decoded(body: bytes, most: int) -> Iterator[bytes]:  # noqa: ARG001 - Brotli has no members
-    reader = BrotliReader(io.BytesIO(body))
-    while part := reader.read(1 << 20):
-        yield part
+    return _unless_text(body, lambda: _brotli_parts(body))
+
+
+def _unless_text(body: bytes, decoded: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+    """Yield what is *decoded*; of an encoding without a signature, text that cannot be decoded was never encoded."""
+    try:
+        yield from decoded()
+    except (zlib.error, OSError, EOFError) as exc:
+        if is_text(body, "utf-8", "text/plain"):
+            raise _NotEncoded from exc
+        raise
+
+
+def _brotli_parts(body: bytes) -> Iterator[bytes]:
+    size = 0
+    try:
+        reader = BrotliReader(io.BytesIO(body))
+        while part := reader.read(1 << 20):
+            yield part
+            size += len(part)
+    except OSError:
+        # It keeps nothing of a call that fails, nor of the input of such a call: it gets and gives little from there.
+        reader = BrotliReader(_Dripping(body))
+        while size and (skipped := reader.read(min(size, 1 << 20))):
+            size -= len(skipped)
+        while part := reader.read(1 << 6):
+            yield part
+        raise
+
+
+class _Dripping(io.BytesIO):
+    """Bytes of which few are read at once."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(1 << 6 if size is None or size < 0 else min(size, 1 << 6))
 
 
 def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
+    if not _ZSTD.match(body):
+        raise _NotEncoded
     context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     at = 0
     for _ in range(most):
@@ -234,8 +332,8 @@ def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
 
 
 _DECODERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {
-    "gzip": partial(_inflated, wbits=31),
-    "x-gzip": partial(_inflated, wbits=31),
+    "gzip": _gunzipped,
+    "x-gzip": _gunzipped,
     "deflate": _deflate_decoded,
     "br": _brotli_decoded,
     "zstd": _unzstd,

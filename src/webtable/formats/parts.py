@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.compressed.members import pieces_of
 from webtable.formats.compressed.stream import BLOCK
+from webtable.formats.exchanges import ExchangeRecord, Exchanges
+from webtable.formats.http import parse_headers
 from webtable.formats.read_report import DamagedFile
 from webtable.formats.wacz import is_wacz, warc_ranges
 from webtable.formats.warc import MEMBER_START
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 
 PART_BYTES = 1 << 23
 """The smallest size of a part, in bytes of the file."""
-_DATE = re.compile(rb"^warc-date:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
+_SEPARATOR = b"\r\n\r\n"
+_MOST_BETWEEN = 16
+"""Bytes of empty lines that may close a record."""
 
 
 class FilePart(NamedTuple):
@@ -82,24 +87,52 @@ def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIM
     """
     for whole in whole_parts(file):
         begin = whole.begin
-        try:
-            for offset in _records(whole, limits):
-                if offset - begin >= size:
-                    yield FilePart(file, begin, offset)
-                    begin = offset
-        except (DamagedFile, OSError):
-            pass  # the reader of the last part meets the damage too, and reports it
+        for offset in _records(whole, limits):
+            if offset - begin >= size:
+                yield FilePart(file, begin, offset)
+                begin = offset
         yield FilePart(file, begin, whole.stop)
+
+
+@dataclass(slots=True, eq=False)
+class _FoundRecord(ExchangeRecord):
+    """A record, and where its member begins in the file."""
+
+    offset: int = 0
 
 
 def _records(whole: FilePart, limits: ReadLimits) -> Iterator[int]:
     """Yield where records begin that have another date than the record before them.
 
     Captures of one URL and one date, such as a redirect and its target, are stored in the order of the file, so they
-    must not be in two parts.
+    must not be in two parts. Nor must a response and its request, by which the reader of the part knows its method.
     """
+    exchanges: Exchanges[_FoundRecord] = Exchanges()
+    date: str | None = None
+    for record in chain(_members(whole, limits), [None]):
+        if record is not None:
+            exchanges.add(record)
+        for found in exchanges.rest() if record is None else exchanges.taken():
+            before, date = date, found.headers.get("warc-date", "")
+            if found.is_start and before not in (None, date):
+                yield whole.begin + found.offset
+        if record is None:
+            date = None  # no part ends with a gap: it would not know where reading goes on
+
+
+def _members(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | None]:
+    """Yield the records of a file that begin its compressed members, and None for what is damaged.
+
+    They end before a member of several records: the second one may be the request of a response elsewhere.
+    """
+    # The reader of the last part meets the end of what can be read too, and reports it.
+    with suppress(DamagedFile, OSError):
+        yield from _first_records(whole, limits)
+
+
+def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | None]:
     member = -1
-    date: bytes | None = None
+    left = 0
     with Path(whole.file).open("rb") as opened:
         bounded = _Bounded(opened, whole)
         pieces, offsets = pieces_of(iter(lambda: bounded.read(BLOCK), b""), limits, lambda: MEMBER_START)
@@ -107,16 +140,18 @@ def _records(whole: FilePart, limits: ReadLimits) -> Iterator[int]:
             return
         for piece in pieces:
             if piece.gap is not None:
-                date = None  # no part ends with it, which would not know where reading goes on
-            if piece.gap is not None or piece.offset == member:
-                continue
-            if not piece.data.startswith(MEMBER_START):
+                yield None
+            elif piece.offset == member:
+                left -= len(piece.data)
+            else:
+                if not piece.data.startswith(MEMBER_START):
+                    return
+                member = piece.offset
+                head = piece.data[: max(piece.data.find(_SEPARATOR), 0)]
+                headers = parse_headers(head).folded()
+                length = headers.get("content-length", "")
+                size = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
+                left = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
+                yield _FoundRecord(headers, size, offset=piece.offset)
+            if left < 0:
                 return
-            member, before, date = piece.offset, date, _date(piece.data)
-            if date != before and before is not None:
-                yield whole.begin + member
-
-
-def _date(record: bytes) -> bytes | None:
-    found = _DATE.search(record, 0, max(record.find(b"\r\n\r\n"), 0))
-    return found and found[1]

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.completion import filled
+from webtable._page.methods import DEFAULT_METHODS, wanted_methods
 from webtable._page.page import Page, with_header_fields
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
+from webtable.formats.exchanges import MOST_OF_PIPE
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.parquet import MAGIC, read_parquet
 from webtable.formats.read_report import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
-from webtable.formats.warc import MEMBER_START, read_warc
+from webtable.formats.warc import MEMBER_START, WARCOptions, read_warc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -35,6 +38,7 @@ def read_pages(
     extract: bool = True,
     detect_language: bool = False,
     verify_digests: bool = False,
+    methods: Collection[str] | None = DEFAULT_METHODS,
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
 ) -> Iterator[Page]:
@@ -44,45 +48,42 @@ def read_pages(
     bytes. WACZ and Parquet need a seekable file, Parquet also `hbase-webtable[arrow]`. `types` are the media types that
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
     `detect_language` finds the language of pages that do not say it, as a writer does, and `verify_digests` verifies
-    the digests of WARC blocks. `report` is kept up to date while reading. `limits` bounds memory and time; a record
-    over a limit is skipped, or returned without title and links, and counted. With `start`, a `place` of the report of
-    an earlier read, reading begins after that record; this needs a seekable file with the same content.
+    the digests of WARC blocks. `methods` are those of requests whose responses are returned from WARC files (None or
+    {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query, as in
+    `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up to date while
+    reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title and links, and
+    counted. With `start`, a `place` of the report of an earlier read, reading begins after that record; this needs a
+    seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
     number of bytes. A file that cannot be read further, or is truncated, gives the pages up to there, then raises
     `FormatError` with the place and the number of good records; so does a file in an unknown format. `InvalidArgument`
-    is raised for *types* that are one string, and for a file that is open for text.
+    is raised for *types* or *methods* that are one string, and for a file that is open for text.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
     report = ReadReport() if report is None else report
     report.place = start or Place()
+    warc = WARCOptions(types=wanted, methods=wanted_methods(methods), limits=limits, verify_digests=verify_digests)
     complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
-    return _pages(
-        source, wanted, report, limits, complete if extract else with_header_fields, verify_digests=verify_digests
-    )
+    return _pages(source, report, warc, complete if extract else with_header_fields)
 
 
 def _pages(
-    source: str | Path | BinaryIO,
-    types: Collection[str] | None,
-    report: ReadReport,
-    limits: ReadLimits,
-    completed: Callable[[Page], Page],
-    *,
-    verify_digests: bool,
+    source: str | Path | BinaryIO, report: ReadReport, options: WARCOptions, completed: Callable[[Page], Page]
 ) -> Iterator[Page]:
     already = report.records - report.damaged_count
     begin, skip = report.place
     with _opened(source) as (file, name):
         _add_total(file, report, begin)
+        if _is_pipe(file):
+            options = replace(options, most_between=MOST_OF_PIPE)
         stream = None
         try:
             for part in _parts(file, begin):
-                stream = ByteStream(_blocks(file, part, name, report), limits, begin=part.begin)
-                pages = _read(stream, file, name, report, types, limits, verify_digests=verify_digests, skip=skip)
-                yield from map(completed, pages)
+                stream = ByteStream(_blocks(file, part, name, report), options.limits, begin=part.begin)
+                yield from map(completed, _read(stream, file, name, report, options, skip=skip))
                 skip = 0
         except DamagedFile as exc:
             begin = stream.begin if stream else begin
@@ -105,17 +106,10 @@ def _parts(file: BinaryIO, begin: int) -> Iterator[ByteRange]:
 
 
 def _read(
-    stream: ByteStream,
-    file: BinaryIO,
-    name: str,
-    report: ReadReport,
-    types: Collection[str] | None,
-    limits: ReadLimits,
-    *,
-    verify_digests: bool,
-    skip: int,
+    stream: ByteStream, file: BinaryIO, name: str, report: ReadReport, options: WARCOptions, *, skip: int
 ) -> Iterator[Page]:
     """Yield the pages in the order of the file; go on after each damaged member."""
+    types, limits = options.types, options.limits
     is_lines: bool | None = None
     while True:
         try:
@@ -130,7 +124,7 @@ def _read(
                 yield from read_jsonl(stream, name, report, types, limits, skip=skip)
             else:
                 stream.member_start = MEMBER_START
-                yield from read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
+                yield from read_warc(stream, name, report, options, skip=skip)
         except DamagedMember as exc:
             report.add_gap(DamagedRecord(name, stream.begin + exc.begin, None, str(exc)), exc.skipped)
             skip = 0  # the records to skip are before it
@@ -147,6 +141,11 @@ def _opened(source: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
             yield file, str(source)
     else:
         yield source, str(getattr(source, "name", "the open file"))
+
+
+def _is_pipe(file: BinaryIO) -> bool:
+    """Whether *file* may give its bytes late; a part of a file can be sought, and has no method that says so."""
+    return not file.seekable() if hasattr(file, "seekable") else not hasattr(file, "seek")
 
 
 def _add_total(file: BinaryIO, report: ReadReport, begin: int) -> None:

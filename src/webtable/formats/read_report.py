@@ -35,6 +35,10 @@ class Place(NamedTuple):
     offset: int = 0
     records: int = 0
 
+    def after(self, offset: int) -> Place:
+        """Return the place after the next record, which can be reached from *offset*."""
+        return Place(offset, self.records + 1 if self.offset == offset else 1)
+
 
 class DamagedRecord(NamedTuple):
     """A record that was skipped because it cannot be read."""
@@ -66,6 +70,11 @@ class ReadReport:
     """The place after the last record that was read: `read_pages` goes on there if this is given as `start`."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Counts of sound records that are not pages, or not of the wanted types, by media type, scheme or kind."""
+    other_methods: Counter[str] = field(default_factory=Counter)
+    """Counts of responses that were left out since their request was no GET, by its method."""
+    truncated: Counter[str] = field(default_factory=Counter)
+    """Counts of pages that are marked `truncated`, by what says so: `WARC-Truncated`, `Content-Length`, `chunked`, or
+    the content encoding that the body does not have, or that breaks off."""
     unknown_fields: Counter[str] = field(default_factory=Counter)
     """Counts of fields in JSON Lines that a page does not have, by name."""
     damaged_count: int = 0
@@ -87,7 +96,7 @@ class ReadReport:
     def add_record(self, offset: int) -> None:
         """Count a record that was read to its end and began at *offset*."""
         self.records += 1
-        self.place = Place(offset, self.place.records + 1 if self.place.offset == offset else 1)
+        self.place = self.place.after(offset)
 
     def add_damaged(self, record: DamagedRecord, limit: str | None = None) -> None:
         """Count *record*, which may be over *limit*, and list it, unless the list is full."""
@@ -119,15 +128,16 @@ class ReadReport:
 
     def add_left_out(self, what: str) -> None:
         """Count a record that was left out for being *what*."""
-        _count(self.left_out, what)
+        count(self.left_out, what)
 
     def add_unknown_fields(self, names: Iterable[str]) -> None:
         """Count the fields *names*, which a page does not have."""
         for name in names:
-            _count(self.unknown_fields, name)
+            count(self.unknown_fields, name)
 
 
-def _count(counter: Counter[str], name: str) -> None:
+def count(counter: Counter[str], name: str) -> None:
+    """Count *name*, which a stranger may have chosen, in *counter*."""
     name = name[:_MAX_NAME]
     counter[name if name in counter or len(counter) < MAX_NAMES else OTHERS] += 1
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,26 +16,41 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.body import looks_like_html
 from webtable._page.fields import attributes
 from webtable._page.headers import Headers, media_type
+from webtable._page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
 from webtable._page.page import BLANK, Page
 from webtable.errors import InvalidURL
-from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
+from webtable.formats.exchanges import MOST_RECORDS, ExchangeRecord, Exchanges
+from webtable.formats.http import Decoded, Response, decoded_body, parse_headers, parse_request, parse_response
 from webtable.formats.page_field import extra_fields
-from webtable.formats.read_report import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
+from webtable.formats.read_report import (
+    Damaged,
+    DamagedFile,
+    DamagedRecord,
+    LeftOut,
+    OverLimit,
+    Place,
+    ReadReport,
+    check_type,
+    count,
+)
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from webtable.formats.compressed.stream import ByteStream
 
 # How much of a large record is read to see whether its type is wanted; the rest of a film is skipped.
 _PROBE = 1 << 20
+# The method of a request is in its first line.
+_LINE = 1 << 7
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
 MEMBER_START = b"WARC/"
 """The beginning of records, and so of the members of a compressed file."""
 _GAP = re.compile(rb"[\r\n]+")
+_METHOD_FIELD = re.compile("warc-(?:[a-z]+-)*method")
 _IDENTIFIED = "warc-identified-payload-type"
 ORIGINAL = "X-Archive-Orig-"
 """The prefix of the names of headers that do not fit the body as webtable writes it."""
@@ -41,10 +58,20 @@ RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
 
 
-class _RecordHead(NamedTuple):
-    offset: int
-    headers: dict[str, str]
-    length: int
+_NO_PLACE = Place()
+
+
+@dataclass(slots=True, eq=False)
+class _Record(ExchangeRecord):
+    """A record that is held until its request is known: its block, or why that is not read."""
+
+    offset: int = 0
+    block: bytes = b""
+    failure: Damaged | LeftOut | None = None
+    place: Place = _NO_PLACE
+    """The place after it, if reading can go on there."""
+    is_skipped: bool = False
+    """Whether it is before the place where reading begins."""
 
     @property
     def kind(self) -> str:
@@ -55,49 +82,93 @@ class _RecordHead(NamedTuple):
         # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
         return self.headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
+    @property
+    def asked(self) -> Request:
+        """What its request asked: without one, what a field such as WARC-Request-Method says, or else GET."""
+        if self.request is not None or not self.is_response:
+            return self.request or GET_REQUEST
+        hints = (value for name, value in self.headers.items() if _METHOD_FIELD.fullmatch(name))
+        return request_of(next(hints, GET), None, None, b"")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WARCOptions:
+    """How WARC files are read: the media *types* and the *methods* of requests that are wanted, None for all."""
+
+    types: Collection[str] | None
+    methods: frozenset[str] | None = DEFAULT_METHODS
+    limits: ReadLimits = DEFAULT_LIMITS
+    verify_digests: bool = False
+    most_between: int = MOST_RECORDS
+    """How many records may lie between a response and its request."""
+
 
 def read_warc(
-    stream: ByteStream,
-    source: str,
-    report: ReadReport,
-    types: Collection[str] | None,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    *,
-    verify_digests: bool = False,
-    skip: int = 0,
+    stream: ByteStream, source: str, report: ReadReport, options: WARCOptions, *, skip: int = 0
 ) -> Iterator[Page]:
     """Yield the pages of a WARC file after the first *skip* records.
 
     Raises `DamagedFile` if the file cannot be read further.
 
     A page is yielded after its record was read to the last byte and, if its gzip or zstd member ends with it (as in
-    every regular .warc.gz), after the member's checksum was verified.
+    every regular .warc.gz), after the member's checksum was verified; and after its request was read, if it has one.
     """
-    is_first = True
-    while skip and (record := _next_record(stream, limits, is_first=is_first)) is not None:
-        is_first, skip = False, skip - 1
-        stream.skip(record.length)
-        stream.settle(_SEPARATOR, MEMBER_START)
-    while (record := _next_record(stream, limits, is_first=is_first)) is not None:
-        is_first = False
-        page = None
-        try:
-            block = _block(stream, record, types, limits)
-            if verify_digests:
-                _verify(record, block)
-            page = _page(record, block, types, limits)
-        except LeftOut as what:
-            report.add_left_out(str(what))
-        except (Damaged, InvalidURL) as reason:
-            limit = reason.limit if isinstance(reason, OverLimit) else None
-            report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
-        report.add_record(stream.restart())
-        if page is not None:
-            report.pages += 1
-            yield page
+    exchanges: Exchanges[_Record] = Exchanges(options.most_between)
+    place = Place(report.place.offset, report.place.records - skip)
+    begin, number = place, 0  # the last place at which no exchange is torn, and the number of the record before it
+
+    def pages(records: Iterable[_Record]) -> Iterator[Page]:
+        nonlocal begin, number
+        for record in records:
+            if record.is_start and record.place.records == 1:
+                begin, number = record.place._replace(records=0), record.number - 1
+            if record.is_skipped:
+                continue
+            page = _reported(record, source, report, options)
+            report.records += 1
+            report.place = begin._replace(records=begin.records + record.number - number)
+            if page is not None:
+                report.pages += 1
+                yield page
+
+    try:
+        while (record := _next_record(stream, options.limits, is_first=not exchanges.count)) is not None:
+            record.is_skipped = exchanges.count < skip
+            _read_block(stream, record, options)
+            record.place = place = place.after(stream.restart())
+            exchanges.add(record)
+            yield from pages(exchanges.taken())
+    except (DamagedFile, KeyboardInterrupt):  # the latter while waiting for standard input
+        yield from pages(exchanges.rest())
+        raise
+    yield from pages(exchanges.rest())
 
 
-def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _RecordHead | None:
+def _reported(record: _Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
+    """Return the page of *record*; None if it has none, which is counted."""
+    asked = record.asked
+    if record.is_response and not is_wanted(options.methods, asked.method):
+        count(report.other_methods, asked.method)
+        return None
+    try:
+        if record.failure is not None:
+            raise record.failure
+        if options.verify_digests:
+            _verify(record)
+        page, problem = _page(record, asked, options.types, options.limits)
+    except LeftOut as what:
+        report.add_left_out(str(what))
+    except (Damaged, InvalidURL) as reason:
+        limit = reason.limit if isinstance(reason, OverLimit) else None
+        report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
+    else:
+        if problem is not None:
+            count(report.truncated, problem)
+        return page
+    return None
+
+
+def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _Record | None:
     """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
     gap = b""
     for part in stream.skip_run(_GAP):
@@ -118,30 +189,52 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         raise DamagedFile("the file ends inside the header of a record")
     if not (length.isascii() and length.isdecimal() and len(length) < 16):
         raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
-    return _RecordHead(stream.mark, headers, int(length))
+    return _Record(headers, int(length), offset=stream.mark)
 
 
-def _block(stream: ByteStream, record: _RecordHead, types: Collection[str] | None, limits: ReadLimits) -> bytes:
-    """Return the block of *record*; one that is left out is skipped without being held in memory."""
-    try:
-        _check_kind(record)
-        if record.length > _PROBE and record.kind != "resource":
-            media, _ = media_type(parse_response(stream.peek(_PROBE), limits).headers.get("content-type"))
-            if media is not None:
-                check_type(types, media)
-        if record.length > limits.record:
-            reason = f"its {record.length:,} bytes are over the limit of {limits.record:,} for a record"
-            raise OverLimit("record", reason)
-    except (Damaged, LeftOut):
-        stream.skip(record.length)
-        stream.settle(_SEPARATOR, MEMBER_START)
-        raise
-    block = stream.read(record.length)
+def _read_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
+    """Read the block of *record*; one that is left out is skipped without being held in memory."""
+    if record.kind == "request":
+        record.request = _request(stream, record, options)
+    elif not record.is_skipped:
+        try:
+            _check_block(stream, record, options)
+            record.block = stream.read(record.size)
+        except (Damaged, LeftOut) as reason:
+            record.failure = reason
+            stream.skip(record.size)
+    else:
+        stream.skip(record.size)
     stream.settle(_SEPARATOR, MEMBER_START)
-    return block
 
 
-def _check_kind(record: _RecordHead) -> None:
+def _request(stream: ByteStream, record: _Record, options: WARCOptions) -> Request | None:
+    """Return what the request *record* asks, with the query that stands for its content if responses to it are wanted.
+
+    It is left out like the other records that are no pages.
+    """
+    record.failure = LeftOut("request")
+    request = parse_request(stream.peek(_LINE)[: record.size], options.limits)
+    is_keyed = request is not None and request.method != GET and is_wanted(options.methods, request.method)
+    if is_keyed and record.size <= options.limits.record:
+        return parse_request(stream.read(record.size), options.limits)
+    stream.skip(record.size)
+    return request and Request(request.method)
+
+
+def _check_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
+    """Raise `Damaged` or `LeftOut` if the block of *record* need not be read."""
+    _check_kind(record)
+    if record.size > _PROBE and record.kind != "resource":
+        media, _ = media_type(parse_response(stream.peek(_PROBE), options.limits).headers.get("content-type"))
+        if media is not None:
+            check_type(options.types, media)
+    if record.size > options.limits.record:
+        reason = f"its {record.size:,} bytes are over the limit of {options.limits.record:,} for a record"
+        raise OverLimit("record", reason)
+
+
+def _check_kind(record: _Record) -> None:
     if record.kind not in _PAGE_KINDS:
         raise LeftOut(record.kind)
     if not record.url:
@@ -153,17 +246,24 @@ def _check_kind(record: _RecordHead) -> None:
         raise Damaged("it is one of several segments, which are not supported")
 
 
-def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
-    url = canonical_url(record.url)
+def _page(
+    record: _Record, asked: Request, types: Collection[str] | None, limits: ReadLimits
+) -> tuple[Page, str | None]:
+    """Return the page of *record*, and why its body is not what its headers say, if that is so."""
+    own = canonical_url(record.url)
+    url = own if asked.method == GET else stored_url(own, asked)
     extra = extra_fields(record.headers)
-    response = _response(record, block, limits)
+    response = _response(record, limits)
     headers, status = response.headers, response.status
-    same_as = extra["same_as"] if "same_as" in extra else _same_as(record, url, status)
+    same_as = extra["same_as"] if "same_as" in extra else _same_as(record, own, status)
     cut = same_as is None and "warc-truncated" in record.headers
     # The type that the crawler found in the body replaces one that the server did not send.
     media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
+    problem = "WARC-Truncated" if cut else None
     if same_as is None and "body" not in extra:
-        body, media = _body(types, response, media, limits, cut=cut)
+        if asked.method == "HEAD":  # the headers are those of a body that was not asked for
+            response = response._replace(headers=Headers())
+        (body, problem), media = _body(types, response, media, limits, cut=cut)
     else:
         body = None
         if media is not None:
@@ -176,10 +276,10 @@ def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limi
         content_type=media,
         headers=_with_their_names(headers, record),
         fetched_at=_fetched_at(record),
-        truncated=cut,
-        same_as=same_as,
+        truncated=problem is not None,
+        same_as=url if same_as == own else same_as,
     )
-    return replace(page, **attributes(extra)) if extra else page
+    return (replace(page, **attributes(extra)) if extra else page), problem
 
 
 def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
@@ -188,10 +288,12 @@ def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
     Raises `LeftOut`, `Damaged` and `InvalidURL` if it makes none.
     """
     headers = {name.lower(): value for name, value in fields}
-    return _page(_RecordHead(0, headers, len(block)), block, None, DEFAULT_LIMITS)
+    record = _Record(headers, len(block), block=block)
+    _check_kind(record)
+    return _page(record, GET_REQUEST, None, DEFAULT_LIMITS)[0]
 
 
-def _with_their_names(headers: Headers, record: _RecordHead) -> Headers:
+def _with_their_names(headers: Headers, record: _Record) -> Headers:
     """Return *headers* with the original names of those that were renamed in *record*."""
     names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
     if not names:
@@ -203,24 +305,25 @@ def _with_their_names(headers: Headers, record: _RecordHead) -> Headers:
 
 def _body(
     types: Collection[str] | None, response: Response, media: str | None, limits: ReadLimits, *, cut: bool
-) -> tuple[bytes, str | None]:
+) -> tuple[Decoded, str | None]:
     """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.
 
     Redirects and errors without a body are returned whatever their type; a body without a type may be HTML by its look.
     """
     if not response.body and not 200 <= response.status < 300:
-        return b"", media
+        return Decoded(b"", "WARC-Truncated" if cut else None), media
     if media is not None:
         check_type(types, media)
         return decoded_body(response, limits, cut=cut), media
     body = decoded_body(response, limits, cut=cut)
-    found = "text/html" if looks_like_html(body) else None
+    found = "text/html" if looks_like_html(body.body) else None
     check_type(types, found or "unknown")
     return body, found
 
 
-def _response(record: _RecordHead, block: bytes, limits: ReadLimits) -> Response:
+def _response(record: _Record, limits: ReadLimits) -> Response:
     """Return the response of *record*; for a resource and a revisit without one, an empty response is made."""
+    block = record.block
     if record.kind == "resource":
         media = record.headers.get("content-type")
         return Response(200, Headers({"content-type": media} if media else {}), block)
@@ -229,11 +332,11 @@ def _response(record: _RecordHead, block: bytes, limits: ReadLimits) -> Response
     return parse_response(block, limits)
 
 
-def _not_modified(record: _RecordHead) -> bool:
+def _not_modified(record: _Record) -> bool:
     return "server-not-modified" in record.headers.get("warc-profile", "")
 
 
-def _same_as(record: _RecordHead, url: str, status: int) -> str | None:
+def _same_as(record: _Record, url: str, status: int) -> str | None:
     """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), None if it has its own content."""
     if status == 304 or _not_modified(record):
         return url
@@ -245,7 +348,7 @@ def _same_as(record: _RecordHead, url: str, status: int) -> str | None:
         return url
 
 
-def _fetched_at(record: _RecordHead) -> datetime:
+def _fetched_at(record: _Record) -> datetime:
     value = record.headers.get("warc-date", "")
     try:
         parsed = datetime.fromisoformat(value)
@@ -255,12 +358,12 @@ def _fetched_at(record: _RecordHead) -> datetime:
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 
-def _verify(record: _RecordHead, block: bytes) -> None:
-    """Verify the WARC-Block-Digest of *block*, unless it is missing or of an unknown kind (section 5.8 of WARC 1.1)."""
+def _verify(record: _Record) -> None:
+    """Verify the WARC-Block-Digest of *record*, unless it is missing or of an unknown kind (WARC 1.1, section 5.8)."""
     algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
     name = algorithm.lower().replace("-", "")
     if name not in _DIGESTS:
         return
-    digest = hashlib.new(name, block, usedforsecurity=False)
+    digest = hashlib.new(name, record.block, usedforsecurity=False)
     if expected.lower() != digest.hexdigest() and expected.upper() != base64.b32encode(digest.digest()).decode():
         raise Damaged(f"its block does not match its {algorithm} digest")

@@ -113,6 +113,7 @@ def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chun
                 types=job.types,
                 report=reading.report,
                 detect_language=job.detect_language,
+                methods=job.methods,
                 limits=job.limits,
                 start=given.place,
             ):

@@ -13,7 +13,7 @@ from webtable.repository.writing.outcomes import Dropped
 SHOWN_ERRORS = 10
 """At most this many errors of one kind are shown."""
 NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count", "replaced")
-COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
+COUNTERS = ("left_out", "other_methods", "truncated", "unknown_fields", "skipped", "unparsed", "shortened")
 _NOTHING_READ = ReadReport()
 
 

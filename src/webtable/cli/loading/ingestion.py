@@ -30,6 +30,7 @@ from webtable.cli.options import (
     beside,
     layout_options,
     parse_limits,
+    parse_methods,
     parse_types,
     seconds_of,
 )
@@ -64,6 +65,7 @@ _FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL
         "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
         "webtable ingest --workers 4 crawls/*.warc.gz",
         "webtable ingest pages.jsonl --types all",
+        "webtable ingest crawl.wacz --methods GET,POST --types all",
         "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
         "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
         "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
@@ -82,6 +84,10 @@ def ingest(
     types: Annotated[
         str | None,
         typer.Option(metavar="A,B|all", help="The media types to store. Default: HTML, XHTML and plain text."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="A,B|all", help="The methods whose answers to store, as in GET,POST. Default: GET."),
     ] = None,
     max_body: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
@@ -124,6 +130,11 @@ def ingest(
     With --dry-run the files are read with the same limits, and the report is that of a real run, except for what only
     the table knows: which captures it already has, and which it would refuse.
 
+    The answer to a POST, a HEAD or another method than GET is no page: those in WARC files are left out and counted by
+    method. With --methods they are stored under a URL of their own, which has the method and what was sent in its query
+    (__wb_method=POST&name=value), as tools that replay archives look for them. A response without a request in the file
+    counts as one to GET.
+
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is then 1.
 
     Limits keep memory and time bounded whatever the files hold. Records over record, head, fields or members are
@@ -146,10 +157,11 @@ def ingest(
     if dry_run and resume:
         raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run reads all files")
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
-    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options, detect_language)
+    asked = parse_methods(methods)
+    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options, detect_language, asked)
     load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
-    made_with = repr((types, max_body, limit, *(["detect_language"] if detect_language else [])))
+    made_with = repr((types, max_body, limit, methods, *(["detect_language"] if detect_language else [])))
     journal = journal_of(this, files, made_with, patience) if resume else None
 
     def opened(first: Page | None) -> WebTable:

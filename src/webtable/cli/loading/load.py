@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page.methods import DEFAULT_METHODS
 from webtable.cli.exit_codes import SIGNALLED, note
 from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.division import files_in_parts, pieces_of
@@ -52,6 +53,7 @@ class Job:
     session: CommandSession | None = None
     options: LayoutOptions | None = None
     detect_language: bool = False
+    methods: Collection[str] | None = DEFAULT_METHODS
 
 
 class Given(NamedTuple):

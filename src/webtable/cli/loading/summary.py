@@ -131,9 +131,11 @@ def _summary(load: Load, store: str) -> str:
     if load.unchanged:
         parts.append(f"{load.unchanged:,} of them unchanged")
     if left_out := report.left_out.total():
-        shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
-        more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
-        parts.append(f"{left_out:,} left out ({shown}{more})")
+        parts.append(f"{left_out:,} left out ({_names(report.left_out)})")
+    if others := report.other_methods.total():
+        parts.append(f"{plural(others, 'answer')} to other methods left out ({_names(report.other_methods)})")
+    if marked := report.truncated.total():
+        parts.append(f"{plural(marked, 'page')} marked truncated ({_names(report.truncated)})")
     if report.damaged_count:
         parts.append(plural(report.damaged_count, "damaged record"))
     if report.bytes_skipped:
@@ -167,4 +169,6 @@ def _over_limits(report: ReadReport) -> Iterator[str]:
 
 
 def _names(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
+    """Return the most common of *counts*, by their names."""
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(_SHOWN_TYPES))
+    return f"{shown}, …" if len(counts) > _SHOWN_TYPES else shown

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from webtable._clock import clock
+from webtable._page.methods import GET, asked_by
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 
 if TYPE_CHECKING:
@@ -41,20 +42,29 @@ def surt(url: str) -> str:
     reversed_host = host if is_address else ",".join(reversed(host.split(".")))
     port = "" if parts.port is None else f":{parts.port}"
     path = parts.path if parts.path == "/" else parts.path.rstrip("/") or "/"
-    query = "&".join(sorted(parts.query.split("&"))) if parts.query else ""
+    query = "&".join(sorted(parts.query.split("&"), key=_name_and_value)) if parts.query else ""
     return f"{reversed_host}{port}){path}{'?' if query else ''}{query}"
 
 
+def _name_and_value(parameter: str) -> list[str]:
+    return parameter.split("=", 1)  # `a.b` is sorted behind `a=1`, though "." comes before "="
+
+
 def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename: str) -> bytes:
-    """Return the line of the *record* of *page*, which is *length* bytes at *offset* of the file."""
+    """Return the line of the *record* of *page*, which is *length* bytes at *offset* of the file.
+
+    An answer to another method than GET has the fields of cdxj-indexer: the URL that was asked, and how.
+    """
+    url, asked = asked_by(page.url)
     fields = {
-        "url": page.url,
+        "url": url,
         "mime": "warc/revisit" if record.kind == "revisit" else page.content_type or "unk",
         "status": str(page.status),
         **({"digest": record.digest} if record.digest else {}),
         "length": str(length),
         "offset": str(offset),
         "filename": filename,
+        **({} if asked.method == GET else {"requestBody": asked.query, "method": asked.method}),
     }
     moment = page.fetched_at.astimezone(UTC)
     return f"{surt(page.url)} {moment:%Y%m%d%H%M%S} ".encode() + msgspec.json.encode(fields) + b"\n"

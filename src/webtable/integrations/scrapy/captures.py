@@ -16,6 +16,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webtable import Page, WebTableError
+from webtable._page.methods import DEFAULT_METHODS, is_wanted
 from webtable.integrations.scrapy.crawl_table import CrawlTable
 
 if TYPE_CHECKING:
@@ -40,9 +41,12 @@ _FIELDS: Final = frozenset(Page.__struct_fields__)
 _NEEDED: Final = frozenset({"url", "body"})
 
 
-def page_of(response: Response) -> Page:
-    """Return *response* as a page fetched now, `truncated` if its body is incomplete."""
-    page = Page.from_response(response, fetched_at=datetime.now(UTC))
+def page_of(response: Response, methods: frozenset[str] | None = DEFAULT_METHODS) -> Page:
+    """Return *response* as a page fetched now, `truncated` if its body is incomplete.
+
+    Raises `InvalidArgument` for one to another method than *methods*.
+    """
+    page = Page.from_response(response, fetched_at=datetime.now(UTC), methods=methods)
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
 
 
@@ -51,9 +55,18 @@ def is_redirect(response: Response) -> bool:
     return response.status in _REDIRECTS
 
 
-def redirect_of(response: Response) -> Page:
+def is_to_be_stored(response: Response, table: CrawlTable) -> bool:
+    """Whether *response* answers one of the methods in the settings of *table*; if not, it is counted there."""
+    method = "GET" if response.request is None else response.request.method.upper()
+    is_stored = is_wanted(table.methods, method)
+    if not is_stored:
+        table.outcomes.left_out(method)
+    return is_stored
+
+
+def redirect_of(response: Response, methods: frozenset[str] | None) -> Page:
     """Return the redirect *response*, as it was downloaded, as a page; without its body if that is encoded."""
-    page = page_of(response)
+    page = page_of(response, methods)
     return replace(page, body=None) if "Content-Encoding" in response.headers else page
 
 
@@ -98,15 +111,15 @@ class WebTableMiddleware:
 
     def response_downloaded(self, response: Response) -> None:
         """Put *response* if it is a redirect: those that are followed do not reach a spider."""
-        if is_redirect(response):
-            self._table.put_soon(redirect_of(response))
+        if is_redirect(response) and is_to_be_stored(response, self._table):
+            self._table.put_soon(redirect_of(response, self._table.methods))
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Put *response*."""
-        if FROM_TABLE in response.flags or is_redirect(response):
+        """Put *response*, unless it answers a method that is left out, which is counted."""
+        if FROM_TABLE in response.flags or is_redirect(response) or not is_to_be_stored(response, self._table):
             return
         try:
-            self._under_way[response] = self._table.put_soon(page_of(response))
+            self._under_way[response] = self._table.put_soon(page_of(response, self._table.methods))
         except WebTableError as exc:
             self._table.outcomes.failed(response.url, exc)
 
@@ -157,23 +170,23 @@ class WebTablePipeline:
 
     async def process_item(self, item: Any, spider: Spider | None = None) -> Any:
         """Return *item*; if it is a page, after the writer has accepted it."""
-        page = _page_in(item)
+        page = self._page_in(item)
         if page is not None:
             await self._table.put(page)
         return item
 
-
-def _page_in(item: Any) -> Page | None:
-    if isinstance(item, Page):
-        return item
-    if isinstance(item, Response):
-        return None if FROM_TABLE in item.flags else page_of(item)
-    if not ItemAdapter.is_item(item):
-        return None
-    given = ItemAdapter(item)
-    if not given.keys() >= _NEEDED:
-        return None
-    fields = {name: given[name] for name in _FIELDS & given.keys()}
-    if isinstance(fields["body"], str):
-        fields |= {"body": fields["body"].encode(), "charset": "utf-8"}
-    return Page(**fields)
+    def _page_in(self, item: Any) -> Page | None:
+        if isinstance(item, Page):
+            return item
+        if isinstance(item, Response):
+            is_new = FROM_TABLE not in item.flags and is_to_be_stored(item, self._table)
+            return page_of(item, self._table.methods) if is_new else None
+        if not ItemAdapter.is_item(item):
+            return None
+        given = ItemAdapter(item)
+        if not given.keys() >= _NEEDED:
+            return None
+        fields = {name: given[name] for name in _FIELDS & given.keys()}
+        if isinstance(fields["body"], str):
+            fields |= {"body": fields["body"].encode(), "charset": "utf-8"}
+        return Page(**fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from webtable._page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _KNOWN = {
     "WEBTABLE_CREATE",
     "WEBTABLE_OPEN",
     "WEBTABLE_STORE_RESPONSES",
+    "WEBTABLE_METHODS",
     "WEBTABLE_THREADS",
     "WEBTABLE_WRITER_PROCESS",
 }
@@ -39,7 +41,8 @@ _KNOWN = {
 class TableSettings:
     """The settings of a crawler: its table, the options to open it and to make its writer, and the concurrent reads.
 
-    *apart* says whether pages are completed and stored in another process.
+    *apart* says whether pages are completed and stored in another process, *methods* which requests are answered by
+    pages, None for all.
     """
 
     url: str = field(repr=False)
@@ -47,6 +50,7 @@ class TableSettings:
     writer: dict[str, Any] = field(default_factory=dict)
     threads: int = THREADS
     apart: bool = False
+    methods: frozenset[str] | None = DEFAULT_METHODS
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
@@ -65,7 +69,13 @@ class TableSettings:
             {_argument(name): _as(_WRITER[name], name, value) for name, value in given.items()},
             _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
             settings.getbool("WEBTABLE_WRITER_PROCESS"),
+            _methods(settings),
         )
+
+
+def _methods(settings: BaseSettings) -> frozenset[str] | None:
+    names = settings.getlist("WEBTABLE_METHODS", [*DEFAULT_METHODS])
+    return wanted_methods(["*" if name.strip().lower() == "all" else name.strip() for name in names])
 
 
 def _argument(name: str) -> str:

@@ -52,6 +52,7 @@ class CrawlCounts:
         self._stored = 0
         self._unchanged = 0
         self._dropped = 0
+        self._other_methods: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._seconds = 0.0
         self._longest = 0.0
@@ -69,6 +70,11 @@ class CrawlCounts:
             self._dropped += outcome.pushed_out + (not outcome.is_kept)
             self._seconds += seconds
             self._longest = max(self._longest, seconds)
+
+    def left_out(self, method: str) -> None:
+        """Count a response that is not stored since it answers *method*."""
+        with self._lock:
+            self._other_methods[method] += 1
 
     def failed(self, url: str, error: BaseException) -> None:
         """Count the page *url*, which was not stored because of *error*."""
@@ -88,6 +94,7 @@ class CrawlCounts:
                 "webtable/failed": self._failed.total(),
                 "webtable/latency_mean": round(self._seconds / max(1, self._stored), 3),
                 "webtable/latency_max": round(self._longest, 3),
+                **{f"webtable/other_methods/{method}": count for method, count in self._other_methods.items()},
                 **{f"webtable/failed/{reason}": count for reason, count in self._failed.items()},
             }
         for name, value in found.items():
@@ -135,6 +142,7 @@ class CrawlTable:
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
         self.outcomes: Final = CrawlCounts()
+        self.methods: Final = settings.methods
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
         self._apart: WriterProcess | None = None
         try:
