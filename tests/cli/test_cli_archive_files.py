@@ -6,8 +6,10 @@ import gzip
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import webtable
 from test_warc import record, response
 
 
@@ -140,3 +142,32 @@ def test_a_wacz_file_that_cannot_be_read_is_named_with_the_reason(run):
     done = run("ingest", "crawl.wacz")
 
     assert (done.code, "crawl.wacz, byte 0" in done.err, "its zip cannot be read" in done.err) == (1, True, True)
+
+
+LIST = b'{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}\n'
+LISTED = b'{"id": "1", "url": "https://example.com/a", "title": "Old", "ts": "2022-01-02T03:04:05Z"}\n'
+
+
+@pytest.mark.parametrize("first", [LIST, b"\xef\xbb\xbf" + LIST, LIST.replace(b" ", b""), b"\n" + LIST])
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_the_list_of_pages_of_a_wacz_file_is_refused_with_the_command_that_reads_the_archive(run, first, packed):
+    write("coll/archive/a.warc", "https://example.com/a")
+    Path("coll/pages").mkdir()
+    Path("coll/pages/pages.jsonl").write_bytes(packed(first + LISTED))
+
+    done = run("ingest", "coll/*/*")
+
+    assert done.code == 1
+    assert "coll/pages/pages.jsonl, byte " in done.err
+    assert "webtable ingest crawl.wacz" in done.err
+    assert "1 page stored" in done.out
+    with webtable.open("webtable.db") as table:
+        assert [(page.fetched_at.year, page.title) for page in table.history("https://example.com/a")] == [
+            (2026, "A page")
+        ]
+
+
+def test_a_page_that_only_mentions_such_a_list_is_read(run):
+    Path("pages.jsonl").write_bytes(msgspec.json.encode({"url": "https://example.com/a", "body": LIST.decode()}))
+
+    assert "1 page stored" in run("ingest", "pages.jsonl").out

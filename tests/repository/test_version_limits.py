@@ -145,3 +145,16 @@ def test_changes_are_found_far_below_the_newest_versions(new_site):
     (change,) = site.table.changes(site.domain, since=site.now - timedelta(seconds=985))
 
     assert change.before.fetched_at == site.now - timedelta(seconds=990)
+
+
+@with_thrift1
+@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one by one"])
+def test_content_that_gives_way_to_another_of_the_same_date_is_counted(new_site, together):
+    site = new_site()
+    pages = [site.page(body=b"a"), site.page(body=b"b"), site.page(body=b"b"), site.page(body=b"c", age=1)]
+    late = [site.page(body=b"d"), site.page(body=None, status=410)]
+
+    found = [put(site, *pages, *late)] if together else [put(site, page) for page in (*pages, *late)]
+
+    assert [one.replaced for _, outcomes in found for one in outcomes] == [False, True, False, False, True, True]
+    assert sum(dropped.replaced for dropped, _ in found) == 3

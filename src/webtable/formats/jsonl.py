@@ -15,7 +15,15 @@ from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annot
 from webtable._page.row_values import headers_in_row, time_in_row
 from webtable.errors import InvalidURL
 from webtable.formats.compressed.stream import TooLong
-from webtable.formats.read_report import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced, check_fields
+from webtable.formats.read_report import (
+    Damaged,
+    DamagedFile,
+    DamagedRecord,
+    OverLimit,
+    ReadReport,
+    check_announced,
+    check_fields,
+)
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -30,6 +38,9 @@ _BLANK = re.compile(rb"[\t\r\n ]+")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 """An escape in JSON; its group is a surrogate that is not half of a pair."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# In the first line of pages.jsonl of WACZ; a quotation mark within a value of a page is escaped.
+_LIST_OF_PAGES = re.compile(rb'"format"\s*:\s*"json-pages-')
+_FIRST_BYTES = 1 << 10
 _FIELDS = tuple(ATTRIBUTES)
 
 
@@ -70,7 +81,7 @@ def read_jsonl(
     """Yield the pages of a JSON Lines file after the first *skip* of its lines.
 
     A line that is not a page is skipped, and reported with its number, or with its place in bytes if the file was not
-    read from its beginning or a part of it is lost.
+    read from its beginning or a part of it is lost. Raises `DamagedFile` for the list of pages of a web archive.
     """
     number = 1
     if (stream.gaps or stream.begin) and stream.peek(1) not in b"{\t\r\n ":
@@ -113,7 +124,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         line, read = _decoded(line, report)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = values_of(read, _FIELDS)
-        del line  # it may be large, and so may what follows
+        line = line[:_FIRST_BYTES]  # it may be large, and so may what follows
         if read.body_text is not None:
             values["body"] = read.body_text.encode()
         values["headers"] = {} if values["headers"] is None else headers_in_row(values["headers"])
@@ -122,6 +133,11 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
                 values[name] = time_in_row(values[name])
         canonical_url(read.url)
     except (msgspec.MsgspecError, InvalidURL, ValueError, TypeError, OverflowError, RecursionError) as exc:
+        if _LIST_OF_PAGES.search(line[:_FIRST_BYTES]):
+            raise DamagedFile(
+                "it is the list of pages of a web archive (json-pages), without their content: read the archive, as in "
+                "`webtable ingest crawl.wacz`, or the folder of its WARC files, as in `webtable ingest archive`"
+            ) from exc
         raise Damaged(str(exc)) from exc
     check_fields(values, limits)
     if len(values["outlinks"] or ()) > limits.links:

@@ -106,7 +106,10 @@ def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]
 
 
 def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
-    """Yield a message on what the limit of versions dropped; captures that are too old count as not stored."""
+    """Yield messages on what was dropped by the limit of versions, or for another capture of the same date.
+
+    Captures that are too old count as not stored.
+    """
     what = [
         f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
         f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
@@ -115,6 +118,11 @@ def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[s
         yield (
             f"dropped: {' and '.join(filter(None, what))}, as the table keeps the newest "
             f"{plural(table.layout.versions, 'content')} of a page; {command}alter --versions all keeps all from now on"
+        )
+    if counts.replaced:
+        yield (
+            f"dropped: {plural(counts.replaced, 'content')} with the URL and the date of another one that was stored "
+            "later, to the millisecond: a page has one content at a time"
         )
 
 
@@ -142,7 +150,7 @@ def _summary(load: Load, store: str) -> str:
         parts.append(f"{plural(report.bytes_skipped, 'damaged byte')} skipped")
     if load.damaged_files:
         parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
-    if gone := load.dropped.older + load.dropped.late:
+    if gone := load.dropped.older + load.dropped.late + load.dropped.replaced:
         parts.append(f"{gone:,} dropped")
     if refused := load.refused.counts.total() + load.failed.counts.total():
         parts.append(f"{refused:,} not stored")

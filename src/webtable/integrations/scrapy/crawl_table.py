@@ -67,7 +67,7 @@ class CrawlCounts:
         with self._lock:
             self._stored += 1
             self._unchanged += not outcome.is_new
-            self._dropped += outcome.pushed_out + (not outcome.is_kept)
+            self._dropped += outcome.pushed_out + (not outcome.is_kept) + outcome.replaced
             self._seconds += seconds
             self._longest = max(self._longest, seconds)
 

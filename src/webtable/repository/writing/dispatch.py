@@ -254,4 +254,5 @@ def _merged(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
         is_new=before.is_new or outcome.is_new,
         pushed_out=max(before.pushed_out, outcome.pushed_out),
         is_kept=before.is_kept and outcome.is_kept,
+        replaced=before.replaced or outcome.replaced,
     )

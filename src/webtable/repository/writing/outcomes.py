@@ -24,7 +24,8 @@ class PageOutcome:
 
     `is_new` is True if its content differs from the newest that was stored before. If the table keeps a limited number
     of contents for each page, `pushed_out` is how many older ones this page replaced, and `is_kept` is False if the
-    page is older than all that are kept, so that it will never be read.
+    page is older than all that are kept, so that it will never be read. `replaced` is True if another content that was
+    stored with the same date, to the millisecond, is dropped for it.
     """
 
     url: str
@@ -33,6 +34,7 @@ class PageOutcome:
     is_new: bool = True
     pushed_out: int = 0
     is_kept: bool = True
+    replaced: bool = False
 
 
 class RefusedRow(NamedTuple):
@@ -55,25 +57,27 @@ def refused_rows(failures: Sequence[RefusedRow], rows: int) -> WriteFailed:
 
 @dataclass(slots=True)
 class Dropped:
-    """How many contents were dropped because of the limits of a table, so far.
+    """How many contents were dropped so far: because of the limits of a table, or for another one of the same date.
 
     Because of its number of `versions`: `older` contents that newer ones replaced, and `late` captures that are older
     than all that are kept, so that they will never be read. Because of its `ttl`: `expired` captures, which are refused
-    with `ExpiredCapture`.
+    with `ExpiredCapture`. `replaced` contents had the same URL and the same millisecond as one that was stored later.
     """
 
     older: int = 0
     late: int = 0
     expired: int = 0
+    replaced: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.older or self.late or self.expired)
+        return bool(self.older or self.late or self.expired or self.replaced)
 
     def note(self, outcome: PageOutcome) -> None:
         """Count the contents that were dropped for the page of *outcome*."""
         if outcome.error is None:
             self.older += outcome.pushed_out
             self.late += not outcome.is_kept
+            self.replaced += outcome.replaced
         else:
             self.note_error(outcome.error)
 
@@ -84,7 +88,7 @@ class Dropped:
     def add(self, other: Dropped) -> None:
         """Add the counts of *other*."""
         self.older, self.late = self.older + other.older, self.late + other.late
-        self.expired += other.expired
+        self.expired, self.replaced = self.expired + other.expired, self.replaced + other.replaced
 
 
 OutcomeCallback = Callable[[PageOutcome], None]

@@ -16,7 +16,16 @@ from webtable._page.parts import Link
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.decisions import decide
-from webtable.repository.stored.page_state import NEWEST, Capture, PageWrite, Stored, Version, brought, content_date
+from webtable.repository.stored.page_state import (
+    DAMAGED_CAPTURE,
+    NEWEST,
+    Capture,
+    PageWrite,
+    Stored,
+    Version,
+    brought,
+    content_date,
+)
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of
 from webtable.schema import ALL_VERSIONS
@@ -82,6 +91,7 @@ class Planner:
         self._has_several = len(stored) < len(batch)
         self._links: dict[tuple[bytes, datetime], Sequence[Link]] = {}
         self._closed: set[bytes] = set()
+        self._replacing: set[int] = set()
         self._writes: list[PlannedWrite] = []
         self._repeated: list[PageChange] = []
 
@@ -101,7 +111,9 @@ class Planner:
                     break
                 self._take(count, row, page, writes)
             count += 1
-        drops = dropped(self._frame, self._writes, self._read)
+        drops = dict(dropped(self._frame, self._writes, self._read))
+        for index in self._replacing:
+            drops[index] = drops.get(index, NOTHING_DROPPED)._replace(replaced=True)
         return BatchPlan(count, self._writes, self._repeated, refused, drops)
 
     def _fits(self, index: int, row: bytes, writes: Sequence[PageWrite]) -> bool:
@@ -117,6 +129,8 @@ class Planner:
         before = stored.page
         former = self._links.get((row, before.stored.content_at)) if before and before.stored.content_at else None
         self._writes += [PlannedWrite(index, row, write, before, former) for write in writes]
+        if any(_replaces(write, stored) for write in writes):
+            self._replacing.add(index)
         if not writes and before is not None and before.fetched_at == page.fetched_at:
             self._repeated.append(PageChange(index, row, None, before, is_repeated=True))
         if len(writes) != 1 or not writes[0].with_metadata or writes[0].content_of:
@@ -151,6 +165,14 @@ def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, 
     return found
 
 
+def _replaces(write: PageWrite, stored: Stored) -> bool:
+    """Whether *write* takes the place of other content that is *stored* with the same date."""
+    page = write.page
+    known = (version.capture for version in stored.versions if version.at == page.fetched_at)
+    before = next(known, None) if write.with_content else None
+    return before is not None and before is not DAMAGED_CAPTURE and brought(before) != brought(page)
+
+
 def _stored_after(stored: Stored, write: PageWrite) -> Stored:
     """Return the state of a page after *write*, given the *stored* state before it."""
     page, versions = write.page, stored.versions
@@ -175,10 +197,11 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
 
 
 class Drop(NamedTuple):
-    """The contents that are dropped for one page of a batch: older ones that it replaces, or its own."""
+    """The contents that are dropped for one page of a batch: older ones, its own, or another one of its date."""
 
     pushed_out: int = 0
     is_kept: bool = True
+    replaced: bool = False
 
 
 NOTHING_DROPPED = Drop()
