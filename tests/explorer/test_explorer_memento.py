@@ -338,3 +338,18 @@ def test_cdx_toolkit_fetches_bodies_with_their_status_and_headers(filled, client
     assert [one.content for one, _ in records[:3]] == [b"<title>0</title>", b"<title>1</title>", b"<title>31</title>"]
     assert records[3][1].http_headers.get_header("Server") == "s"
     assert records[4][1].http_headers.get_header("Location") == "https://example.org/"
+
+
+@pytest.mark.parametrize("query", ["__wb_method=POST&name=J%20D", "__wb_method=HEAD"])
+def test_an_answer_to_another_method_is_found_by_its_key(table, client, query):
+    stored = f"https://example.com/form?{query}"
+    table.put(page("https://example.com/form", days=1))
+    table.put(page(stored))
+
+    cdx = client.get("/cdx", params={"url": stored, "output": "json"}).json()
+    status, headers, _ = raw(client, f"/timegate/{stored}")
+    _, _, body = raw(client, f"/web/{TIMES[0]}id_/{stored}")
+
+    assert (cdx["url"], cdx["urlkey"]) == (stored, f"com,example)/form?{query.lower()}")
+    assert (status, headers["location"]) == (302, address(client, "web", TIMES[0], stored))
+    assert body == b"<title>0</title>"

@@ -34,8 +34,9 @@ _RESPONSES: Final = frozenset({"response", "revisit"})
 
 @dataclass(slots=True, eq=False)
 class ExchangeRecord:
-    """A record with these *headers*, by their names in lower case, of *size* bytes."""
+    """A record of this *kind*, with these *headers* by their names in lower case, of *size* bytes."""
 
+    kind: str
     headers: Mapping[str, str]
     size: int
     request: Request | None = None
@@ -61,6 +62,11 @@ K = TypeVar("K")
 R = TypeVar("R", bound=ExchangeRecord)
 
 
+def kind_of(headers: Mapping[str, str]) -> str:
+    """Return the kind of the record with these *headers*."""
+    return headers.get("warc-type", "unknown").lower()
+
+
 class Exchanges(Generic[R]):
     """The records of a file, in their order: put each with `add`, and take those whose request is known with `taken`.
 
@@ -83,12 +89,11 @@ class Exchanges(Generic[R]):
 
     def add(self, record: R) -> None:
         """Add the next record of the file."""
-        kind = record.headers.get("warc-type", "").lower()
         record.number = record.reach = self.count = self.count + 1
         record.before = self._bytes
         self._bytes += record.size
         self._held.append(record)
-        record.is_request, record.is_response = kind == "request", kind in _RESPONSES
+        record.is_request, record.is_response = record.kind == "request", record.kind in _RESPONSES
         if record.is_request or record.is_response:
             _identify(record)
             other = self._other_of(record)

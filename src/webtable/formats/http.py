@@ -71,12 +71,17 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
         at = stop
 
 
+def method_of(block: bytes) -> str | None:
+    """Return the method of the HTTP request *block*, in upper case; None if it is none."""
+    found = _REQUEST_LINE.match(block)
+    return None if found is None else found[1].decode("ascii").upper()
+
+
 def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request | None:
     """Return what the HTTP request *block* asks; None if it is none. Of one over a limit only the method is known."""
-    found = _REQUEST_LINE.match(block)
-    if found is None:
+    method = method_of(block)
+    if method is None:
         return None
-    method = found[1].decode("ascii")
     end = _HEAD_END.search(block, 0, limits.head)
     if end is None:
         return request_of(method, None, None, b"")
@@ -84,7 +89,7 @@ def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request 
         headers = parse_headers(block[: end.start()], limits.fields)
         content = decoded_body(Response(200, headers, block[end.end() :]), limits).body
     except Damaged:
-        return Request(method.upper())
+        return Request(method)
     return request_of(method, headers.get("content-type"), headers.get("content-length"), content)
 
 

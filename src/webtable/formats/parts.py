@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.compressed.members import pieces_of
 from webtable.formats.compressed.stream import BLOCK
-from webtable.formats.exchanges import ExchangeRecord, Exchanges
+from webtable.formats.exchanges import ExchangeRecord, Exchanges, kind_of
 from webtable.formats.http import parse_headers
 from webtable.formats.read_report import DamagedFile
 from webtable.formats.wacz import is_wacz, warc_ranges
@@ -152,6 +152,6 @@ def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord
                 length = headers.get("content-length", "")
                 size = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
                 left = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
-                yield _FoundRecord(headers, size, offset=piece.offset)
+                yield _FoundRecord(kind_of(headers), headers, size, offset=piece.offset)
             if left < 0:
                 return

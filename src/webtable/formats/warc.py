@@ -19,8 +19,16 @@ from webtable._page.headers import Headers, media_type
 from webtable._page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
 from webtable._page.page import BLANK, Page
 from webtable.errors import InvalidURL
-from webtable.formats.exchanges import MOST_RECORDS, ExchangeRecord, Exchanges
-from webtable.formats.http import Decoded, Response, decoded_body, parse_headers, parse_request, parse_response
+from webtable.formats.exchanges import MOST_RECORDS, ExchangeRecord, Exchanges, kind_of
+from webtable.formats.http import (
+    Decoded,
+    Response,
+    decoded_body,
+    method_of,
+    parse_headers,
+    parse_request,
+    parse_response,
+)
 from webtable.formats.page_field import extra_fields
 from webtable.formats.read_report import (
     Damaged,
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
 # How much of a large record is read to see whether its type is wanted; the rest of a film is skipped.
 _PROBE = 1 << 20
 # The method of a request is in its first line.
-_LINE = 1 << 7
+_LINE = 1 << 6
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
@@ -74,10 +82,6 @@ class _Record(ExchangeRecord):
     """Whether it is before the place where reading begins."""
 
     @property
-    def kind(self) -> str:
-        return self.headers.get("warc-type", "unknown").lower()
-
-    @property
     def url(self) -> str:
         # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
         return self.headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
@@ -87,7 +91,9 @@ class _Record(ExchangeRecord):
         """What its request asked: without one, what a field such as WARC-Request-Method says, or else GET."""
         if self.request is not None or not self.is_response:
             return self.request or GET_REQUEST
-        hints = (value for name, value in self.headers.items() if _METHOD_FIELD.fullmatch(name))
+        hints = (
+            value for name, value in self.headers.items() if name.endswith("method") and _METHOD_FIELD.fullmatch(name)
+        )
         return request_of(next(hints, GET), None, None, b"")
 
 
@@ -189,7 +195,7 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         raise DamagedFile("the file ends inside the header of a record")
     if not (length.isascii() and length.isdecimal() and len(length) < 16):
         raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
-    return _Record(headers, int(length), offset=stream.mark)
+    return _Record(kind_of(headers), headers, int(length), offset=stream.mark)
 
 
 def _read_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
@@ -214,12 +220,12 @@ def _request(stream: ByteStream, record: _Record, options: WARCOptions) -> Reque
     It is left out like the other records that are no pages.
     """
     record.failure = LeftOut("request")
-    request = parse_request(stream.peek(_LINE)[: record.size], options.limits)
-    is_keyed = request is not None and request.method != GET and is_wanted(options.methods, request.method)
+    method = method_of(stream.peek(_LINE)[: record.size])
+    is_keyed = method not in (None, GET) and is_wanted(options.methods, method or GET)
     if is_keyed and record.size <= options.limits.record:
         return parse_request(stream.read(record.size), options.limits)
     stream.skip(record.size)
-    return request and Request(request.method)
+    return GET_REQUEST if method == GET else method and Request(method)
 
 
 def _check_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
@@ -288,7 +294,7 @@ def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
     Raises `LeftOut`, `Damaged` and `InvalidURL` if it makes none.
     """
     headers = {name.lower(): value for name, value in fields}
-    record = _Record(headers, len(block), block=block)
+    record = _Record(kind_of(headers), headers, len(block), block=block)
     _check_kind(record)
     return _page(record, GET_REQUEST, None, DEFAULT_LIMITS)[0]
 

@@ -65,7 +65,7 @@ _FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL
         "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
         "webtable ingest --workers 4 crawls/*.warc.gz",
         "webtable ingest pages.jsonl --types all",
-        "webtable ingest crawl.wacz --methods GET,POST --types all",
+        "webtable ingest --methods GET,POST crawl.warc.gz",
         "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
         "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
         "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
