@@ -220,12 +220,11 @@ def _request(stream: ByteStream, record: _Record, options: WARCOptions) -> Reque
     It is left out like the other records that are no pages.
     """
     record.failure = LeftOut("request")
-    method = method_of(stream.peek(_LINE)[: record.size])
-    is_keyed = method not in (None, GET) and is_wanted(options.methods, method or GET)
-    if is_keyed and record.size <= options.limits.record:
+    method = method_of(stream.peek(_LINE)[: record.size]) or GET
+    if method != GET and is_wanted(options.methods, method) and record.size <= options.limits.record:
         return parse_request(stream.read(record.size), options.limits)
     stream.skip(record.size)
-    return GET_REQUEST if method == GET else method and Request(method)
+    return GET_REQUEST if method == GET else Request(method)
 
 
 def _check_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
