@@ -10,7 +10,7 @@ from running import Run
 
 import webtable
 from webtable.repository import journal
-from webtable.repository.derived import entry_drift
+from webtable.repository.derived import drift
 from webtable.repository.questions import stats, verification
 from webtable.store.sqlite import SQLiteStore
 
@@ -27,7 +27,7 @@ def walk(request, monkeypatch, empty_directory):
     """The name of a walk over a table of ten pages, which keeps what it has found after each row."""
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
-    monkeypatch.setattr(entry_drift, "PIECE", 1)
+    monkeypatch.setattr(drift, "PIECE", 1)
     for module in (stats, verification):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:

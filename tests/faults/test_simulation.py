@@ -96,18 +96,16 @@ def nothing_entered_into_the_queue(monkeypatch):
 
 
 def entries_newer_than_their_page_removed(monkeypatch):
-    unconfirmed = EntryComparison._unconfirmed
+    outdated = EntryComparison._outdated
 
-    def all_stale(self, entries):
-        stale, pending = unconfirmed(self, entries)
+    def all_stale(self, cells):
+        stale, pending = outdated(self, cells)
         if pending:
-            places = [self._named(entry) for entry in entries]
-            rows = self._frame.store.read(self._frame.table, [place.source for place in places])
-            expected = {place.row for row in rows if row is not None for place in self._expected(row)}
-            stale = [place for place in places if place.row not in expected]
+            pages = self._by_page(cell for cell in cells if cell.source)
+            stale = [cell for some, made in pages for cell in some if cell.place not in made.cells]
         return stale, 0
 
-    monkeypatch.setattr(EntryComparison, "_unconfirmed", all_stale)
+    monkeypatch.setattr(EntryComparison, "_outdated", all_stale)
 
 
 def entries_only_where_they_differ(monkeypatch):

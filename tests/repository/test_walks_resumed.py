@@ -14,7 +14,7 @@ import webtable
 from nightly import some
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
-from webtable.repository.derived import drift, entry_drift
+from webtable.repository.derived import drift
 from webtable.repository.questions import stats, verification
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
@@ -47,8 +47,7 @@ def at_each_row(monkeypatch):
     monkeypatch.setattr(journal, "SHARE", 0)
     for module in (stats, verification):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
-    for module in (drift, entry_drift):
-        monkeypatch.setattr(module, "PIECE", 1)
+    monkeypatch.setattr(drift, "PIECE", 1)
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -32,6 +33,8 @@ EXAMPLES = 20
 AT_ONCE = 10_000
 """How many differences are checked again together."""
 PIECE = 500
+CELLS_ASKED = 5_000
+"""How many cells, rows times columns, are looked up in one call; some of these are not needed."""
 
 
 @dataclass(slots=True)
@@ -89,11 +92,36 @@ class SourcedCell(NamedTuple):
     cell: NewCell
     source: bytes
 
+    @property
+    def place(self) -> tuple[bytes, bytes]:
+        """The row and the column."""
+        return self.row, self.cell.column
+
+    def at(self, timestamp: int) -> Self:
+        """Return the cell with another *timestamp*."""
+        return self._replace(cell=self.cell._replace(timestamp=timestamp))
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.row.decode(errors='backslashreplace')} {self.cell.column.decode(errors='replace')}"
+
+
+class Made(NamedTuple):
+    """What a page makes now: its derived cells by row and column, and the date of the capture that makes them.
+
+    The date is None if no page is stored. Entries of counts have a date of their own, `counted`.
+    """
+
+    cells: Mapping[tuple[bytes, bytes], SourcedCell]
+    dated: int | None
+    counted: int | None = None
+
 
 class DriftComparison:
-    """A comparison of derived data with the pages that it is derived from.
+    """A comparison of derived cells with the pages that make them, in both directions, a piece at a time.
 
-    Differences are checked again after *settle* seconds: meanwhile writers complete the batches that they are storing.
+    A cell that its page should have is looked up among the stored ones, and a stored one in what its page makes. A
+    subclass says what the two sides are. Differences are checked again after *settle* seconds: meanwhile writers
+    complete the batches that they are storing.
     """
 
     position = b""
@@ -107,6 +135,82 @@ class DriftComparison:
         self._apply = apply
         self._damage = damage
 
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        """Yield the cells that the pages after the row *after* should have."""
+        raise NotImplementedError
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        """Yield the stored cells after the row *after*; a cell that no page can make has an empty source."""
+        raise NotImplementedError
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        """Yield *sources* in any order, each with what its page makes now."""
+        raise NotImplementedError
+
+    def _latest(self, made: Made, cell: SourcedCell) -> int | None:
+        """Return the date of what *cell* is derived from."""
+        del cell
+        return made.dated
+
+    def compare(self, kind: str, after: bytes = b"", journal: Journal[DriftCheckpoint] | None = None) -> Iterator[None]:
+        """Find the cells that are of this *kind*, missing or stale, after the row *after*; yields after each piece."""
+        if kind == "missing":
+            return self.mend(map(self._missing, self._expected(after)), self._still_missing, kind, journal)
+        return self.mend(map(self._stale, self._stored(after)), self._still_stale, kind, journal)
+
+    def _missing(self, cells: Sequence[SourcedCell]) -> list[SourcedCell]:
+        early = [cell for cell in cells if cell.cell.timestamp < self._until]
+        there = self._there(early)
+        return [cell for cell in early if (cell.row, cell.cell.column) not in there]
+
+    def _still_missing(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+        made = ((cells, made.cells) for cells, made in self._by_page(suspects))
+        return self._missing([now[cell.place] for cells, now in made for cell in cells if cell.place in now])
+
+    def _stale(self, cells: Sequence[SourcedCell]) -> list[SourcedCell]:
+        stale, pending = self._outdated(cells)
+        self._drift.pending += pending
+        return stale
+
+    def _still_stale(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+        there = self._there(suspects)
+        now = [cell.at(there[cell.place]) for cell in suspects if cell.place in there]
+        return self._outdated(now)[0]
+
+    def _outdated(self, cells: Sequence[SourcedCell]) -> tuple[list[SourcedCell], int]:
+        """Return those of *cells* that their pages no longer make, and how many belong to captures not stored yet."""
+        stale = [cell for cell in cells if not cell.source]  # no writer will ever write such a cell
+        pending = 0
+        for some, made in self._by_page(cell for cell in cells if cell.source and cell.cell.timestamp < self._until):
+            for cell in some:
+                if (cell.row, cell.cell.column) in made.cells:
+                    continue
+                latest = self._latest(made, cell)
+                if latest is None or latest <= cell.cell.timestamp:
+                    pending += 1
+                elif latest < self._until:
+                    stale.append(cell)
+        return stale, pending
+
+    def _by_page(self, cells: Iterable[SourcedCell]) -> Iterator[tuple[list[SourcedCell], Made]]:
+        """Yield the pages that *cells* name, each once with its cells; damaged ones count when pages are compared."""
+        by_source: dict[bytes, list[SourcedCell]] = defaultdict(list)
+        for cell in cells:
+            by_source[cell.source].append(cell)
+        for sources in pieces(by_source):
+            for source, made in self._made(sources):
+                if not isinstance(made, DamagedRow):
+                    yield by_source[source], made
+
+    def _there(self, cells: Iterable[SourcedCell]) -> dict[tuple[bytes, bytes], int]:
+        """Return the dates of those of *cells* that are stored, by row and column."""
+        there: dict[tuple[bytes, bytes], int] = {}
+        for table, rows, columns in _asked_together(cells):
+            for row in self._frame.store.read(table, rows, Wanted(columns)):
+                if row is not None:
+                    there.update(((row.key, column), found[0].timestamp) for column, found in row.cells.items())
+        return there
+
     def mend(
         self,
         found: Iterator[list[SourcedCell]],
@@ -119,8 +223,8 @@ class DriftComparison:
         The *journal* records the progress.
         """
         suspects: list[SourcedCell] = []
-        for some in found:
-            suspects += some
+        for cells in found:
+            suspects += cells
             is_due = journal is not None and journal.is_due()
             if len(suspects) >= AT_ONCE or is_due:
                 self._settled(suspects, still, kind)
@@ -136,47 +240,64 @@ class DriftComparison:
         if not suspects:
             return
         clock.sleep(self._settle)
-        places = still(suspects)
-        drift = self._drift
-        setattr(drift, kind, getattr(drift, kind) + len(places))
-        drift.examples += [f"{kind}: {_shown(place)}" for place in places[: EXAMPLES - len(drift.examples)]]
-        if not self._apply:
-            return
-        for at in range(0, len(places), PIECE):
-            self.write(places[at : at + PIECE], kind)
-            drift.repaired += len(places[at : at + PIECE])
+        differences, drift = still(suspects), self._drift
+        setattr(drift, kind, getattr(drift, kind) + len(differences))
+        drift.examples += [f"{kind}: {cell}" for cell in differences[: EXAMPLES - len(drift.examples)]]
+        for some in pieces(differences) if self._apply else ():
+            self.write(some, kind)
+            drift.repaired += len(some)
 
     def _readable(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
         """Yield the values that are not damaged rows, and count the damaged ones."""
         drift = self._drift
-        for one in found:
-            if not isinstance(one, DamagedRow):
-                yield one
+        for value in found:
+            if not isinstance(value, DamagedRow):
+                yield value
                 continue
             before = self._damage.count
-            self._damage.add(one)
+            self._damage.add(value)
             drift.damaged += self._damage.count - before
             if self._damage.count > before and len(drift.examples) < EXAMPLES:
-                drift.examples.append(f"damaged: {one}")
+                drift.examples.append(f"damaged: {value}")
 
-    def write(self, places: Sequence[SourcedCell], kind: str) -> None:
-        """Repair differences of one kind."""
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
+        """Repair differences of one kind, which are in one table."""
         now = now_in_milliseconds()
-        for table in dict.fromkeys(place.table for place in places):
-            changes = [_mended(place, kind, now) for place in places if place.table == table]
-            removed(self._frame.store, table, changes)
+        removed(self._frame.store, cells[0].table, [_mended(cell, kind, now) for cell in cells])
 
 
-def _mended(place: SourcedCell, kind: str, now: int) -> Put | Delete:
+def pieces(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield *items*, some at once."""
+    rest = iter(items)
+    while piece := list(islice(rest, PIECE)):
+        yield piece
+
+
+def _mended(cell: SourcedCell, kind: str, now: int) -> Put | Delete:
     if kind == "missing":
-        return Put(place.row, [place.cell])
+        return Put(cell.row, [cell.cell])
     # A cell dated in the future is removed alone, so that the delete hides nothing put before then: see `removals`.
-    timestamp = place.cell.timestamp
-    return Delete(place.row, timestamp, [place.cell.column], exact=timestamp > now)
+    timestamp = cell.cell.timestamp
+    return Delete(cell.row, timestamp, [cell.cell.column], exact=timestamp > now)
 
 
-def _shown(place: SourcedCell) -> str:
-    return f"{place.table} {place.row.decode(errors='backslashreplace')} {place.cell.column.decode(errors='replace')}"
+def _asked_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[bytes], Sequence[bytes]]]:
+    """Yield the rows and columns of *cells*, of one table, those of rows with the same columns together."""
+    table, by_row = "", dict[bytes, list[bytes]]()
+    for table, row, cell, _ in cells:  # noqa: B007
+        by_row.setdefault(row, []).append(cell.column)
+    rows, columns = list[bytes](), set[bytes]()
+    for wanted, row in sorted((sorted(found), row) for row, found in by_row.items()):
+        for at in range(0, len(wanted), CELLS_ASKED):
+            some = wanted[at : at + CELLS_ASKED]
+            both = columns if columns.issuperset(some) else columns.union(some)
+            if rows and (len(rows) + 1) * len(both) > CELLS_ASKED:
+                yield table, rows, sorted(columns)
+                rows, both = [], set(some)
+            rows.append(row)
+            columns = both
+    if rows:
+        yield table, rows, sorted(columns)
 
 
 Mend = Callable[[Sequence[bytes]], None]
@@ -199,16 +320,15 @@ class HistoryComparison(DriftComparison):
         """Compare; yields after each piece of the work."""
         yield from self.mend(self._inconsistent(), self._still_inconsistent, "inconsistent")
 
-    def write(self, places: Sequence[SourcedCell], kind: str) -> None:
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
         """Repair pages."""
         del kind
         if self._mend_pages is not None:
-            self._mend_pages([place.row for place in places])
+            self._mend_pages([cell.row for cell in cells])
 
     def _inconsistent(self) -> Iterator[list[SourcedCell]]:
         rows = self._frame.store.scan(self._frame.table, [self._frame.keys_of(self._frame.table)], self._wanted)
-        while piece := list(islice(rows, PIECE)):
-            yield self._inconsistent_among(piece)
+        return map(self._inconsistent_among, pieces(rows))
 
     def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
         found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)

@@ -79,7 +79,7 @@ def _compare(frame: Frame, index: str, as_of: datetime, settle: float, kind: str
     entries = EntryComparison(frame, frame.indexes.named(index), drift, damage, settle=settle, apply=False)
     walk: Iterator[None] = HistoryComparison(frame, drift, damage, settle=settle).run()
     if kind != "inconsistent":
-        walk = entries.run_missing(after) if kind == "missing" else entries.run_stale(after)
+        walk = entries.compare(kind, after)
     for _ in walk:
         pass
     return ComparedPart(kind, drift, entries.position, damage.known)
