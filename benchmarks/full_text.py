@@ -14,7 +14,7 @@ import zstandard
 import webtable
 from benchmarks.measuring import Result
 from webtable.formats import read_pages
-from webtable.repository.text.terms import Analyzer
+from webtable.repository.text.words import Analyzer
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.search import Document, TermPhrase, TermQuery
 from webtable.store.search_directory import TantivyIndex
@@ -59,7 +59,7 @@ def _of_corpus(setting: Setting) -> tuple[list[Document], int]:
         body_bytes += len(packer.compress(page.body))
         address = urlsplit(page.url)
         texts = (page.title, page.h1, page.main_text, f"{address.hostname} {unquote(address.path)}")
-        terms = tuple(analyzer.joined(text or "") for text in texts)
+        terms = tuple(" ".join(analyzer.terms(text or "")) for text in texts)
         documents.append(Document(f"{number:07}".encode(), number, str(number), 200, "text/html", "en", terms))
     return documents, body_bytes
 

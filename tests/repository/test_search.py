@@ -17,7 +17,7 @@ from webtable.store import Cell, Row
 
 BODY = b"content:html"
 HTML = {"content_type": "text/html"}
-PLACES = ["title", "body", "all"]
+PLACES = ["title", "body", "page", "all"]
 
 
 @pytest.fixture
@@ -125,14 +125,19 @@ def test_tags_and_entities_inside_of_words_do_not_part_them(site, search):
 
 @pytest.mark.parametrize("in_", PLACES)
 @pytest.mark.parametrize("text", ['a"b', '5"', "a\\b", "O'Neil", "ΟΔΟΣ", "İx", "100%", ".*", "日本", "Straße"])
-def test_special_characters_are_words_as_they_are(site, search, in_, text):
+def test_special_characters_are_found_as_they_are(site, search, in_, text):
     shown = text.replace("&", "&amp;")
     site.store(
         site.page("/it", title=f"so: {text} is it", **html(f"<meta charset=utf-8><p>so: {shown} is it")),
         site.page("/other", title="nothing of it", **html("<p>nothing of it")),
     )
 
-    assert paths(search(text, in_=in_)) == ["/it"]
+    assert paths(search(text, in_=in_, substring=True)) == ["/it"]
+    if text == ".*":
+        with pytest.raises(InvalidArgument, match="no words"):
+            search(text, in_=in_)
+    else:
+        assert paths(search(text, in_=in_)) == ["/it"]
 
 
 @pytest.mark.parametrize("in_", PLACES)
@@ -206,7 +211,7 @@ def test_a_hit_has_the_columns_that_were_asked_for(site, search, in_):
     assert (full.page.body, full.page.outlinks) == (b"<p>row keys", links)
     assert (linked.page.body, linked.page.outlinks) == (None, links)
     assert full.excerpts == bare.excerpts
-    assert full.matches == bare.matches == (2 if in_ == "all" else 1)
+    assert full.matches == bare.matches == (2 if in_ in {"page", "all"} else 1)
 
 
 def test_a_search_is_kept_to_a_host_or_a_directory(site, search):
@@ -510,7 +515,7 @@ def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages
 
     assert titles.columns == ("metadata:page",)
     assert 1 <= len(titles.ranges) <= 2
-    assert "metadata:title contains 'keys', 'a', 'row'" in titles.notes[0]
+    assert "metadata:title contains 'key', 'a', 'row'" in titles.notes[0]
     assert titles.notes[1].startswith("body: read for the pages found")
     assert bodies.columns == ("metadata:page", "content:html")
     assert bodies.question == f"pages below {site.url('/docs/')} with 'keys' in their title or body"

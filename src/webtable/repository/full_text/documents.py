@@ -12,7 +12,7 @@ from webtable._page.extract import main_content
 from webtable._page.page import charset_of, media_of
 from webtable.errors import InvalidArgument
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
-from webtable.repository.text.terms import Analyzer
+from webtable.repository.text.words import Analyzer
 from webtable.store.search import Document
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class TextMaker:
 
     def terms(self, texts: dict[str, str]) -> tuple[str, ...]:
         """Return the terms of *texts*."""
-        return tuple(self.analyzer.joined(text) for text in texts.values())
+        return tuple(" ".join(self.analyzer.terms(text)) for text in texts.values())
 
     def document(self, row: bytes, page: Page, terms: tuple[str, ...] | None) -> Document:
         """Return the document of *page* with these *terms*."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,17 +19,14 @@ from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
 from webtable.repository.stored.cells import BODY_ROWS
 from webtable.repository.stored.named_columns import column_names, fields_of
-from webtable.repository.text.matching import HITS, Hit, Phrase, SearchIn
-from webtable.repository.text.query import TextQuery
-from webtable.repository.text.terms import Analyzer
-from webtable.repository.text.words import Excerpt, excerpts
-from webtable.store.search import FIELDS, Match, TermQuery
+from webtable.repository.text.matching import HITS, Hit, Phrase, hit_in, query_of
+from webtable.repository.text.words import TextQuery
+from webtable.store.search import Match, TermQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from webtable._page.page import Page
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Window
     from webtable.repository.questions.listing import Listing
@@ -38,7 +35,6 @@ FIRST = 64
 """How many matches are looked up at first, if nobody says how many are wanted; then four times as many each time."""
 MOST = 4_096
 _END = 2**63 - 1
-_IN: dict[SearchIn, tuple[str, ...]] = {"title": ("title",), "body": ("headings", "text"), "all": tuple(FIELDS)}
 _PLACE = struct.Struct(">d")
 
 
@@ -57,10 +53,8 @@ class RankedQuestion(TableQuestion[Hit]):
         super().__init__(frame, scope, window, listing)
         if phrase.substring:
             raise InvalidArgument('substring=True: full text has whole words; order="url" looks inside of them')
-        if phrase.in_ not in _IN:
-            raise InvalidArgument(f"in_={phrase.in_!r} must be one of {', '.join(map(repr, _IN))}")
         # So that a wrong text is an error at once; the index knows how words are to be reduced.
-        TextQuery.of(phrase.text, Analyzer(), _IN[phrase.in_])
+        query_of(phrase)
         self.phrase = phrase
         names = column_names(columns)
         self.columns, self.fields = records_with(names, HITS), fields_of(names)
@@ -69,7 +63,7 @@ class RankedQuestion(TableQuestion[Hit]):
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
         frame, phrase = self.frame, self.phrase
         full_text = needed_full_text(frame)
-        query = TextQuery.of(phrase.text, full_text.maker.analyzer, _IN[phrase.in_])
+        query = query_of(phrase, full_text.maker.analyzer)
         search = _RankedSearch(frame, full_text, self.scope, phrase, query, self.fields, damage)
         return search.hits(None if after is None else _match_at(after), expected)
 
@@ -138,21 +132,10 @@ class _RankedSearch:
         anchors = self.full_text.maker.anchors(rows)
         for match, some, one in zip(matches, anchors, found, strict=True):
             for page in self.damage.sift([one]):
-                if page is not None and self._is_asked_for(page) and (hit := self._hit(match, some, page)) is not None:
-                    yield hit
-
-    def _is_asked_for(self, page: Page) -> bool:
-        language = self.query.language
-        return self.phrase.allows(page) and (language is None or f"{page.language}-".startswith(f"{language}-"))
-
-    def _hit(self, match: Match, anchors: str, page: Page) -> Hit | None:
-        maker = self.full_text.maker
-        texts = maker.own_texts(page)
-        spans = self.query.spans(maker.texts(page, texts, anchors), maker.analyzer)
-        if spans is None:
-            return None
-        text = " ".join(texts["text"].split("\n"))
-        title = Excerpt(page.title, tuple(spans["title"])) if page.title is not None else None
-        kept = page if "body" in self.names else msgspec.structs.replace(page, body=None)
-        count = sum(map(len, spans.values()))
-        return Hit(kept, title, excerpts(text, spans["text"]), count, match.score)
+                if page is None or not self.phrase.allows(page):
+                    continue
+                maker = self.full_text.maker
+                texts = maker.texts(page, maker.own_texts(page), some)
+                hit = hit_in(page, self.query, texts | {"text": texts["text"].replace("\n", " ")}, match.score)
+                if hit is not None:
+                    yield hit if "body" in self.names else replace(hit, page=msgspec.structs.replace(page, body=None))

@@ -20,8 +20,8 @@ from webtable.repository.questions.rows import PageRows, ScopeQuestion
 from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
-from webtable.repository.text.matching import HITS, Hit, Matcher, Phrase, SearchIn, matched
-from webtable.repository.text.words import Words
+from webtable.repository.text.matching import HITS, Hit, Phrase, SearchIn, hit_in, matched, query_of, texts_of
+from webtable.repository.text.words import TextQuery, folded
 from webtable.store import Containing
 from webtable.store.rows import Wanted
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 HITS_AT_ONCE = 64
 """The most pages with a matching title that are completed at once, if more than the metadata is wanted."""
-_WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "all": "title or body"}
+_WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "page": "title or body", "all": "title or body"}
 
 
 LISTING = Listing(
@@ -47,12 +47,18 @@ LISTING = Listing(
         ListingOption(
             "text",
             "Words that must all occur, upper or lower case, as one argument; a phrase in double quotes is one word, "
-            "and prefix* is every word that begins with it. By relevance also -without, title:word and lang:de.",
+            "prefix* is every word that begins with it, and there are -without, title:word and lang:de.",
             is_argument=True,
             is_needed=True,
         ),
-        ListingOption("in_", "Where to look for them.", default="all", flag="in", choices=get_args(SearchIn)),
-        ListingOption("substring", "Find them inside of other words too.", "flag"),
+        ListingOption(
+            "in_",
+            "Where to look for them: by relevance, all has also links to the page and its URL.",
+            default="all",
+            flag="in",
+            choices=get_args(SearchIn),
+        ),
+        ListingOption("substring", "Find the characters, inside of words too.", "flag"),
         ListingOption("status", "Only pages whose last capture has this status.", "number"),
         ListingOption("content_type", "Only pages of this media type, as in text/html.", flag="type"),
         ListingOption("since", f"Only pages fetched from this moment on: {FORMS}.", "time", metavar="TIME"),
@@ -96,12 +102,12 @@ class SearchQuestion(ScopeQuestion[Hit]):
     ) -> None:
         super().__init__(frame, scope, window, listing)
         self.phrase = phrase
-        self.matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
-        words = " and ".join(map(repr, self.matcher.words.words)) + (" (in words too)" if phrase.substring else "")
+        self.query = query_of(phrase)
+        words = f"{folded(phrase.text)!r}{' (in words too)' * phrase.substring}"
         self.title = f"{self.pages.label} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
         names = column_names(columns)
         self.columns, self.fields = records_with(names, HITS), fields_of(names)
-        self.in_titles = phrase.in_ == "title"
+        self.in_titles = self.query.is_of_titles
 
     def url_of(self, result: Hit) -> str:
         return result.page.url
@@ -109,7 +115,7 @@ class SearchQuestion(ScopeQuestion[Hit]):
     def spec(self) -> ScanSpec:
         frame = self.frame
         if self.in_titles:
-            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, self.matcher))
+            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, self.query))
         else:
             wanted = Wanted(frame.codec.select((*self.fields, "body")))
         spec = self.pages.spec(wanted)
@@ -117,7 +123,7 @@ class SearchQuestion(ScopeQuestion[Hit]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
         order, fields = self.window.order, self.fields
-        running = _Search(self.frame, self.spec(), order, after, expected, damage, self.phrase, self.matcher, fields)
+        running = _Search(self.frame, self.spec(), order, after, expected, damage, self.phrase, self.query, fields)
         return running.in_titles() if self.in_titles else running.in_bodies()
 
     def explain(self) -> Explanation:
@@ -137,7 +143,7 @@ class _Search:
     at_most: int | None
     damage: Damage
     phrase: Phrase
-    matcher: Matcher
+    query: TextQuery
     names: Sequence[str]
 
     @property
@@ -188,7 +194,7 @@ class _Search:
             size = min(2 * size, HITS_AT_ONCE)
 
     def _matched(self, page: Page) -> Hit | None:
-        return self.matcher.hit(page) if self.phrase.allows(page) else None
+        return hit_in(page, self.query, texts_of(page, self.query)) if self.phrase.allows(page) else None
 
     def _hit(self, row: Row) -> Hit | DamagedRow | None:
         page = self.frame.counted.each(row, self._content)
@@ -198,10 +204,10 @@ class _Search:
         return hit and replace(hit, page=msgspec.structs.replace(hit.page, body=None))
 
 
-def _title_filter(frame: Frame, matcher: Matcher) -> Containing | None:
-    if "title" not in frame.layout.plain_columns or not matcher.words.texts:
+def _title_filter(frame: Frame, query: TextQuery) -> Containing | None:
+    if "title" not in frame.layout.plain_columns or not query.filters:
         return None
-    return Containing(frame.codec.columns.plain["title"], matcher.words.texts)
+    return Containing(frame.codec.columns.plain["title"], query.filters)
 
 
 def _notes(in_store: Containing | None, names: Sequence[str], *, in_titles: bool) -> list[str]:

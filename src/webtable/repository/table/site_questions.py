@@ -122,16 +122,20 @@ class SiteQuestions:
     ) -> Results[Hit]:
         """Return the pages with all the words of *text* in their title, their body, or the two together, lazily.
 
-        A phrase in double quotes counts as one word. Case does not matter. Words are separated by Unicode's rules (UAX
-        #29): `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither
-        HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body is, and where the table
-        has a plain `title` column the store skips most pages that do not match. *status*, *content_type*, *since* and
-        *until* are those of the last capture. The other arguments are those of `pages`; the page of a hit has its body
-        only if *columns* names `body` or `text`.
+        A word is a run of letters and digits, in either case and any canonical form of Unicode: `cat` is not found in
+        `application`, `appl*` is, and `don't` is the phrase "don t". *text* may have phrases in double quotes, which go
+        over the end of a sentence, `-without`, `title:word` and `lang:de`, the language of the page. With *substring*
+        its parts are characters, which are also found inside words, and nothing but the quotes has a meaning.
 
-        With `order="relevance"` the best matches come first, as full text ranks them (`search_index`). *text* may then
-        also have `-without`, `title:word` and `lang:de`, words are found by their main text, and each page is compared
-        with *text* before it is returned, so none is wrong.
+        A body that is neither HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body
+        is, and where the table has a plain `title` column the store skips most pages that do not match. *status*,
+        *content_type*, *since* and *until* are those of the last capture. The other arguments are those of `pages`; the
+        page of a hit has its body only if *columns* names `body` or `text`.
+
+        With `order="relevance"` the best matches come first, as full text ranks them (`search_index`), and each page is
+        compared with *text* before it is returned, so none is wrong. The same words find the same pages, but for what
+        was indexed: by default the main text, to which `in_="all"` adds the links to a page and the words of its URL.
+        `in_="page"` leaves these out; `search_index.create(text="all")` indexes all text.
 
         Raises `InvalidArgument` also for a quote before a word that is not closed, and `IndexNeeded` for this order if
         the table has no full text, or none that is complete.

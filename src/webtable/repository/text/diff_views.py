@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.text.words import excerpts
+from webtable.repository.text.excerpts import excerpts
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from webtable.repository.text.words import Span
+    from webtable.repository.text.excerpts import Span
 
 SHOWN_CHANGES = 30
 """How many changes are shown."""

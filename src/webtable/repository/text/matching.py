@@ -1,4 +1,4 @@
-"""Matching pages with the words of a query, in titles and bodies, with read-ahead in a thread."""
+"""Hits: pages whose texts have the words of a query, with read-ahead in a thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from webtable._page.page import Page
 from webtable._shown import Shown, ShowsItself
@@ -19,15 +19,23 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
-from webtable.repository.text.words import Excerpt, Words, excerpts, joined
+from webtable.repository.text.excerpts import Excerpt, excerpts, joined
+from webtable.repository.text.words import Analyzer, TextQuery
 from webtable.rowkey.fields.field import shown
 from webtable.store import Row
+from webtable.store.search import FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
-SearchIn = Literal["title", "body", "all"]
-"""The parts of a page that are searched."""
+SearchIn = Literal["title", "body", "page", "all"]
+"""The parts of a page that are searched: "page" is title and body, "all" and what leads to it, for full text."""
+FIELDS_IN: Final[dict[str, tuple[str, ...]]] = {
+    "title": ("title",),
+    "body": ("headings", "text"),
+    "page": ("title", "headings", "text"),
+    "all": tuple(FIELDS),
+}
 # Extracting text from HTML holds the GIL: 6,443 real pages took 4.8 s with one thread, 5.0 with two and 5.2 with four.
 MATCHERS = 1
 """How many threads match bodies, besides that of the caller, which reads them."""
@@ -108,37 +116,38 @@ class Phrase(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
-    """Finds pages that have all of *words* in their title, their body, or the two together ("all").
+def query_of(phrase: Phrase, analyzer: Analyzer | None = None) -> TextQuery:
+    """Return the query for the words of *phrase*; raises `InvalidArgument` for what is none."""
+    if phrase.in_ not in FIELDS_IN:
+        raise InvalidArgument(f"in_={shown(phrase.in_)} must be one of {', '.join(map(repr, FIELDS_IN))}")
+    return TextQuery.of(phrase.text, FIELDS_IN[phrase.in_], analyzer=analyzer or Analyzer(), substring=phrase.substring)
 
-    A body that is neither HTML nor text, or that was not read, has no words. Raises `InvalidArgument` for any other
-    value of `in_`.
+
+def texts_of(page: Page, query: TextQuery) -> dict[str, str]:
+    """Return the texts of *page* in which a search that has no full text looks.
+
+    A body that is neither HTML nor text, or that was not read, has none.
     """
+    return {"title": page.title or "", "text": "" if query.is_of_titles else " ".join((page.text or "").split())}
 
-    words: Words
-    in_: SearchIn = "all"
 
-    def __post_init__(self) -> None:
-        if self.in_ not in get_args(SearchIn):
-            raise InvalidArgument(f"in_={shown(self.in_)} must be one of {', '.join(map(repr, get_args(SearchIn)))}")
+def hit_in(page: Page, query: TextQuery, texts: Mapping[str, str], score: float | None = None) -> Hit | None:
+    """Return the hit in the *texts* of *page*, or None if they are not as *query* wants them.
 
-    def hit(self, page: Page) -> Hit | None:
-        """Return the hit in *page*, or None if one of the words is missing.
-
-        >>> from webtable import Page
-        >>> page = Page(url="https://example.com/", title="A table", body=b"<p>of the web", content_type="text/html")
-        >>> found = Matcher(Words.of("WEB table")).hit(page)
-        >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
-        ('A [table]', 'of the [web]', 2)
-        """
-        title = page.title or "" if self.in_ != "body" else ""
-        body = " ".join((page.text or "").split()) if self.in_ != "title" else ""
-        in_title, in_body = self.words.in_texts(title, body)
-        if not (in_title or in_body):
-            return None
-        marked = Excerpt(page.title, tuple(in_title)) if page.title is not None else None
-        return Hit(page, marked, excerpts(body, in_body), len(in_title) + len(in_body))
+    >>> from webtable import Page
+    >>> page = Page(url="https://example.com/", title="A table", body=b"<p>of the web", content_type="text/html")
+    >>> query = TextQuery.of("WEB table")
+    >>> found = hit_in(page, query, texts_of(page, query))
+    >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
+    ('A [table]', 'of the [web]', 2)
+    """
+    if query.language is not None and not f"{page.language}-".lower().startswith(f"{query.language}-"):
+        return None
+    spans = query.spans(texts)
+    if spans is None:
+        return None
+    title = Excerpt(page.title, tuple(spans["title"])) if page.title is not None else None
+    return Hit(page, title, excerpts(texts["text"], spans["text"]), sum(map(len, spans.values())), score)
 
 
 @dataclass(frozen=True, slots=True)
