@@ -290,6 +290,27 @@ def names_of(struct):
     return [field.encode_name for field in msgspec.structs.fields(struct)]
 
 
+def test_open_revisits_are_stored_as_the_page_says(tmp_path):
+    fetched_at = datetime(2026, 1, 1, tzinfo=UTC)
+    with webtable.open(tmp_path / "x.db", create=True, salt=webtable.rowkey.Salt.none()) as table:
+        page = Page(url="https://example.com/again", same_as="http://example.com/", fetched_at=fetched_at)
+        table.put(page.with_stored(webtable.page.Bookkeeping(repeats_at=fetched_at)))
+        held = {row.key: row.cells for row in table.store.scan("pages_queue", [KeyRange(b"revisit", b"revisiu")])}
+        (mark,) = table.store.scan("pages_meta", [KeyRange(b"revisits", b"revisits\0")])
+
+    assert [codes(line[0])[0] for line in rows(section("Open revisits"), "row")] == [
+        r"revisit:{key}\0{date}",
+        "revisit-of:{hash}",
+    ]
+    place = b"com.example/again\0%015d" % (fetched_at.timestamp() * 1000)
+    hashed = hashlib.blake2b(b"example.com/\n2026-01-01T00:00:00", digest_size=16).hexdigest().encode()
+    assert {row: list(cells) for row, cells in held.items()} == {
+        b"revisit:" + place: [b"queue:capture"],
+        b"revisit-of:" + hashed: [b"queue:" + place],
+    }
+    assert list(mark.cells) == [b"layout:entered"]
+
+
 def test_a_table_of_records_has_the_cell_of_the_page(tmp_path):
     with webtable.KeyedTable.open(tmp_path / "x.db", LATEST_KEY, families=["d"], create=True) as table:
         (row,) = table.store.scan(meta_table("pages").name, [KeyRange()])

@@ -6,8 +6,11 @@ whose body is not here; one that names none is taken for SHA-256.
 
 from __future__ import annotations
 
+import base64
 import codecs
+import hashlib
 import re
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 
@@ -125,6 +128,42 @@ def algorithm_of(digest: str) -> str:
     ('blake3', 'sha256', 'sha1')
     """
     return digest.rpartition(":")[0] or "sha256"
+
+
+_DIGEST_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
+
+
+def payload_digest(text: str | None) -> str | None:
+    """Return the digest *text* of a WARC record in one spelling, `sha1:` and base32; None if it is not understood.
+
+    It may be in base16, base32 or base64, and its name in any case.
+
+    >>> payload_digest("SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+    'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+    """
+    algorithm, _, value = (text or "").strip().partition(":")
+    algorithm, value = algorithm.lower().replace("-", ""), value.strip().rstrip("=")
+    size = _DIGEST_SIZES.get(algorithm)
+    if size is None:
+        return None
+    raw = None
+    with suppress(ValueError):
+        if len(value) == 2 * size:
+            raw = bytes.fromhex(value)
+        elif len(value) == -(-size * 8 // 5):
+            raw = base64.b32decode(value.upper() + "=" * (-len(value) % 8))
+        elif len(value) == -(-size * 8 // 6):
+            raw = base64.b64decode(value.replace("-", "+").replace("_", "/") + "=" * (-len(value) % 4), validate=True)
+    return None if raw is None or len(raw) != size else _spelled(algorithm, raw)
+
+
+def payload_digest_of(body: bytes, algorithm: str) -> str:
+    """Return the digest of *body* by *algorithm*, one of hashlib, in the spelling of `payload_digest`."""
+    return _spelled(algorithm, hashlib.new(algorithm, body, usedforsecurity=False).digest())
+
+
+def _spelled(algorithm: str, raw: bytes) -> str:
+    return f"{algorithm}:{base64.b32encode(raw).decode().rstrip('=')}"
 
 
 def digest_like(digest: str, body: bytes) -> str | None:

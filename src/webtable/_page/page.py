@@ -96,9 +96,10 @@ class Page(
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in the order of the document, one for each URL."""
     same_as: str | None = None
-    """For a capture without a body of its own, the URL whose stored content it repeats. It is not stored.
+    """For a capture without a body of its own, the URL whose content it repeats; `stored` may say which capture.
 
-    A response with status 304 repeats its own URL, and so do most WARC revisit records.
+    A response with status 304 repeats its own URL, and so do most WARC revisit records. It is stored only as long as
+    that content is not (`WebTable.unresolved`).
     """
 
     # What a reader gets beside that. The fields with an underscore are read by `stored`.
@@ -118,6 +119,8 @@ class Page(
     _hints_at: datetime | None = None
     _likeness: str | None = None
     _html_facts: HTMLFacts | None = None
+    _payload_digest: str | None = None
+    _repeats_at: datetime | None = None
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
 
@@ -130,6 +133,8 @@ class Page(
         hints_at = WrongName("stored.hints_at")
         likeness = WrongName("stored.likeness")
         html_facts = WrongName("stored.html_facts")
+        payload_digest = WrongName("stored.payload_digest")
+        repeats_at = WrongName("stored.repeats_at")
 
     def __post_init__(self) -> None:
         _headers.keep(self)
@@ -186,7 +191,9 @@ class Page(
         """The bookkeeping of the store about the page."""
         # Made when it is asked for: each page of a listing would pay for it.
         own, links, inlinks_at, hints_at = self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
-        return Bookkeeping(self._content_at, own, links, inlinks_at, hints_at, self._likeness, self._html_facts)
+        digest, repeats_at = self._payload_digest, self._repeats_at
+        noted = self._content_at, own, links, inlinks_at, hints_at, self._likeness, self._html_facts
+        return Bookkeeping(*noted, digest, repeats_at)
 
     def with_stored(self, stored: Bookkeeping) -> Page:
         """Return the page with this bookkeeping, as an importer of captures may know it."""

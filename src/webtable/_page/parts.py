@@ -98,6 +98,14 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
     None if these fields of the page are just that, and on a page that was not parsed yet: `put` looks for what it does
     not have. On a page that is put with it, and with its links, nothing more is looked for in the HTML.
     """
+    payload_digest: str | None = None
+    """The digest of the payload before its codings were removed, as in `sha1:` and base32 (`payload_digest`).
+
+    Of a version, that of its WARC record if its body was compressed or sent in chunks; else it is that of the body, and
+    left out. Of a capture that is put and repeats another one (`same_as`), the digest that it names.
+    """
+    repeats_at: datetime | None = None
+    """Of a capture that repeats another one (`same_as`), the date of that capture, if it names it."""
 
 
 BAND = 8

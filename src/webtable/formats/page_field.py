@@ -24,12 +24,12 @@ NOT_MODIFIED = 304
 def as_given(page: Page) -> Page:
     """Return the capture *page*, which `kept` has returned, in the form in which it must be put to become the same.
 
-    It names what its HTML says, so that nothing more is looked for in that. Where that does not follow otherwise, its
-    `content_at` says whether it is a separate version or repeats the content of a date: the two must not be confused,
-    nor taken for a repeat of older content.
+    It names what its HTML says, so that nothing more is looked for in that. An open revisit says what it repeats. Where
+    that does not follow otherwise, the `content_at` of another capture says whether it is a separate version or repeats
+    the content of a date: the two must not be confused, nor taken for a repeat of older content.
     """
     given = replace(page_with(values_of(page, GIVEN)), _html_facts=html_facts(page))
-    if page.stored.content_at == page.fetched_at:
+    if page.stored.content_at == page.fetched_at or page.same_as is not None:
         return given
     if page.body is not None:
         return replace(given, _content_at=None)
@@ -60,7 +60,7 @@ def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
     except (ValueError, RecursionError) as exc:
         raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
     extra = {name: value for name, value in found.items() if value is not UNSET}
-    for name in ("last_modified", "content_at"):
+    for name in ("last_modified", "content_at", "repeats_at"):
         if extra.get(name) is not None and extra[name].tzinfo is None:
             raise Damaged(f"its {FIELD} has a {name} without a time zone")
     return extra

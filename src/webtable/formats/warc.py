@@ -6,14 +6,15 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.body import looks_like_html
+from webtable._page.body import looks_like_html, payload_digest
 from webtable._page.fields import attributes
 from webtable._page.headers import Headers, media_type
 from webtable._page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
@@ -273,6 +274,7 @@ def _page(
         body = None
         if media is not None:
             check_type(types, media)
+    names = _names(record, headers, same_as) if "content_at" not in extra else {}
     page = replace(
         BLANK,
         url=url,
@@ -283,6 +285,7 @@ def _page(
         fetched_at=_fetched_at(record),
         truncated=problem is not None,
         same_as=url if same_as == own else same_as,
+        **names,
     )
     return (replace(page, **attributes(extra)) if extra else page), problem
 
@@ -353,13 +356,30 @@ def _same_as(record: _Record, url: str, status: int) -> str | None:
         return url
 
 
+def _names(record: _Record, headers: Headers, same_as: str | None) -> dict[str, Any]:
+    """Return what the record says of its payload: its digest and, if it repeats another one, the date of that.
+
+    The digest of a payload that is not encoded is that of the body, and is not kept.
+    """
+    named: dict[str, Any] = {}
+    if same_as is not None or "content-encoding" in headers or "transfer-encoding" in headers:
+        named["_payload_digest"] = payload_digest(record.headers.get("warc-payload-digest"))
+    if same_as is not None and (moment := record.headers.get("warc-refers-to-date")):
+        with suppress(Damaged):
+            named["_repeats_at"] = _moment("WARC-Refers-To-Date", moment)
+    return named
+
+
 def _fetched_at(record: _Record) -> datetime:
-    value = record.headers.get("warc-date", "")
+    return _moment("WARC-Date", record.headers.get("warc-date", ""))
+
+
+def _moment(name: str, value: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(value)
         parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError) as exc:
-        raise Damaged(f"its WARC-Date {value!r} is not a date") from exc
+        raise Damaged(f"its {name} {value!r} is not a date") from exc
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 

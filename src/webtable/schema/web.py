@@ -21,6 +21,7 @@ INDEX_COLUMN = b"ref:e"
 INDEX_SUFFIX = "_idx"
 STATES_FAMILY = b"layout:"
 STATES_ROW = b"indexes"
+REVISITS_ROW = b"revisits"
 """The row of the meta table that has a column for each index."""
 QUEUE_FAMILY = "queue"
 

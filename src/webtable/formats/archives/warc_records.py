@@ -98,7 +98,7 @@ def _repetition(given: Page, repeated: Written | None) -> Iterator[tuple[str, st
     if repeated:
         yield "WARC-Refers-To", repeated.id
     yield "WARC-Refers-To-Target-URI", given.same_as
-    if (content_at := given.stored.content_at) is not None:
+    if (content_at := given.stored.content_at or given.stored.repeats_at) is not None:
         yield "WARC-Refers-To-Date", date_text(content_at)
 
 
@@ -119,6 +119,8 @@ def _head_and_extra(
     extra: dict[str, Any] = {}
     if given.same_as is None and (kind == "revisit" or given.status == NOT_MODIFIED):
         extra["same_as"] = None
+    if given.same_as not in (None, given.url) and given.status == NOT_MODIFIED:
+        extra["same_as"] = given.same_as
     if given.same_as is None and given.body is None:
         extra["body"] = None
     for some in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
@@ -169,7 +171,7 @@ def _payload_digest(page: Page, repeated: Written | None) -> str:
     if page.body is not None and (page.truncated or not is_known):
         return sha256(page.body)
     if page.digest is None:
-        return ""
+        return (page.stored.payload_digest or "") if page.same_as is not None else ""
     if is_known:
         return f"sha256:{page.digest.removeprefix('sha256:')}"
     return (repeated.digest if repeated and page.body is None else "") or page.digest

@@ -73,14 +73,23 @@ class JSONLinesFile:
         self._packed.__exit__(None, None, None)
 
 
+_BESIDE = (
+    column("same_as"),
+    column("html_facts", "headers", of="stored.html_facts"),
+    column("payload_digest", of="stored.payload_digest"),
+    column("repeats_at", "time", "stored.repeats_at"),
+)
+"""Columns of captures that questions about pages do not have."""
+
+
 class ParquetFile:
     """Captures as the rows of a Parquet file, in row groups of 8 MiB of bodies and links."""
 
     incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        chosen = PAGES.chosen([name for name in GIVEN if name not in ("same_as", "html_facts")])
-        self._columns = (*chosen, column("same_as"), column("html_facts", "headers", of="stored.html_facts"))
+        beside = {one.name for one in _BESIDE}
+        self._columns = (*PAGES.chosen([name for name in GIVEN if name not in beside]), *_BESIDE)
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,10 +15,12 @@ from webtable.repository.copying.counts import Copied, Counts
 from webtable.repository.copying.inlinks import InlinkCopier
 from webtable.repository.copying.pages import PageCopier
 from webtable.repository.copying.tables import RateLimit, TablePair
+from webtable.repository.derived.revisits import AT_ONCE, OpenRevisits, page_in
 from webtable.repository.journal import Journal
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.places import FramePlace
 from webtable.repository.partitions.tasks import PartTask, check_workers, done_by, parts_of
+from webtable.repository.writing.batch import BatchWriter, complete
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import TimeRange
@@ -109,6 +112,19 @@ def _copied(
         with closing(rows):
             for last in rows:
                 yield CopyPlace(step, last)
+    if not dry_run:
+        _copy_revisits(tables)
+
+
+def _copy_revisits(tables: TablePair) -> None:
+    """Copy the open revisits; those whose originals the target has are completed there."""
+    source, target = (OpenRevisits(one.store, one.table, one.key) for one in (tables.source, tables.target))
+    rows = source.rows([ALL_KEYS])
+    with closing(BatchWriter(tables.target, None, is_completing=True)) as writer:
+        while some := list(islice(rows, AT_ONCE)):
+            pages = [page for page in map(page_in, some) if page is not None]
+            target.enter(pages)
+            complete(target, writer, pages, [])
 
 
 def _copied_rows(

@@ -37,6 +37,9 @@ REMOVED_AT_ONCE = 1_000
 MOST_LOOKED_AT = 1_000_000
 """How many rows of the queue are read to find how many pages wait, which takes about a second."""
 
+REVISITS = KeyRange(b"revisit", b"revisiu")
+"""The rows of open revisits, which are in the same table."""
+_BATCHES = [KeyRange(b"", REVISITS.start), KeyRange(REVISITS.stop)]
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
 _DONE = f"{QUEUE_FAMILY}:done".encode()
@@ -151,10 +154,10 @@ class RecountQueue:
         return len(self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000) - self._done())
 
     def _done(self) -> set[bytes]:
-        return {row.key for row in self._store.scan(self.table, [KeyRange()], Wanted([_DONE], keys_only=True))}
+        return {row.key for row in self._store.scan(self.table, _BATCHES, Wanted([_DONE], keys_only=True))}
 
     def _entered_before(self, until: int) -> set[bytes]:
-        rows = self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))
+        rows = self._store.scan(self.table, _BATCHES, Wanted(keys_only=True))
         return {row.key for row in rows if _since(row) < until}
 
     def write(self, mutations: Sequence[Mutation]) -> None:
@@ -176,7 +179,7 @@ class RecountQueue:
 
     def extent(self) -> tuple[int, int | None]:
         """Return how many batches wait, and since when the oldest has waited, in epoch milliseconds."""
-        since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))]
+        since = [_since(row) for row in self._store.scan(self.table, _BATCHES, Wanted(keys_only=True))]
         return len(since), min(filter(None, since), default=None)
 
 

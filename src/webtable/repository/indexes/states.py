@@ -25,6 +25,7 @@ from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.schema import (
     LAYOUT_ROW,
+    REVISITS_ROW,
     STATES_FAMILY,
     STATES_ROW,
     IndexState,
@@ -132,6 +133,8 @@ class Indexes:
         self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
         # The cells that were read last, and what they say: a writer reads them for each batch, and they rarely change.
         self._parsed: tuple[Mapping[bytes, Sequence[Cell]], dict[str, Maintained]] = {}, {}
+        self.may_have_revisits: bool = False
+        """Whether a revisit was open at any time, as of the last `read`."""
 
     def read(self) -> dict[str, Maintained]:
         """Return the current indexes, by name; this also reads the layout of the table."""
@@ -139,7 +142,9 @@ class Indexes:
 
     def _read(self) -> dict[str, Maintained]:
         began = clock.monotonic()
-        layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
+        rows = [LAYOUT_ROW, STATES_ROW, REVISITS_ROW]
+        layout, row, revisits = self._store.read(self._meta, rows, Wanted([STATES_FAMILY]))
+        self.may_have_revisits = revisits is not None
         if self._layouts is not None:
             self._layouts.learn(layout, began)
         cells = row.cells if row else {}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.repository.derived.revisits import OpenRevisits
 from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
@@ -21,7 +24,6 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable._page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
@@ -37,7 +39,7 @@ def kept(
     links, if any. A newest capture that repeats stored content comes after the versions, and without a body if the
     version at its `content_at` has it. If that version is no longer stored, the capture has its own date as
     `content_at`. So does a version without a body, or with the content of an older version; no other version has a
-    `content_at`.
+    `content_at`. Open revisits are among them, and say what they repeat.
 
     Bodies are read 8 MiB at a time, or one by one if a page has more. Captures that cannot be read, or do not match
     their digest, are added to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
@@ -49,7 +51,22 @@ def kept(
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
     names = frame.codec.columns
     columns = [names.capture, names.body, names.urls]
-    return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
+    captures = chain.from_iterable(_captures_of(frame, piece, columns) for piece in some)
+    revisits = OpenRevisits(frame.store, frame.table, frame.key)
+    return damage.sift(_with_open(revisits, captures) if revisits.is_any() else captures)
+
+
+def _with_open(revisits: OpenRevisits, captures: Iterable[Page | DamagedRow]) -> Iterator[Page | DamagedRow]:
+    """Yield *captures* with the open *revisits* of their pages between them."""
+    for url, some in groupby(captures, key=attrgetter("url")):
+        waiting = {} if url is None else {page.fetched_at: page for page in revisits.of_page(url)}
+        for capture in some:
+            if isinstance(capture, Page):
+                waiting.pop(capture.fetched_at, None)
+                for at in [at for at in waiting if at < capture.fetched_at]:
+                    yield waiting.pop(at)
+            yield capture
+        yield from waiting.values()
 
 
 def _inside(frame: Frame, keys: KeyRange, urls: KeyRange) -> KeyRange:

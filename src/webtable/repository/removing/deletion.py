@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.repository.derived.removal import PageRemoval
+from webtable.repository.derived.revisits import OpenRevisits
 from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import remove_documents
 from webtable.repository.stored.cells import later_removed, written
@@ -43,6 +44,7 @@ class Deletion:
         self._table = frame.table
         self._codec = frame.codec
         self._updater = Updater(frame, with_inlinks=with_inlinks)
+        self._revisits = OpenRevisits(frame.store, frame.table, frame.key)
         names = frame.codec.columns
         # All columns of the family of content.
         self._content = [names.body, names.capture, names.page, *names.plain.values()]
@@ -109,6 +111,7 @@ class Deletion:
         removal.remove(until)
         self._write([Delete(found.key, until, self._links) for found in removed])
         remove_documents(self._frame, [found.key for found in removed])
+        self._revisits.close_those_of([self._frame.key.unsalted(found.key) for found in removed], until)
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
@@ -127,6 +130,7 @@ class Deletion:
             for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
         with self._store.transaction():
+            self._revisits.close_those_of([self._frame.key.unsalted(row)], until)
             removal = self._entered([found]) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:

@@ -11,12 +11,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable._clock import now_in_milliseconds
+from msgspec.structs import replace
+
+from webtable._clock import milliseconds, now_in_milliseconds
 from webtable._page.parts import Link
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.derived.inlinks import PAST, inlinks_of
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.derived.revisits import OpenRevisits, page_in
 from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.link_questions.links import refresh_links
 from webtable.repository.questions.host_entries import entries_without_pages
@@ -60,11 +63,38 @@ class Erasure:
     def of_others(self, *, dry_run: bool) -> None:
         """Erase the links in other rows; with *dry_run* only count them."""
         store, table = self._frame.store, self._frame.table
+        if not dry_run:
+            self._forget_revisits()
         keys = self._others()
         while some := list(islice(keys, _PIECE)):
             for mutations in (self._without_links(some), self._without_inlinks(some)):
                 if not dry_run:
                     removed(store, table, mutations)
+
+    def _forget_revisits(self) -> None:
+        """Remove the open revisits of erased pages, by others as well, whose metadata must not name them either."""
+        frame, revisits = self._frame, OpenRevisits(self._frame.store, self._frame.table, self._frame.key)
+        rows = revisits.rows([KeyRange()])
+        while some := list(islice(rows, _PIECE)):
+            known = [(row, page) for row in some if (page := page_in(row)) is not None]
+            erased = [(row, page) for row, page in known if self._leads_there(page.same_as or page.url)]
+            keys = [frame.key.encode(page.url) for _, page in erased]
+            found = zip(keys, frame.pages.stored(keys, 1), strict=True)
+            puts = [
+                Put(
+                    key,
+                    frame.codec.metadata_cells(
+                        key,
+                        milliseconds(page.fetched_at),
+                        replace(page, same_as=None, _repeats_at=None, _payload_digest=None),
+                        page,
+                    ),
+                )
+                for key, (page, *_) in found
+                if page is not None and page.same_as is not None and self._leads_there(page.same_as)
+            ]
+            written(frame.store, frame.table, puts)
+            revisits.remove([row for row, page in known if (row, page) in erased or self._leads_there(page.url)])
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
         """Erase the rest of the domain's own rows, in *ranges*, after its pages, and its hosts without pages.

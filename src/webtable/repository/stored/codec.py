@@ -249,8 +249,12 @@ class PageCodec(ContentCodec):
 
 
 def bare(page: Page) -> Page:
-    """Return *page* with the fields of its metadata cell, which are those that an index gets."""
-    return replace(page, body=None, outlinks=None, link_counts=None, same_as=None)
+    """Return *page* with the fields of its metadata cell, which are those that an index gets.
+
+    The payload digest of stored content is in its capture alone: a listing would pay for it.
+    """
+    digest = page._payload_digest if page.same_as is not None else None
+    return replace(page, body=None, outlinks=None, link_counts=None, _payload_digest=digest)
 
 
 def as_stored(page: Page) -> Page:

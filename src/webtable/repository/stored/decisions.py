@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from webtable._page.facts import repeated_facts
 from webtable._page.headers import Headers, freshened
+from webtable._page.page import Page
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
     RESPONSE_FIELDS,
@@ -23,8 +24,6 @@ from webtable.repository.stored.page_state import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
-
-    from webtable._page.page import Page
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
@@ -45,6 +44,28 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     if any(write.with_metadata for write in done):
         return done
     return done if (mend := mended(stored, page.fetched_at)) is None else [*done, mend]
+
+
+def decide_open(page: Page, stored: Stored) -> list[PageWrite] | None:
+    """Return the writes for a capture that repeats content which is not stored; None if it is stored itself.
+
+    Its metadata say what it repeats, and are the page's until that content comes; a late one writes nothing.
+    """
+    before = stored.page
+    there = [one.capture for one in stored.versions if one.at == page.fetched_at]
+    if any(one.digest is not None or one.status != page.status for one in there):
+        return None
+    if before is None:
+        return [PageWrite(page, with_content=False).dated(None, page.fetched_at, None)]
+    is_there = before.fetched_at == page.fetched_at and before.same_as is None
+    if is_there and before.has_body:
+        return None
+    seen = _first_seen([page.fetched_at], before)
+    if page.fetched_at >= before.fetched_at and not is_there:
+        known = replace(page, changed_at=before.changed_at, change_count=before.change_count)
+        write = PageWrite(known, with_content=False).dated(before, seen, None)
+        return [] if write.page == before else [write]
+    return [] if (mend := mended(stored, page.fetched_at)) is None else [mend]
 
 
 def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
@@ -79,7 +100,7 @@ def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
 def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
     at = page.stored.content_at
     others = at and any(at < version.at <= page.fetched_at and _is_other(version.capture, page) for version in versions)
-    return PageWrite(_moved(page), content_of=page) if others else None
+    return PageWrite(_moved(page, versions), content_of=page) if others else None
 
 
 def _is_other(capture: Capture, page: Page) -> bool:
@@ -116,7 +137,7 @@ def _awaiting(page: Page, count: int) -> PageWrite:
 
 def _is_unfounded(page: Page) -> bool:
     """Whether *page* is a 304 that was stored without the content that was not modified."""
-    return page.status == 304 and page.digest is None and not page.has_body
+    return page.status == 304 and page.digest is None and not page.has_body and page.same_as is None
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
@@ -127,6 +148,10 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     is_lost = before.has_body and all(version.at != notes.content_at for version in versions)
     if is_lost:
         before = replace(before, has_body=False)
+    elif _is_poorer(page, before):
+        return []
+    if before.same_as is not None and content_date(page) is None:
+        return [_after_open(page, before, versions)]
     if page.same_as is not None:
         date = content_date(page)
         is_same = page.digest is not None and brought(page) == brought(before)
@@ -156,7 +181,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         if page.fetched_at > before.fetched_at and notes.likeness is None
         else notes.likeness,
     )
-    if not is_lost and replace(kept, body=None, outlinks=None) == before:
+    if not is_lost and replace(kept, body=None, outlinks=None, _payload_digest=None) == before:
         return []
     is_own = is_version and page.fetched_at > before.fetched_at
     is_whole = page.body is not None and not page.truncated
@@ -165,8 +190,41 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     if is_own or is_better or (is_due and (is_whole or (page.body is not None and before.truncated))):
         return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
-        return [PageWrite(replace(kept, _content_at=page.fetched_at), content_of=before)]
+        digest = _payload_digest(versions, notes.content_at)
+        return [PageWrite(replace(kept, _content_at=page.fetched_at, _payload_digest=digest), content_of=before)]
     return [PageWrite(kept, with_content=False)]
+
+
+def _is_poorer(page: Page, before: Page | Capture, at: datetime | None = None) -> bool:
+    """Whether *page* tells less of the response of a moment than what is stored of that moment (*at*)."""
+    if page.fetched_at != (before.fetched_at if isinstance(before, Page) else at):
+        return False
+    if (page.status, page.redirect_to or before.redirect_to) != (before.status, before.redirect_to):
+        # Another answer of that moment: the one that was put last stands.
+        return page.status == 304 and before.status >= 400
+    if page.body is not None:
+        is_whole = before.digest is not None and (before.has_body if isinstance(before, Page) else True)
+        size = before.size or 0
+        return is_whole and page.truncated and (not before.truncated or (page.size or len(page.body)) < size)
+    if isinstance(before, Page):
+        has_more = before.has_body or (bool(before.outlink_count) and not page.outlinks)
+    else:
+        has_more = before.digest is not None
+    return page.same_as is None and (has_more or (bool(before.title) and not page.title))
+
+
+def _after_open(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
+    """Return the write for a capture that follows, or completes, an open revisit, after which nothing is known."""
+    known = next((version for version in versions if version.at <= page.fetched_at), None)
+    if page.same_as is not None:
+        # A repeat of what is open itself: it takes the content that comes, as after a page that is not stored.
+        bare = replace(page, same_as=None, digest=None, size=None, changed_at=None, _content_at=None)
+        return PageWrite(replace(bare, change_count=before.change_count), with_content=False)
+    if known is None:
+        return PageWrite(_changed(page, before.change_count))
+    if brought(known.capture) != brought(page):
+        return PageWrite(_changed(page, before.change_count + 1))
+    return PageWrite(replace(_changed(page, before.change_count), changed_at=known.at))
 
 
 def _same(page: Page, before: Page) -> bool:
@@ -193,11 +251,15 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     known = next((version for version in versions if version.at <= page.fetched_at), None)
     late = PageWrite(_changed(page, 0), with_metadata=False)
     is_stored = known is not None and known.at == page.fetched_at
+    if known is not None and is_stored and _is_poorer(page, known.capture, known.at):
+        return []
     content_at = before.stored.content_at
     if page.fetched_at == content_at and brought(page) == brought(before) and not is_stored:
         return [late, PageWrite(_with_content_of(before, page), with_content=False)]
     if known is not None and brought(known.capture) == brought(page) and (is_stored or page.stored.content_at is None):
         return []
+    if before.same_as is not None:
+        return [late]
     if content_at is None and page.status >= 400:
         return [late, PageWrite(_changed(before, before.change_count + 1))]
     # After an error only a page that is not an error is restored.
@@ -208,12 +270,16 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     if content_at is None or page.fetched_at < content_at:
         return [late]
     # The page had other content in between, so its present content becomes a separate version, with its own date.
-    return [late, PageWrite(_moved(before), content_of=before)]
+    return [late, PageWrite(_moved(before, versions), content_of=before)]
 
 
-def _moved(page: Page) -> Page:
-    at, count = page.fetched_at, page.change_count + 2
-    return replace(page, changed_at=at, change_count=count, _content_at=at)
+def _moved(page: Page, versions: Sequence[Version]) -> Page:
+    at, count, digest = page.fetched_at, page.change_count + 2, _payload_digest(versions, page.stored.content_at)
+    return replace(page, changed_at=at, change_count=count, _content_at=at, _payload_digest=digest)
+
+
+def _payload_digest(versions: Sequence[Version], at: datetime | None) -> str | None:
+    return next((version.capture._payload_digest for version in versions if version.at == at), None)
 
 
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
@@ -238,7 +304,8 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
     capture = version.capture
     content = {"digest": capture.digest, "size": capture.size, "truncated": capture.truncated}
     status = capture.status if page.status == 304 else page.status
-    again = replace(page, **_response_fields(page, capture), status=status, **content, _likeness=None)
+    again = replace(page, **response_fields(page, capture), status=status, **content, _likeness=None)
+    again = replace(again, _payload_digest=capture._payload_digest)
     source = replace(before, _content_at=version.at, has_body=True, outlink_count=0, **content)
     return PageWrite(_changed(again, before.change_count + 1), content_of=source)
 
@@ -261,7 +328,7 @@ def _repeated(page: Page, before: Page) -> Page:
     return replace(
         page,
         same_as=None,
-        **_response_fields(page, before),
+        **response_fields(page, before),
         status=before.status if page.status == 304 else page.status,
         digest=before.digest,
         size=before.size,
@@ -269,7 +336,7 @@ def _repeated(page: Page, before: Page) -> Page:
     )
 
 
-def _response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
+def response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
     """Return the fields of the response of *page*; fields that it does not have are taken from *before*.
 
     Its headers are its own, unless it is a 304, which has only some of them, or came without any. A repeat that names
@@ -288,6 +355,7 @@ def _changed(page: Page, count: int) -> Page:
     return replace(
         page,
         same_as=None,
+        _repeats_at=None,
         changed_at=page.fetched_at,
         change_count=count,
         _content_at=page.fetched_at,

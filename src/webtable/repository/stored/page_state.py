@@ -37,6 +37,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     language: str | None = None
     language_detected: bool = False
     _html_facts: HTMLFacts | None = None
+    _payload_digest: str | None = None
     body_crc32: str | None = None
     """The CRC-32, in hex, of the body with the same date, if bodies are stored uncompressed."""
     links_crc32: str | None = None

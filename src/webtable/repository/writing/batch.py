@@ -11,13 +11,17 @@ The first three prepare a batch, the last two store it; one batch is prepared wh
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable.errors import InvalidArgument, WebTableError
+from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, StoreUnavailable, WebTableError
+from webtable.repository.derived.revisits import OpenRevisits
 from webtable.repository.derived.signatures import sign_pages
 from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import text_update
@@ -58,10 +62,13 @@ class _ReadBatch(NamedTuple):
 class BatchWriter:
     """Writes batches of pages to one table; a batch may hold several captures of a page, in the order of their dates.
 
-    Many threads may use it at once, for batches that have no rows in common.
+    Many threads may use it at once, for batches that have no rows in common. One that *is_completing* open revisits
+    for another one leaves what waits for them to that.
     """
 
-    def __init__(self, frame: Frame, max_body: int | None, *, detect_language: bool = False) -> None:
+    def __init__(
+        self, frame: Frame, max_body: int | None, *, detect_language: bool = False, is_completing: bool = False
+    ) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self.frame = frame
@@ -69,9 +76,16 @@ class BatchWriter:
         self._packer = Packer(frame, max_body)
         self._detect_language = detect_language
         self._transactions = OwnTransactions()
+        self._revisits = OpenRevisits(frame.store, frame.table, frame.key)
+        self._is_completing = is_completing
+        self._completing = threading.Lock()
+        # Its transactions count as another writer's: batches that are prepared already read their rows again.
+        self._completer: BatchWriter | None = None
 
     def close(self) -> None:
         """Stop the threads."""
+        if self._completer is not None:
+            self._completer.close()
         self._packer.close()
         self._updater.close()
 
@@ -109,7 +123,7 @@ class BatchWriter:
             return self._stored_again(prepared.batch)
         if any(outcome.error is not None for outcome in outcomes):
             self._store_one_by_one(prepared, outcomes)
-        return outcomes
+        return outcomes if self._is_completing else self._completed(prepared, outcomes)
 
     def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
         """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
@@ -146,6 +160,8 @@ class BatchWriter:
         might store only the later one, and the page would have no body.
         """
         errors = prepared.errors(prepared.update.before_pages())
+        if not self._is_completing:
+            errors |= self._entered({at: page for at, page in prepared.plan.unresolved.items() if at not in errors})
         failed: dict[bytes, WebTableError] = {}
         for some in _repeats_last([one for one in prepared.puts if one.planned.index not in errors]):
             errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
@@ -172,6 +188,37 @@ class BatchWriter:
         if texts is not None:
             texts.put(stored)
         return prepared.outcomes(self._settled(writes) | errors if writes else errors)
+
+    def _entered(self, pages: Mapping[int, Page]) -> dict[int, WebTableError]:
+        """Enter open revisits, and return the error of each if that fails."""
+        try:
+            self._revisits.enter(list(pages.values()))
+        except WebTableError as exc:
+            return dict.fromkeys(pages, exc)
+        return {}
+
+    def _completed(self, prepared: Prepared, outcomes: list[PageOutcome]) -> list[PageOutcome]:
+        """Complete the open revisits whose content is stored now; return the outcomes of the batch.
+
+        Those of the batch itself are looked at again: another writer may have stored their originals since it was read.
+        If one of them cannot be stored, the captures are reported with the error, so that they are put again.
+        """
+        stored = [(at, page) for at, (_, page) in enumerate(prepared.batch) if outcomes[at].error is None]
+        waiting = [prepared.plan.unresolved[at] for at, _ in stored if at in prepared.plan.unresolved]
+        pages = [page for at, page in stored if at not in prepared.plan.unresolved]
+        try:
+            if not prepared.update.changes:
+                self.frame.indexes.read()  # else they were read again after the pages
+            if not (waiting or (self.frame.indexes.may_have_revisits and self._revisits.is_any())):
+                return outcomes
+            self._revisits.close([page for page in pages if page.same_as is not None])
+            with self._completing:
+                self._completer = self._completer or BatchWriter(self.frame, None, is_completing=True)
+                complete(self._revisits, self._completer, waiting, pages)
+        except WebTableError as exc:
+            for at, _ in stored:
+                outcomes[at] = replace(outcomes[at], error=exc)
+        return outcomes
 
     def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []
@@ -228,6 +275,47 @@ class BatchWriter:
         with self.frame.store.transaction():
             for error in self._settled(unsettled_writes(self.frame, rows)).values():
                 raise error
+
+
+COMPLETED_AT_ONCE = 50
+"""How many open revisits are completed at once."""
+
+
+def complete(revisits: OpenRevisits, writer: BatchWriter, waiting: Sequence[Page], stored: Sequence[Page]) -> None:
+    """Store those *waiting* revisits, and those that wait for *stored* captures, whose content is stored now.
+
+    What waits for these is stored as well. Raises `StoreUnavailable`; a revisit whose original cannot be read stays
+    open, and one that the table would refuse, because its page was deleted, is forgotten.
+    """
+    left = [revisits.waiting_for(stored), iter(waiting)]
+    while left:
+        some = list(islice(left[-1], COMPLETED_AT_ONCE))
+        if not some:
+            left.pop()
+        while some:
+            # Two of one page are stored one after the other, as the second may depend on the first.
+            batch = {writer.frame.key.encode(page.url): page for page in reversed(some)}
+            some = [page for page in some if batch[writer.frame.key.encode(page.url)] is not page]
+            done = _of_batch(writer, list(batch.items()))
+            revisits.close(done)
+            left.append(revisits.waiting_for(done))
+
+
+def _of_batch(writer: BatchWriter, batch: Sequence[tuple[bytes, Page]]) -> list[Page]:
+    """Store the revisits of *batch*, and return those that are not open any longer."""
+    done: list[Page] = []
+    while batch:
+        prepared = writer.prepare(batch)
+        for at, outcome in enumerate(writer.store(prepared)):
+            match outcome.error:
+                case None if at not in prepared.plan.unresolved:
+                    done.append(prepared.batch[at][1])
+                case ExpiredCapture() | HiddenByDelete():
+                    done.append(prepared.batch[at][1])
+                case StoreUnavailable() as error:
+                    raise error
+        batch = prepared.rest
+    return done
 
 
 def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
+from webtable._page.body import payload_digest
 from webtable._page.completion import filled
 from webtable._page.facts import compacted
 from webtable._page.fields import ATTRIBUTES, TYPES
@@ -28,7 +29,7 @@ from webtable.errors import (
 )
 from webtable.repository.derived.inlinks import is_only_self
 from webtable.repository.stored.values import json_of
-from webtable.repository.writing.repeats import row_of
+from webtable.repository.writing.repeats import rows_for
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def taken(
         raise InvalidArgument(f"page={page!r} must be a webtable.Page")
     row, page = keyed(key, page)
     page, _ = filled(checked(page, layouts), detect_language=detect_language)
-    repeated = row_of(key, page)
-    return row, compacted(page), (row,) if repeated is None else (row, repeated)
+    return row, compacted(page), (row,) if page.same_as is None else rows_for(key, row, page)
 
 
 def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
@@ -95,7 +95,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
     _check_types(page)
     _check_numbers(page)
     page = _with_text_headers(page)
-    fetched_at = _in_utc(page)
+    fetched_at = _in_utc(page, "fetched_at", page.fetched_at)
     if fetched_at > now + MAX_AHEAD:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
@@ -103,6 +103,8 @@ def checked(page: Page, layouts: Layouts) -> Page:
     if page.body is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
+    if page._payload_digest is not None or page._repeats_at is not None:
+        page = _with_checked_names(page)
     # The time to live may have been raised since the layout was last read.
     if expired(page, layouts.known.ttl, now) and (error := expired(page, layouts.recent().ttl, now)):
         raise error
@@ -119,18 +121,27 @@ def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None
     )
 
 
-def _in_utc(page: Page) -> datetime:
-    """Return the date of *page* in UTC and to the millisecond."""
-    fetched_at = page.fetched_at
-    if fetched_at.tzinfo is not UTC:
-        if fetched_at.tzinfo is None:
-            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} has no timezone; use datetime.now(UTC)")
+def _with_checked_names(page: Page) -> Page:
+    """Return *page* with its payload digest in one spelling, and the date that it repeats like its own."""
+    repeats_at = page._repeats_at if page.same_as is not None and page.body is None else None
+    return replace(
+        page,
+        _payload_digest=payload_digest(page._payload_digest),
+        _repeats_at=None if repeats_at is None else _in_utc(page, "repeats_at", repeats_at),
+    )
+
+
+def _in_utc(page: Page, name: str, moment: datetime) -> datetime:
+    """Return the *moment* of *page* in UTC and to the millisecond; *name* is that of its field."""
+    if moment.tzinfo is not UTC:
+        if moment.tzinfo is None:
+            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone; use datetime.now(UTC)")
         try:
-            fetched_at = fetched_at.astimezone(UTC)
+            moment = moment.astimezone(UTC)
         except OverflowError as exc:
-            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} cannot be converted to UTC") from exc
-    beyond = fetched_at.microsecond % 1000
-    return fetched_at.replace(microsecond=fetched_at.microsecond - beyond) if beyond else fetched_at
+            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} cannot be converted to UTC") from exc
+    beyond = moment.microsecond % 1000
+    return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment
 
 
 # The types of the values of valid pages, field by field. There are few combinations, and checking field by field takes

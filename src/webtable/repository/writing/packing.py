@@ -180,7 +180,9 @@ class Prepared:
     def outcomes(self, errors: Mapping[int, WebTableError]) -> list[PageOutcome]:
         """Return the outcome of each page, in their order; *errors* are by place."""
         batch = self.batch
-        new = {one.index for one in self.plan.writes if one.write.page.changed_at == batch[one.index][1].fetched_at}
+        writes = self.plan.writes
+        new = {one.index for one in writes if one.write.page.changed_at == batch[one.index][1].fetched_at}
+        new |= {one.index for one in writes if one.index in self.plan.unresolved}
         outcomes = [
             PageOutcome(page.url, page.fetched_at, errors.get(index), is_new=index in new)
             for index, (_, page) in enumerate(batch)

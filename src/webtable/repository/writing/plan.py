@@ -15,7 +15,7 @@ from webtable._page.page import Page
 from webtable._page.parts import Link
 from webtable.errors import WebTableError
 from webtable.repository.derived.cells import PageChange
-from webtable.repository.stored.decisions import decide
+from webtable.repository.stored.decisions import decide, decide_open
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
     NEWEST,
@@ -62,6 +62,8 @@ class BatchPlan:
     refused: dict[int, WebTableError]
     dropped: Mapping[int, Drop] = field(default_factory=dict)
     """The versions that are dropped for pages, because of the table's limit, by place."""
+    unresolved: Mapping[int, Page] = field(default_factory=dict)
+    """The captures that repeat content which is not stored, by place."""
 
 
 class Planner:
@@ -83,7 +85,6 @@ class Planner:
         self._batch = batch
         self._sources = sources
         self._room = room
-        self._key = frame.key
         self._ttl = frame.layouts.known.ttl
         self._now = clock.now()
         self._read = stored
@@ -97,16 +98,19 @@ class Planner:
 
     def decide(self) -> BatchPlan:
         """Return the plan, up to the first page that cannot be decided yet."""
-        count, refused = 0, dict[int, WebTableError]()
+        count, refused, unresolved = 0, dict[int, WebTableError](), dict[int, Page]()
         for row, page in self._batch:
             if row in self._closed:
                 break
             stored = self._stored[row]
-            whole = refusal(page, stored, self._ttl, self._now) or repeated_of(self._key, row, page, self._sources)
+            whole = refusal(page, stored, self._ttl, self._now) or repeated_of(count, page, self._sources)
             if isinstance(whole, WebTableError):
                 refused[count] = whole
             else:
-                writes = decide(whole, stored, self._ttl)
+                writes = decide_open(page, stored) if whole is None else decide(whole, stored, self._ttl)
+                if whole is None and writes is not None:
+                    unresolved[count] = page
+                writes = writes or []
                 if not self._fits(count, row, writes):
                     break
                 self._take(count, row, page, writes)
@@ -114,7 +118,7 @@ class Planner:
         drops = dict(dropped(self._frame, self._writes, self._read))
         for index in self._replacing:
             drops[index] = drops.get(index, NOTHING_DROPPED)._replace(replaced=True)
-        return BatchPlan(count, self._writes, self._repeated, refused, drops)
+        return BatchPlan(count, self._writes, self._repeated, refused, drops, unresolved)
 
     def _fits(self, index: int, row: bytes, writes: Sequence[PageWrite]) -> bool:
         """Take room for the stored bodies that *writes* repeat; return whether there was room, and they are stored."""
