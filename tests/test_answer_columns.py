@@ -48,6 +48,7 @@ ANSWERS = {
     "titles": lambda table: table.titles("example.com"),
     "redirect_chains": lambda table: table.redirect_chains("example.com"),
     "crawls": lambda table: table.crawls("example.com"),
+    "unresolved": lambda table: table.unresolved("example.com"),
     "largest_growth": lambda table: table.largest_growth("example.com", since="3d"),
     "fetched": lambda table: table.fetched(),
     "modified": lambda table: table.modified(),
@@ -84,6 +85,7 @@ def table(tmp_path_factory):
         text = b"<p>" + b" ".join(b"word%d" % n for n in range(99))
         for url, html in ((LIKE, text), (f"{LIKE}2", text + b" more")):
             table.put(Page(url=url, body=html, fetched_at=NOW))
+        table.put(Page(url=f"{HOME}again", same_as="https://nowhere.example/", fetched_at=NOW))
         table.indexes.add("likeness")
         table.links.refresh()
         yield table

@@ -22,6 +22,7 @@ from webtable.repository.questions.near_duplicates import NearDuplicate
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Stats
 from webtable.repository.questions.titles import TitleProblem
+from webtable.repository.questions.unresolved import Unresolved
 from webtable.repository.questions.versions import History
 from webtable.repository.scanning.site import AllPages, Site
 from webtable.repository.text.difference import Difference
@@ -63,4 +64,5 @@ __all__ = [
     "SizeClass",
     "Stats",
     "TitleProblem",
+    "Unresolved",
 ]

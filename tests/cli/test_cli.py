@@ -84,6 +84,7 @@ COMMANDS = [
     "titles",
     "redirect-chains",
     "crawls",
+    "unresolved",
     "linking-to",
     "links-of",
     "broken-links",

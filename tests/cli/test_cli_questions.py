@@ -55,6 +55,8 @@ def site_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with table.writer() as writer:
             for one in SITE:
                 writer.put(one)
+        after = SITE[0].fetched_at + timedelta(hours=1)
+        table.put(webtable.Page(url=HOME, same_as="https://nowhere.example/", fetched_at=after))
         table.links.refresh()
     return path
 
@@ -124,6 +126,7 @@ LISTINGS = {
     "titles of a directory": (["titles", "https://example.com/docs/"], []),
     "chains of redirects": (["redirect-chains", "all"], [f"{OLD} {ABOUT}"]),
     "sizes that changed": (["largest-growth", "example.com", "--since", "60h"], [HOME]),
+    "open revisits": (["unresolved", "all"], [HOME]),
     "words": (["search", "SALT row", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "example.com", "--in", "body"], [ABOUT, COPY]),
     "words that begin so": (["search", "sal*", "example.com", "--in", "body"], [ABOUT, COPY]),

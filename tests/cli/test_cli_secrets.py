@@ -59,6 +59,7 @@ WORDS = {
     "titles": f"{DOMAIN}",
     "redirect-chains": f"{DOMAIN}",
     "crawls": f"{DOMAIN}",
+    "unresolved": f"{DOMAIN}",
     "fetched": "--since 30d",
     "modified": "--since 30d",
     "outdated": "--not-fetched-since 1d",

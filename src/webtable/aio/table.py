@@ -114,6 +114,7 @@ class WebTable(Wrapped[SyncWebTable]):
     pages: Final = asked(SyncWebTable.pages)
     hosts: Final = asked_hosts(SyncWebTable.hosts)
     edges: Final = asked(SyncWebTable.edges)
+    unresolved: Final = asked(SyncWebTable.unresolved)
     search: Final = asked(SyncWebTable.search)
     stats: Final = awaited(SyncWebTable.stats)
     changes: Final = asked(SyncWebTable.changes)

@@ -90,6 +90,8 @@ class Load(LoadCounts):
     """How each dead worker died."""
     lost: WebTableError | None = None
     """The error that ended it, if the store is gone."""
+    unresolved: int = 0
+    """How many revisits of the table wait for their originals at the end, at most `MOST_COUNTED`."""
     recount: Recount | None = None
     """The result of counting links at the end, if that was done."""
     counted: int | None = None

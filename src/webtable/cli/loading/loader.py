@@ -13,7 +13,9 @@ from webtable.cli.loading.counts import LoadCounts
 from webtable.cli.loading.workers import Crew
 from webtable.errors import InvalidURL
 from webtable.formats import Place
+from webtable.repository.derived.revisits import MOST_COUNTED
 from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.scanning.site import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,6 +57,8 @@ class Loader:
             self._load.add(self._writer.close())
             self._look_for_loss()
         if not self._load.lost:
+            if self.table is not None and not self._load.is_dry_run:
+                self._load.unresolved = sum(1 for _ in self.table.unresolved(ALL, limit=MOST_COUNTED))
             for chunk in filter(None, self._waiting.values()):
                 self._note(chunk)
         return self.table

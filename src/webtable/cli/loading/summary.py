@@ -15,6 +15,7 @@ from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, no
 from webtable.cli.messages import in_commands, of_page
 from webtable.cli.options import CAN_CONTINUE
 from webtable.errors import StoreFull, StoreRefused
+from webtable.repository.derived.revisits import number_text
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -154,9 +155,17 @@ def _summary(load: Load, store: str) -> str:
         parts.append(f"{gone:,} dropped")
     if refused := load.refused.counts.total() + load.failed.counts.total():
         parts.append(f"{refused:,} not stored")
+    parts += _waiting(load)
     if load.recount is not None and load.recount.batches:
         parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
     return "; ".join(parts)
+
+
+def _waiting(load: Load) -> list[str]:
+    """Return how many revisits of the table wait for their originals, if any do."""
+    if not load.unresolved:
+        return []
+    return [f"{number_text(load.unresolved)} waiting for the originals (unresolved lists them)"]
 
 
 def _over_limits(report: ReadReport) -> Iterator[str]:

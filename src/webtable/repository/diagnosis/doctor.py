@@ -150,6 +150,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         ("indexes", tables.indexes),
         ("full text", tables.full_text),
         ("freshness", tables.freshness),
+        ("revisits", tables.revisits),
         ("rows", rows.sample),
     ):
         yield from _made(name, time, lambda check=check: check(checked))  # type: ignore[misc]

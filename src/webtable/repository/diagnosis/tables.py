@@ -12,6 +12,7 @@ from webtable._shown.sizes import size_text
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.derived.revisits import MOST_COUNTED, OpenRevisits, number_text
 from webtable.repository.frame import Frame
 from webtable.repository.full_text.upkeep import state
 from webtable.repository.table.web_table import WebTable
@@ -137,3 +138,16 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
         yield warned("freshness", text, "run webtable links refresh, regularly from cron")
     else:
         yield well("freshness", text)
+
+
+def revisits(checked: CheckedTable) -> Iterator[Check]:
+    """Yield how many revisits wait for their originals."""
+    found = OpenRevisits(checked.store, checked.table, checked.frame.key)
+    if found.table in checked.missing:
+        return
+    count = found.count(MOST_COUNTED)
+    if count:
+        text = f"{number_text(count)} of captures that are not stored"
+        yield warned("revisits", text, "webtable unresolved lists them; ingest the files that have their originals")
+    else:
+        yield well("revisits", "all have their content")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         search,
         stats,
         titles,
+        unresolved,
         verification,
         versions,
     )
@@ -41,6 +42,7 @@ __all__ = [
     "search",
     "stats",
     "titles",
+    "unresolved",
     "verification",
     "versions",
 ]

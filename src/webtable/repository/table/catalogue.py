@@ -36,6 +36,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
         "crawls": ListedQuestion("questions.crawls", "When a site was crawled, and how much of it"),
         "largest_growth": ListedQuestion("questions.growth", "Pages whose size has changed most since a time"),
+        "unresolved": ListedQuestion("questions.unresolved", "Revisits whose original is not stored"),
     },
     "pages by an index": {
         "fetched": ListedQuestion("questions.indexed", "Pages fetched in a period"),

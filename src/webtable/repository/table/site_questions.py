@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.unresolved import Unresolved
     from webtable.repository.scanning.site import Site
     from webtable.repository.text.matching import Hit, SearchIn
 
@@ -67,6 +68,22 @@ class SiteQuestions:
         condition = questions.pages.Condition(status, content_type, min_size, max_size)
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.pages.PagesQuestion(self._frame, scope, window, condition, columns).answer()
+
+    @repeatable(order=None, by_source=True)
+    def unresolved(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Unresolved]:
+        """Return the open revisits of *site*: captures whose content is that of another one, which is not stored.
+
+        They get it when that is stored. They come in the order of their URLs, those of one page by their dates.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.unresolved.UnresolvedQuestion(self._frame, scope, window).answer()
 
     @repeatable(order=None)
     def hosts(
