@@ -39,7 +39,7 @@ from told_responses import (
 )
 from webtable import ALL, Link, Page
 from webtable.formats import read_export, read_pages, write, write_export, write_wacz, write_warc
-from webtable.integrations.scrapy.captures import _page_in, page_of
+from webtable.integrations.scrapy.captures import WebTablePipeline, page_of
 from webtable.integrations.scrapy.writer_process import WriterProcess
 
 
@@ -102,7 +102,11 @@ def by_the_middleware_of_scrapy(url, told, _):
 
 
 def by_an_item_of_scrapy(url, told, _):
-    return [_page_in({"url": url, "body": told.body, "headers": joined(told.headers), "fetched_at": FETCHED})]
+    return [
+        WebTablePipeline(None)._page_in(
+            {"url": url, "body": told.body, "headers": joined(told.headers), "fetched_at": FETCHED}
+        )
+    ]
 
 
 def warc_of(url, told):

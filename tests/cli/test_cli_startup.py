@@ -38,6 +38,15 @@ OF_OTHER_COMMANDS = {
 }
 
 
+CATALOGUE = {"webtable.repository", "webtable.repository.table", "webtable.repository.table.catalogue"}
+"""The names of the questions, without the questions."""
+
+
+def of_the_repository(loaded: set[str]) -> set[str]:
+    """Return those of the modules *loaded* that are of the repository."""
+    return {name for name in loaded if name.startswith("webtable.repository")}
+
+
 def modules_of(*command: str, program: str = _RUN, code: int = 0) -> set[str]:
     """Return what is imported when the command has ended, with that exit code."""
     done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=False)
@@ -62,14 +71,16 @@ def test_a_misspelt_command_loads_no_other():
 def test_the_version_is_told_without_a_store_and_without_a_page():
     loaded = modules_of("--version") - {"importlib.metadata", "email"}
 
-    assert loaded & (OF_OTHER_COMMANDS | {"msgspec", "sqlite3", "webtable.repository", "webtable.store"}) == set()
+    assert loaded & (OF_OTHER_COMMANDS | {"msgspec", "sqlite3", "webtable.store"}) == set()
+    assert of_the_repository(loaded) == CATALOGUE
 
 
 def test_help_is_told_without_any_command():
     loaded = modules_of("--help")
 
     homes = {f"webtable.cli.{home.partition(':')[0]}" for one in COMMANDS.values() for home in one.home.split()}
-    assert loaded & (OF_OTHER_COMMANDS | homes | {"msgspec", "sqlite3", "webtable.repository"}) == set()
+    assert loaded & (OF_OTHER_COMMANDS | homes | {"msgspec", "sqlite3"}) == set()
+    assert of_the_repository(loaded) == CATALOGUE
 
 
 def test_a_page_is_shown_without_what_only_other_questions_need(url):
