@@ -270,7 +270,7 @@ def test_links_that_were_erased_are_in_no_answer_about_pages(linked, domain):
     answers = [linked.links.broken(), linked.links.discovered(domain), linked.links.most_linked()]
     audited = audit(linked, "other.example")
 
-    assert [edge.target for edge in edges] == [f"https://{domain}.evil.org/"]
+    assert [edge.target for edge in edges if edge.target != other] == [f"https://{domain}.evil.org/"]
     assert "about:blank" not in str([edges, *map(list, answers), audited.to_dict()])
     assert linked.stats(webtable.ALL).damaged == 0
 

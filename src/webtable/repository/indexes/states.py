@@ -1,8 +1,9 @@
 """The states of the indexes of a table, stored in its meta table, so that all processes agree on them.
 
-A writer reads them when the pages of a batch are stored, so that an index that was added meanwhile gets their entries
-too. Before a batch a writer, as any reader, may use states that are up to `FRESH_SECONDS` old; therefore an index that
-is dropped is retired first, and its entries are written for longer than that.
+A writer reads them before a batch, with the layout on which its decisions rest (another process may have made the time
+to live shorter), and again when its pages are stored, so that an index that was added meanwhile gets their entries too.
+What was read is parsed only where it has changed. A reader may use states that are up to `FRESH_SECONDS` old; therefore
+an index that is dropped is retired first, and its entries are written for longer than that.
 
 Indexes that users have defined are imported only if the user names them, never because a table does. A table stores the
 importable name of an index. If that were imported, whoever made the file could choose which code is run. So a name from

@@ -128,7 +128,7 @@ class BatchWriter:
     def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
         """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
         # First, because this also reads the layout, on which the decisions rest.
-        indexes = self.frame.indexes.recent()
+        indexes = self.frame.indexes.read()
         sources, count = sources_of(self.frame, batch, CONTENT_BYTES)
         batch = batch[:count]
         signs = sign_pages(indexes.values())
