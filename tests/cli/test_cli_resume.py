@@ -15,10 +15,10 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli.loading.journal import IngestJournal
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
 from webtable.formats.parts import FilePart
+from webtable.ingest.journal import IngestJournal
 from webtable.store.sqlite import SQLiteStore
 
 URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]

@@ -8,11 +8,11 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
-from webtable.cli.loading.chunks import Chunk, ChunkWriter
-from webtable.cli.loading.counts import LoadCounts
-from webtable.cli.loading.load import Job
 from webtable.errors import StoreFull, StoreRefused, StoreUnavailable
 from webtable.formats import Place
+from webtable.ingest.batches import Chunk, ChunkWriter
+from webtable.ingest.engine import Job
+from webtable.ingest.report import LoadCounts
 from webtable.testing import ListeningStore
 
 NOW = datetime.now(UTC) - timedelta(days=1)

@@ -16,12 +16,12 @@ from running import Run
 
 import webtable
 from webtable import Page, WebTable
-from webtable.cli.loading.chunks import Reading
-from webtable.cli.loading.counts import COUNTERS, NUMBERS, add_report
-from webtable.cli.loading.division import files_in_parts
-from webtable.cli.loading.load import Job, Load
 from webtable.formats import ReadReport
 from webtable.formats.parts import PART_BYTES
+from webtable.ingest.batches import Reading
+from webtable.ingest.engine import Job, Load
+from webtable.ingest.report import COUNTERS, NUMBERS, add_report
+from webtable.ingest.splitting import files_in_parts
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
 PAGES = 1_000

@@ -76,10 +76,10 @@ def import_(
     1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
     """
     from webtable.cli.loading.ingestion import journal_of
-    from webtable.cli.loading.load import Job, Load
-    from webtable.cli.loading.loader import Loader
     from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import load_progress
+    from webtable.ingest.engine import Job, Load
+    from webtable.ingest.loader import Loader
 
     limits = parse_limits(limit or (), EXPORT_LIMITS)
     if dry_run:
@@ -125,11 +125,11 @@ def _checked(folder: Path) -> CheckedExport:
 
 def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
-    from webtable.cli.loading.load import Job, Load
     from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import verify_export
     from webtable.formats.exports.manifest import read_manifest
+    from webtable.ingest.engine import Job, Load
 
     manifest = read_manifest(folder)
     load = Load(files=[file.name for file in manifest.files], job=Job(None, limits), is_dry_run=True)

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable._page.page import Page
-    from webtable.cli.loading.journal import IngestJournal
-    from webtable.cli.loading.load import Load
+    from webtable.ingest.engine import Load
+    from webtable.ingest.journal import IngestJournal
     from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.table.web_table import WebTable
 
@@ -142,8 +142,8 @@ def ingest(
     link_text with the first links only; each is counted by name. A file is read until it inflates to more than
     inflation times its size. Sizes may end with kB, MB or GB.
     """
-    from webtable.cli.loading.load import Job, Load
     from webtable.cli.loading.summary import conclude
+    from webtable.ingest.engine import Job, Load
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     cut = parse_size("max-body", max_body) if max_body else None
@@ -178,8 +178,8 @@ def _run(
 
     *opened* opens the table when the first page comes, which it is given.
     """
-    from webtable.cli.loading.loader import Loader
     from webtable.cli.terminal.progress import load_progress
+    from webtable.ingest.loader import Loader
 
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
@@ -266,7 +266,7 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
 
 def journal_of(this: CommandSession, files: Sequence[str], made_with: str, wait: float) -> IngestJournal:
     """Return the journal of the store, emptied if the store has no pages (any more); it may take *wait* seconds."""
-    from webtable.cli.loading.journal import IngestJournal
+    from webtable.ingest.journal import IngestJournal
 
     if "-" in files:
         raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")

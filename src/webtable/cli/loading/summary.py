@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping
 
-    from webtable.cli.loading.counts import Failures
-    from webtable.cli.loading.load import Load
     from webtable.cli.session import CommandSession
     from webtable.errors import WebTableError
     from webtable.formats import ReadReport
+    from webtable.ingest.engine import Load
+    from webtable.ingest.report import Failures
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import Dropped
 

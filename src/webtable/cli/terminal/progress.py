@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from webtable.cli.loading.load import Load
+    from webtable.ingest.engine import Load
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
 

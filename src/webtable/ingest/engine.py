@@ -17,14 +17,14 @@ from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.methods import DEFAULT_METHODS
 from webtable.cli.exit_codes import SIGNALLED, note
-from webtable.cli.loading.counts import LoadCounts
-from webtable.cli.loading.division import files_in_parts, pieces_of
-from webtable.cli.loading.journal import IngestJournal
 from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.parts import FilePart, parts_of, whole_parts
+from webtable.ingest.journal import IngestJournal
+from webtable.ingest.report import LoadCounts
+from webtable.ingest.splitting import files_in_parts, pieces_of
 from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
 from webtable.store.deadline import Deadline, attempts

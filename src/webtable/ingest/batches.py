@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._page.memory import memory_of
 from webtable._page.page import Page
-from webtable.cli.loading.counts import COUNTERS, NUMBERS, LoadCounts
 from webtable.errors import (
     FormatError,
     InvalidCapture,
@@ -22,13 +21,14 @@ from webtable.errors import (
     StoreUnavailable,
 )
 from webtable.formats import Place, ReadReport, read_pages
+from webtable.ingest.report import COUNTERS, NUMBERS, LoadCounts
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.cli.loading.load import Given, Job, Load
     from webtable.errors import WebTableError
+    from webtable.ingest.engine import Given, Job, Load
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome, Retry
 

@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from webtable.cli.loading.chunks import Chunk, ChunkWriter, chunks_of
-from webtable.cli.loading.counts import LoadCounts
-from webtable.cli.loading.load import Given, Job
 from webtable.cli.terminal.interaction import ENDING
 from webtable.errors import WebTableError
+from webtable.ingest.batches import Chunk, ChunkWriter, chunks_of
+from webtable.ingest.engine import Given, Job
+from webtable.ingest.report import LoadCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,11 +8,11 @@ from contextlib import suppress
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
-from webtable.cli.loading.chunks import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
-from webtable.cli.loading.counts import LoadCounts
-from webtable.cli.loading.workers import Crew
 from webtable.errors import InvalidURL
 from webtable.formats import Place
+from webtable.ingest.batches import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
+from webtable.ingest.report import LoadCounts
+from webtable.ingest.workers import Crew
 from webtable.repository.derived.revisits import MOST_COUNTED
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.repository.scanning.site import ALL
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
-    from webtable.cli.loading.load import Given, Load
-    from webtable.cli.loading.workers import Ended
     from webtable.formats.parts import FilePart
+    from webtable.ingest.engine import Given, Load
+    from webtable.ingest.workers import Ended
     from webtable.repository.table.web_table import WebTable
 
 _HELD_BYTES = 1 << 22
