@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import webtable
+from child_processes import workers_of
 from test_warc_out import content, new_table, stored
 from webtable import HostOnly, Page
 from webtable.errors import InvalidArgument
@@ -67,7 +67,7 @@ def test_an_interrupted_run_goes_on_with_any_number_of_workers(table, tmp_path, 
 
     with pytest.raises(KeyboardInterrupt):
         write_export(table, folder, webtable.ALL, workers=2, on_progress=interrupted)
-    assert multiprocessing.active_children() == []
+    assert workers_of() == []
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("webtable-*")}
 
     done = write_export(table, folder, webtable.ALL, workers=workers, resume=True)
@@ -87,7 +87,7 @@ def test_a_part_whose_worker_was_killed_is_written_again(table, tmp_path):
 
     def on_progress(pages: int) -> None:
         if not killed:
-            multiprocessing.active_children()[0].kill()
+            workers_of()[0].kill()
             killed.append(pages)
 
     write_export(table, tmp_path / "out", webtable.ALL, workers=2, on_progress=on_progress)

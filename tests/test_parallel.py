@@ -57,7 +57,7 @@ def test_a_part_whose_worker_was_killed_is_read_again(table, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (functions.die, WebTableError, "2 times a worker process was killed"),
+        (functions.die, WebTableError, "2 workers died there: it was ended by SIGKILL"),
         (functions.fail, ValueError, "no all pages"),
         (lambda answer: answer.count(), InvalidArgument, "define it at the top of a module"),
     ],

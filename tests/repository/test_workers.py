@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,6 +10,7 @@ import pytest
 from damaging import PAGE, damage
 
 import webtable
+from child_processes import workers_of
 from store_differences import on_every_store
 from webtable import Link, WebTable
 from webtable.errors import DamagedRow, InvalidArgument
@@ -50,7 +50,7 @@ def killing_one(progress: list[int]):
 
     def on_progress(so_far: int) -> None:
         if not progress:
-            multiprocessing.active_children()[0].kill()
+            workers_of()[0].kill()
         progress.append(so_far)
 
     return on_progress
@@ -206,7 +206,7 @@ def test_after_ctrl_c_no_worker_is_left(town):
     with pytest.raises(KeyboardInterrupt):
         town.table.stats(town.domain, workers=2, on_progress=interrupting(2))
 
-    assert multiprocessing.active_children() == []
+    assert workers_of() == []
 
 
 @pytest.mark.parametrize("walk", ["stats", pytest.param("verify", marks=pytest.mark.nightly)])

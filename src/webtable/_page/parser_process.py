@@ -12,29 +12,19 @@ import importlib
 import json
 import os
 import signal
-import struct
-import subprocess
-import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from webtable._forks import renew_after_fork
+from webtable._processes import Child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
 
 _READY = b"webtable"
-_REQUEST = struct.Struct(">QdQ")
-"""The memory in bytes, the time in seconds, and how many bytes of work follow."""
-_ANSWER = struct.Struct(">?Q")
-"""Whether the process goes on, and how many bytes of answer follow."""
-_BEGIN = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from webtable._page.parser_process import serve; serve(sys.argv[2], keeps=sys.argv[3] == 'True')"
-)
 _OUT_OF_MEMORY = 3
-_PIPE_BYTES = 1 << 20
 
 
 class TooMuch(Exception):
@@ -62,7 +52,7 @@ class ParserProcess:
         self._keeps = keeps
         self._asked: tuple[bytes, int, float] | None = None
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._unavailable = not hasattr(signal, "setitimer")  # as on Windows
         renew_after_fork(self)
         atexit.register(self.close)
@@ -71,7 +61,7 @@ class ParserProcess:
         """Return the answer to *work*; raises `TooMuch`, or `Unavailable` where no process can be started."""
         with self._lock:
             self._ask(work, memory, seconds)
-            return bytes(self._answer())
+            return self._answer()
 
     def ask(self, work: bytes, *, memory: int, seconds: float) -> None:
         """Send *work*, whose answer `answer` returns: until then the process works beside its caller.
@@ -81,10 +71,10 @@ class ParserProcess:
         with self._lock:
             self._ask(work, memory, seconds)
 
-    def answer(self) -> bytearray:
+    def answer(self) -> bytes:
         """Return the answer to what was asked last; raises what `call` does."""
         with self._lock:
-            if self._process is None and self._asked is not None:  # after a fork
+            if self._child is None and self._asked is not None:  # after a fork
                 self._ask(*self._asked)
             return self._answer()
 
@@ -93,25 +83,25 @@ class ParserProcess:
         with self._lock:
             if self._asked is not None:
                 self._asked = None
-                self._ended()
+                self._end()
 
     def _ask(self, work: bytes, memory: int, seconds: float) -> None:
-        process = self._process or self._started()
+        child = self._child or self._started()
         self._asked = (work, memory, seconds)
         with self._ending():
-            _write(process, _REQUEST.pack(memory, seconds, len(work)))
-            _write(process, work)
+            child.pipe.send_bytes(json.dumps([memory, seconds]).encode())
+            child.pipe.send_bytes(work)
 
-    def _answer(self) -> bytearray:
-        process = self._process
-        if process is None:
+    def _answer(self) -> bytes:
+        child = self._child
+        if child is None:
             raise TooMuch("memory")
         with self._ending():
-            goes_on, length = _ANSWER.unpack(_read(process, _ANSWER.size))
-            answer = _read(process, length)
+            goes_on = child.pipe.recv_bytes()
+            answer = child.pipe.recv_bytes()
         self._asked = None
         if not (goes_on or self._keeps):
-            self._ended()
+            self._end()
         return answer
 
     @contextlib.contextmanager
@@ -121,107 +111,55 @@ class ParserProcess:
             yield
         except (OSError, EOFError) as exc:
             self._asked = None
-            raise TooMuch("seconds" if self._ended(kill=False) == -signal.SIGPROF else "memory") from exc
+            raise TooMuch("seconds" if self._end(kill=False) == -signal.SIGPROF else "memory") from exc
         except BaseException:
             # What it answers to this would be taken for the answer to the next.
             self._asked = None
-            self._ended()
+            self._end()
             raise
 
     def close(self) -> None:
         """End the process, if there is one."""
         with self._lock:
-            self._ended()
+            self._end()
 
     def after_fork(self) -> None:
         """Leave the process to the parent."""
         self._lock = threading.Lock()
-        process, self._process = self._process, None
-        if process is not None:
-            process.returncode = 0  # it is no child of this process, which must not wait for it
-            _close(process)
+        self._child = None
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Child:
         if self._unavailable:
             raise Unavailable
         try:
-            process = subprocess.Popen(  # noqa: S603 - this very Python
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _BEGIN,
-                    json.dumps(list(map(str, sys.path))),
-                    self._name,
-                    repr(self._keeps),
-                ],
-                bufsize=0,  # a fork in the middle of a call must not find bytes that it would write as well
-                # Arrow's own allocators reserve much more than they use, which counts.
-                env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the one who asked
-            )
+            child = self._child = Child(f"{__name__}:serve", is_quiet=True)
         except (OSError, RuntimeError, ValueError) as exc:  # no such file; the interpreter ends
             raise Unavailable from exc
-        self._process = process
-        if process.stdout is not None and sys.platform == "linux":
-            import fcntl
-
-            with contextlib.suppress(OSError):  # a user may have so much of them
-                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
-            _read(process, len(_READY))
+            child.pipe.send_bytes(json.dumps([self._name, self._keeps]).encode())
+            child.pipe.recv_bytes()
         except (OSError, EOFError) as exc:
-            self._ended()
+            self._end()
             self._unavailable = True  # `sys.executable` is no Python, as where Python is embedded
             raise Unavailable from exc
         except BaseException:
-            self._ended()
+            self._end()
             raise
-        return process
+        return child
 
-    def _ended(self, *, kill: bool = True) -> int | None:
-        process, self._process = self._process, None
-        if process is None:
-            return None
-        if kill:
-            process.kill()
-        _close(process)
-        return process.wait()
+    def _end(self, *, kill: bool = True) -> int | None:
+        child, self._child = self._child, None
+        return None if child is None else child.end(kill=kill)
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-
-
-def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
-    left = memoryview(data)
-    while left and process.stdin:
-        left = left[process.stdin.write(left) :]
-
-
-def _read(process: subprocess.Popen[bytes], size: int) -> bytearray:
-    data = bytearray(size)
-    rest = memoryview(data)
-    while rest and process.stdout and (count := process.stdout.readinto(rest)):  # type: ignore[attr-defined]
-        rest = rest[count:]
-    if rest:
-        raise EOFError
-    return data
-
-
-def serve(name: str, *, keeps: bool) -> None:
-    """Be the process: answer until nobody asks any more."""
+def serve(pipe: Connection[Any, Any]) -> None:
+    """Be the process: answer until nobody asks any more. It sends bytes and no pickles, as a stranger may control it."""
     import resource
 
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Arrow's own allocators reserve much more than they use, which counts.
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    name, keeps = json.loads(pipe.recv_bytes())
     home, _, function = name.partition(":")
     module = importlib.import_module(home)
     answered: Callable[[bytes], bytes] = getattr(module, function)
@@ -229,11 +167,14 @@ def serve(name: str, *, keeps: bool) -> None:
         module.prepare()
     unbounded = resource.getrlimit(resource.RLIMIT_DATA)[1]
     own = _pages(5) if keeps else 0  # libraries reserve some for each core
-    answers.write(_READY)
-    answers.flush()
-    while len(head := requests.read(_REQUEST.size)) == _REQUEST.size:
-        memory, seconds, length = _REQUEST.unpack(head)
-        work = requests.read(length)
+    pipe.send_bytes(_READY)
+    goes_on = True
+    while goes_on:
+        try:
+            memory, seconds = json.loads(pipe.recv_bytes())
+            work = pipe.recv_bytes()
+        except (OSError, EOFError):
+            return
         resource.setrlimit(resource.RLIMIT_DATA, (memory + own, unbounded))
         # Its signal ends the process, whatever it is at.
         signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -244,11 +185,8 @@ def serve(name: str, *, keeps: bool) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         # Memory that was freed is in pieces: a large page would not find room in what a large page has left.
         goes_on = keeps or _pages(1) < memory / 3
-        answers.write(_ANSWER.pack(goes_on, len(answer)))
-        answers.write(answer)
-        answers.flush()
-        if not goes_on:
-            return
+        pipe.send_bytes(b"1" if goes_on else b"")
+        pipe.send_bytes(answer)
 
 
 def _pages(field: int) -> int:

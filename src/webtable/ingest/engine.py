@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.methods import DEFAULT_METHODS
+from webtable._signals import handling_signals
 from webtable.cli.exit_codes import SIGNALLED, note
 from webtable.cli.session import CommandSession
-from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.parts import FilePart, parts_of, whole_parts
@@ -211,7 +211,7 @@ class Load(LoadCounts):
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
         """Let Ctrl-C, SIGTERM and SIGHUP stop the reading after the current page; a second one ends the process."""
-        return handling_interrupts(self._interrupt)
+        return handling_signals(self._interrupt)
 
     def read_input(self, size: int) -> bytes:
         """Return bytes of standard input, which may block forever; only here Ctrl-C interrupts at once."""

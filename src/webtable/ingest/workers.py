@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from webtable.cli.terminal.interaction import ENDING
+from webtable._signals import ENDING
 from webtable.errors import WebTableError
 from webtable.ingest.batches import Chunk, ChunkWriter, chunks_of
 from webtable.ingest.engine import Given, Job

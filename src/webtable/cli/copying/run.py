@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
+from webtable._signals import handling_signals
 from webtable.cli.exit_codes import note
-from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import StoreUnavailable
 from webtable.repository.copying.check import CopyCheck
 from webtable.repository.copying.counts import Copied
@@ -97,7 +97,7 @@ class CopyRun:
 
         Where workers copy, the first one ends it at once: their parts are large, and may be copied again.
         """
-        return handling_interrupts(self._interrupt)
+        return handling_signals(self._interrupt)
 
     def _interrupt(self, number: signal.Signals) -> None:
         if not self.follow and (self._asked or self.workers > 1):

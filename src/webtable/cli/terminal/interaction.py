@@ -5,57 +5,19 @@ The rule is the same for all commands: in a terminal they ask, and elsewhere the
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from webtable._clock import clock
+from webtable._signals import handling_signals
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import signal
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that end a run gracefully."""
-_ONE_PRESS = 1.0
-"""Seconds in which signals count as one press: make, timeout and others forward it to a process that already got it."""
-
-
-@contextmanager
-def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Pass the signals in ENDING to *handler* while the block runs, once per press.
-
-    Nothing changes in any thread but the main one, nor for SIGHUP if it is ignored: a command started by nohup must
-    survive a terminal that closes.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = float("-inf")
-
-    def interrupted(number: int, frame: object) -> None:  # noqa: ARG001 - the signature of signal handlers
-        nonlocal pressed
-        now = clock.monotonic()
-        if now - pressed >= _ONE_PRESS:
-            pressed = now
-            handler(signal.Signals(number))
-
-    before = {one: signal.getsignal(one) for one in ENDING}
-    for one, known in before.items():
-        if one != signal.SIGHUP or known is not signal.SIG_IGN:
-            signal.signal(one, interrupted)
-    try:
-        yield
-    finally:
-        for one, known in before.items():
-            signal.signal(one, known)
 
 
 def interruptible() -> AbstractContextManager[None]:
@@ -64,7 +26,7 @@ def interruptible() -> AbstractContextManager[None]:
     def raised(number: signal.Signals) -> None:
         raise KeyboardInterrupt(number)
 
-    return handling_interrupts(raised)
+    return handling_signals(raised)
 
 
 def check_confirmable(purpose: str, *, yes: bool) -> None:

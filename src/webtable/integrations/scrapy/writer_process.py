@@ -7,31 +7,25 @@ what is on its way is bounded by the buffer of the socket, and what has arrived 
 from __future__ import annotations
 
 import atexit
-import json
 import queue
-import signal
-import socket
-import subprocess
-import sys
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import webtable
+from webtable._processes import Child
 from webtable.errors import WriteFailed
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from webtable import Page
     from webtable.writing import Receipt, Writer
 
-_BEGIN = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from webtable.integrations.scrapy.writer_process import serve; serve(int(sys.argv[2]))"
-)
+_DIED = "the process that stores pages"
 
 
 class PageReceipt(Future[Any]):
@@ -57,7 +51,7 @@ class WriterProcess:
     """
 
     def __init__(self, url: str, opening: dict[str, Any], options: dict[str, Any]) -> None:
-        self._given = url, opening, options
+        self._opening = url, opening, options
         self._numbers = count()
         self._is_closed = False
         self._start()
@@ -69,93 +63,72 @@ class WriterProcess:
         Raises `WriteFailed` if there is no process any more.
         """
         if not self._listener.is_alive() and not self._is_closed:
-            self._ended()
+            self._child.end(kill=False)
             self._start()
         receipt = PageReceipt(page.url, taken)
         number = next(self._numbers)
         self._pending[number] = receipt
         try:
-            self._pipe.send((number, page))
+            self._child.pipe.send((number, page))
         except OSError as exc:
             # The thread that listens finds the same end, and fails the other pages, and perhaps this one.
             if self._pending.pop(number, None) is None:
                 return receipt
-            raise WriteFailed(f"{page.url[:200]} was not stored: {self._death()}") from exc
+            raise WriteFailed(f"{page.url[:200]} was not stored: {_DIED} {self._child.death()}") from exc
         return receipt
 
     def close(self) -> None:
-        """Have everything stored that was put, and end the process; raises `WriteFailed` with what its writer said."""
+        """Have everything stored that was put, and end the process; raises `WriteFailed` with the error of its writer."""
         if self._is_closed:
             return
         self._is_closed = True
         atexit.unregister(self.close)
         with suppress(OSError):
-            self._pipe.send(None)
+            self._child.pipe.send(None)
         self._listener.join()
-        self._ended()
-        if self._said:
-            raise WriteFailed(self._said)
+        self._child.end(kill=False)
+        if self._closing_error:
+            raise WriteFailed(self._closing_error)
 
     def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - this very Python
-                [sys.executable, "-P", "-c", _BEGIN, json.dumps(list(map(str, sys.path))), str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the spider
-            )
-            self._pipe = Connection(ours.detach())
+        self._child = Child(f"{__name__}:serve")
         self._pending: dict[int, PageReceipt] = {}
-        self._said: str | None = None
+        self._closing_error: str | None = None
         try:
-            self._pipe.send(self._given)
-            error = self._pipe.recv()
+            self._child.pipe.send(self._opening)
+            error = self._child.pipe.recv()
         except (OSError, EOFError):
-            error = WriteFailed(f"the process that stores pages did not begin: {self._death()}")
+            error = WriteFailed(f"the process that stores pages did not begin: it {self._child.death()}")
         except BaseException:
-            self._process.kill()
-            self._ended()
+            self._child.end()
             raise
         if error is not None:
-            self._ended()
+            self._child.end(kill=False)
             raise error
         self._listener = threading.Thread(
-            target=self._listen, args=(self._pipe, self._pending), name="webtable-scrapy-stored", daemon=True
+            target=self._listen, args=(self._child, self._pending), name="webtable-scrapy-stored", daemon=True
         )
         self._listener.start()
 
-    def _ended(self) -> None:
-        self._pipe.close()
-        self._process.wait()
-
-    def _death(self) -> str:
-        code = self._process.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return f"the process that stores pages ended by {how}"
-
-    def _listen(self, pipe: Connection, pending: dict[int, PageReceipt]) -> None:
+    def _listen(self, child: Child, pending: dict[int, PageReceipt]) -> None:
         with suppress(OSError, EOFError):
             while True:
-                for number, said in pipe.recv():
+                for number, report in child.pipe.recv():
                     if number is None:
-                        self._said = said
-                    elif said is None:
+                        self._closing_error = report
+                    elif report is None:
                         pending[number].taken.set_result(None)
-                    elif isinstance(said, Exception):
-                        pending.pop(number).fail(said)
+                    elif isinstance(report, Exception):
+                        pending.pop(number).fail(report)
                     else:
-                        pending.pop(number).set_result(said)
+                        pending.pop(number).set_result(report)
         while pending:
             _, receipt = pending.popitem()
-            receipt.fail(WriteFailed(f"{receipt.url[:200]} may not be stored: {self._death()}"))
+            receipt.fail(WriteFailed(f"{receipt.url[:200]} may not be stored: {_DIED} {child.death()}"))
 
 
-def serve(handle: int) -> None:
-    """Be the process: store what comes through the socket *handle* until None or nothing more comes."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)  # it ends after the spider, which has more to store until then
-    pipe = Connection(handle)
+def serve(pipe: Connection[Any, Any]) -> None:
+    """Be the process: store what comes through *pipe* until None or nothing more comes."""
     url, opening, options = pipe.recv()
     try:
         table = webtable.open(url, **opening)
@@ -165,16 +138,16 @@ def serve(handle: int) -> None:
         return
     pipe.send(None)
     reports = _Reports(pipe)
-    said: str | None = None
+    error: str | None = None
     try:
         with table:
             _store_all(pipe, writer, reports)
     except Exception as exc:  # noqa: BLE001 - raised on the other side: pages that were not stored
-        said = str(exc)
-    reports.end(said)
+        error = str(exc)
+    reports.end(error)
 
 
-def _store_all(pipe: Connection, writer: Writer, reports: _Reports) -> None:
+def _store_all(pipe: Connection[Any, Any], writer: Writer, reports: _Reports) -> None:
     """Put the pages that come, until None, or until the spider's process has died: what has come is stored then."""
     with suppress(EOFError, ConnectionError):
         while (message := pipe.recv()) is not None:
@@ -191,33 +164,33 @@ def _store_all(pipe: Connection, writer: Writer, reports: _Reports) -> None:
 class _Reports:
     """Sends what became of pages in a thread, many at once, so that nothing waits for the other side to read it."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection[Any, Any]) -> None:
         self._pipe = pipe
         self._waiting: queue.SimpleQueue[tuple[int | None, Any] | None] = queue.SimpleQueue()
         self._sending = threading.Thread(target=self._send, daemon=True)
         self._sending.start()
 
-    def add(self, number: int | None, said: object) -> None:
-        self._waiting.put((number, said))
+    def add(self, number: int | None, report: object) -> None:
+        self._waiting.put((number, report))
 
     def add_outcome(self, number: int, receipt: Receipt) -> None:
         self.add(number, receipt.exception() or receipt.result())
 
-    def end(self, said: str | None) -> None:
-        if said is not None:
-            self.add(None, said)
+    def end(self, error: str | None) -> None:
+        if error is not None:
+            self.add(None, error)
         self._waiting.put(None)
         self._sending.join()
 
     def _send(self) -> None:
         is_read = goes_on = True
         while goes_on:
-            found = [self._waiting.get()]
+            reports = [self._waiting.get()]
             while not self._waiting.empty():
-                found.append(self._waiting.get())
-            goes_on = None not in found
+                reports.append(self._waiting.get())
+            goes_on = None not in reports
             if is_read:
                 try:
-                    self._pipe.send([report for report in found if report is not None])
+                    self._child.pipe.send([report for report in reports if report is not None])
                 except OSError:  # the spider's process has died
                     is_read = False

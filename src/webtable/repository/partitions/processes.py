@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
-from collections import deque
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from webtable._processes import GivenUp, Tasks, Workers
 from webtable.errors import InvalidArgument, WebTableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from multiprocessing.connection import Connection
 
     from webtable.repository.answers.results import Divisible, Partition, Results
 
@@ -24,8 +18,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 PARTS_A_WORKER = 4
 """How many parts each worker gets by default: a slow one then delays the end by a quarter of its time at most."""
-MOST_DEATHS = 2
-"""A task is given up when workers have died so often without finishing a part in between."""
 
 
 def map(
@@ -97,60 +89,37 @@ def in_processes(
 
     Items whose worker died are given out again. Raises what *function* raises, and `WebTableError`.
     """
-    left, deaths = deque(range(len(items))), 0
-    while left:
-        done = _in_a_pool(function, items, left, workers, ordered=ordered)
-        try:
-            for one in done:
-                deaths = 0
-                yield one
-        except BrokenProcessPool as exc:
-            deaths += 1
-            if deaths == MOST_DEATHS:
-                raise WebTableError(
-                    f"{deaths} times a worker process was killed, or ended before it began: for want of memory, or "
-                    f'because a script starts workers outside of its `if __name__ == "__main__":` ({exc})'
-                ) from exc
-        finally:
-            done.close()
+    begun, following = 0, 0
+    values: dict[int, Any] = {}
+
+    def numbered() -> Iterator[tuple[int, Any]]:
+        nonlocal begun
+        for begun, item in enumerate(items):  # noqa: B007 - read by `has_room`
+            yield begun, item
+
+    def has_room() -> bool:
+        # In order the values of later items have to be kept.
+        return not ordered or begun < following + 2 * workers
+
+    with Workers(partial(_call_each, function), min(workers, len(items)), with_main=True) as processes:
+        for task, value in processes.run(numbered(), has_room=has_room):
+            if isinstance(value, GivenUp):
+                raise WebTableError(f"a part cannot be read: {value.why}, perhaps for want of memory")
+            if task is None:
+                if value.error is not None:
+                    raise value.error
+            elif not ordered:
+                yield Done(task[0], value)
+            else:
+                values[task[0]] = value
+                while following in values:
+                    yield Done(following, values.pop(following))
+                    following += 1
 
 
-def _in_a_pool(
-    function: Callable[[Any], Any], items: Sequence[Any], left: deque[int], workers: int, *, ordered: bool
-) -> Generator[Done]:
-    """Yield as `in_processes` does for the items numbered in *left*, and take those from it that are done."""
-    context = multiprocessing.get_context("spawn")
-    theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(min(workers, len(left)), context, _begin, (theirs,))
-    try:
-        waiting, running = deque(left), dict[Future[Any], int]()
-        while waiting or running:
-            # No more than these, as in order the values of later ones have to be kept.
-            while waiting and len(running) < 2 * workers:
-                number = waiting.popleft()
-                running[pool.submit(function, items[number])] = number
-            first = next(iter(running))
-            ready = wait([first] if ordered else running, return_when=FIRST_COMPLETED).done
-            for future in ready:
-                number, value = running.pop(future), future.result()
-                left.remove(number)
-                yield Done(number, value)
-        pool.shutdown()
-    finally:
-        ours.close()
-        theirs.close()
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin(pipe: Connection) -> None:
-    """Prepare a worker: Ctrl-C is the parent's, and it exits when the parent closes its end of *pipe*, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
-
-
-def _end_with_parent(pipe: Connection) -> None:
-    pipe.poll(None)
-    os._exit(1)
+def _call_each(function: Callable[[Any], Any], tasks: Tasks[tuple[int, Any]]) -> None:
+    for number, (_, item) in tasks:
+        tasks.report(number, function(item))
 
 
 def check_importable(function: Callable[..., Any]) -> None:
