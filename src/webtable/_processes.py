@@ -19,7 +19,6 @@ from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
@@ -57,14 +56,14 @@ class Child:
 
         output = subprocess.DEVNULL if is_quiet else None
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+        paths = json.dumps(list(map(str, sys.path)))
         ours, theirs = socket.socketpair()
         with ours, theirs:
             # Blocked until the child ignores them, since a signal may be for all processes of a service.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - this very Python
-                    [sys.executable, *flags, "-P", "-c", _BEGIN, json.dumps(list(map(str, sys.path))), name]
-                    + [str(theirs.fileno())],
+                    [sys.executable, *flags, "-P", "-c", _BEGIN, paths, name, str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -114,14 +113,6 @@ class _Idle(NamedTuple):
     """The message of a worker that has nothing to do."""
 
 
-class _Report(NamedTuple):
-    """What a worker says about the task of this number, and what is left to do of it; None: not about a task."""
-
-    number: int | None
-    value: Any
-    rest: Any = None
-
-
 class Ended(NamedTuple):
     """The last message of a worker: the error that ended it, if one did."""
 
@@ -129,8 +120,9 @@ class Ended(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """What becomes of a task on which workers have died."""
+    """What becomes of a task on which workers have died: what is left to do of it, and why."""
 
+    task: Any
     why: str
 
 
@@ -159,7 +151,7 @@ class Tasks(Generic[T]):
 
     def report(self, number: int | None, value: object, rest: T | None = None) -> None:
         """Send *value* for the task *number*, of which *rest* is left to do; any thread may."""
-        self.send(_Report(number, value, rest))
+        self.send((number, value, rest))
 
     def receive(self) -> Any:
         """Return the next message."""
@@ -254,7 +246,6 @@ class Workers(Generic[T]):
         self._most = most
         self._with_main = with_main
         self._workers: dict[Any, _Worker[T]] = {}
-        self._numbers = count()
         self._again: deque[tuple[int, T]] = deque()
         self._deaths: Counter[int] = Counter()
         self._false_starts = 0
@@ -294,16 +285,16 @@ class Workers(Generic[T]):
 
     def run(
         self,
-        tasks: Iterator[T],
+        tasks: Iterator[tuple[int, T]],
         *,
         has_room: Callable[[], bool] = lambda: True,
         is_ending: Callable[[], bool] = lambda: False,
         is_overdue: Callable[[], bool] = lambda: False,
-    ) -> Iterator[tuple[T | None, Any]]:
-        """Yield what workers report for *tasks*, with the task; returns when the last worker has ended.
+    ) -> Iterator[tuple[int | None, Any]]:
+        """Yield what workers report for numbered *tasks*, with the number; returns when the last worker has ended.
 
-        A task that is given up is yielded with `GivenUp`, the end of a worker with `Ended` and None, and what is about
-        no task with None. New tasks are given only while there *has_room*; workers are told to end, and tasks stay
+        A task that is given up is reported as `GivenUp`, the end of a worker as `Ended` and with None, like what is
+        about no task. New tasks are given only while there *has_room*; workers are told to end, and tasks stay
         `unfinished`, when it *is_ending*, and are killed when that *is_overdue*. Raises `WebTableError` if workers die
         before they can begin.
         """
@@ -311,15 +302,12 @@ class Workers(Generic[T]):
 
         following = next(tasks, None)
         while True:
-            self._is_ending = is_ending()
-            while self._again and not self._is_ending and self._is_given(*self._again[0]):
+            while self._again and not is_ending() and self._is_given(*self._again[0]):
                 self._again.popleft()
-            while following is not None and not self._again and not is_ending() and has_room():
-                if not self._is_given(next(self._numbers), following):
-                    break
+            while following and not (self._again or is_ending()) and has_room() and self._is_given(*following):
                 following = next(tasks, None)
             self._is_ending = is_ending()
-            if self._is_ending or not (self._again or following is not None):
+            if self._is_ending or not (self._again or following):
                 self._tell_to_end()
             if is_overdue():
                 self.kill()
@@ -344,29 +332,27 @@ class Workers(Generic[T]):
             if (worker.is_idle or self._is_ending) and not worker.is_to_end:
                 worker.is_to_end = worker.sent(None)
 
-    def _heard(self, worker: _Worker[T]) -> Iterator[tuple[T | None, Any]]:
+    def _heard(self, worker: _Worker[T]) -> Iterator[tuple[int | None, Any]]:
         try:
             message = worker.child.pipe.recv()
         except (EOFError, OSError):
             yield from self._let_go(worker)
             return
         worker.was_heard, self._false_starts = True, 0
-        match message:
-            case _Idle():
-                worker.is_idle = True
-            case Ended():
-                worker.ended = message
-                yield None, message
-            case _Report(None, value):
-                yield None, value
-            case _Report(number, value, rest):
-                task = worker.doing.pop(number)
-                del self._deaths[number]
+        if isinstance(message, _Idle):
+            worker.is_idle = True
+        elif isinstance(message, Ended):
+            worker.ended = message
+            yield None, message
+        else:
+            number, value, rest = message
+            if number is not None:
+                del worker.doing[number], self._deaths[number]
                 if rest is not None:
                     worker.doing[number] = rest
-                yield task, value
+            yield number, value
 
-    def _let_go(self, worker: _Worker[T]) -> Iterator[tuple[T, GivenUp]]:
+    def _let_go(self, worker: _Worker[T]) -> Iterator[tuple[int, GivenUp]]:
         """Remove a worker that has ended; what it had not finished is given to others."""
         del self._workers[worker.child.pipe]
         worker.child.end(kill=False)
@@ -384,4 +370,4 @@ class Workers(Generic[T]):
             if self._deaths[number] < MOST_DEATHS:
                 self._again.append((number, task))
             else:
-                yield task, GivenUp(f"{MOST_DEATHS} workers died there: {death}")
+                yield number, GivenUp(task, f"{MOST_DEATHS} workers died there: {death}")

@@ -18,6 +18,7 @@ import pytest
 from running import Run
 from test_cli_workers import PAGES, count, crawl, pages_of
 
+import child_processes
 import webtable
 from webtable.store import open_store
 
@@ -46,9 +47,7 @@ def ingesting(*arguments: str, store: str = "webtable.db") -> Iterator[subproces
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    found = map(int, children.read_text().split()) if children.exists() else ()
-    return [pid for pid in found if b"spawn_main" in command_of(pid)]
+    return [worker.pid for worker in child_processes.workers_of(process.pid)]
 
 
 def command_of(pid: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Which chunks count as stored, where a store loses some pages or is gone."""
+"""Which batches count as stored, where a store loses some pages or is gone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import StoreFull, StoreRefused, StoreUnavailable
-from webtable.formats import Place
-from webtable.ingest.batches import Chunk, ChunkWriter
-from webtable.ingest.engine import Job
-from webtable.ingest.report import LoadCounts
+from webtable.ingest.batches import BatchStorer, IngestOptions, PageBatch
+from webtable.ingest.report import IngestCounts
 from webtable.testing import ListeningStore
 
 NOW = datetime.now(UTC) - timedelta(days=1)
@@ -24,16 +22,16 @@ def table(tmp_path):
         yield table
 
 
-def chunk(number: int, *paths: str) -> Chunk:
+def batch(number: int, *paths: str) -> PageBatch:
     pages = [Page(url=f"https://example.com{path}", body=b"x", fetched_at=NOW) for path in paths]
-    return Chunk(number, Place(number), number, pages, [], LoadCounts())
+    return PageBatch(number, None, pages, [], IngestCounts())
 
 
-def test_chunks_are_told_in_their_order_with_what_became_of_their_pages(table):
-    told: list[Chunk] = []
-    storing = ChunkWriter(table, Job(None, batch=2), told.append, lambda _: None)
+def test_batches_are_told_in_their_order_with_what_became_of_their_pages(table):
+    told: list[PageBatch] = []
+    storing = BatchStorer(table, IngestOptions(batch=2), told.append, lambda _: None)
 
-    for one in (chunk(1, "/a", "/b", "/c"), chunk(2), chunk(3, "/d"), chunk(4, "/a")):
+    for one in (batch(1, "/a", "/b", "/c"), batch(2), batch(3, "/d"), batch(4, "/a")):
         storing.put(one)
     rest = storing.close()
 
@@ -43,16 +41,16 @@ def test_chunks_are_told_in_their_order_with_what_became_of_their_pages(table):
         (3, 1, 0, True),
         (4, 1, 1, True),
     ]
-    assert rest == LoadCounts()
+    assert rest == IngestCounts()
 
 
 def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
-    told: list[Chunk] = []
-    storing = ChunkWriter(table, Job(None, batch=2), told.append, lambda _: None)
+    told: list[PageBatch] = []
+    storing = BatchStorer(table, IngestOptions(batch=2), told.append, lambda _: None)
     future = Page(url="https://example.com/", body=b"x", fetched_at=NOW + timedelta(days=9))
 
-    storing.put(Chunk(1, Place(), 2, [Page(url="no URL", fetched_at=NOW), future], [], LoadCounts()))
-    storing.put(chunk(2, "/a"))
+    storing.put(PageBatch(1, None, [Page(url="no URL", fetched_at=NOW), future], [], IngestCounts()))
+    storing.put(batch(2, "/a"))
     storing.close()
 
     assert [one.number for one in told] == [1, 2]
@@ -61,7 +59,7 @@ def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
 
 
 def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table):
-    told: list[Chunk] = []
+    told: list[PageBatch] = []
     written = 0
 
     def fail(call):
@@ -72,10 +70,10 @@ def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table
                 raise StoreUnavailable("the disk is gone")
 
     away = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
-    storing = ChunkWriter(away, Job(None, batch=1, wait=1.0), told.append, lambda _: None)
+    storing = BatchStorer(away, IngestOptions(batch=1, wait=1.0), told.append, lambda _: None)
 
     for number in range(1, 5):
-        storing.put(chunk(number, f"/{number}"))
+        storing.put(batch(number, f"/{number}"))
     rest = storing.close()
 
     assert [one.number for one in told] == [1]
@@ -84,7 +82,7 @@ def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table
 
 
 def test_a_store_that_comes_back_is_waited_for_and_both_are_reported(table, manual_clock):
-    told: list[Chunk] = []
+    told: list[PageBatch] = []
     waits: list[str | None] = []
 
     def fail(call):
@@ -92,9 +90,9 @@ def test_a_store_that_comes_back_is_waited_for_and_both_are_reported(table, manu
             raise StoreUnavailable("HBase is restarted")
 
     away = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
-    storing = ChunkWriter(away, Job(None, batch=1), told.append, waits.append)
+    storing = BatchStorer(away, IngestOptions(batch=1), told.append, waits.append)
 
-    storing.put(chunk(1, "/a"))
+    storing.put(batch(1, "/a"))
     storing.close()
 
     assert ([one.number for one in told], storing.lost) == ([1], None)
@@ -111,14 +109,14 @@ def test_a_refusal_of_all_pages_from_the_first_ends_it_at_once(table, refused, i
             if len(written) - 1 in refused:
                 raise StoreRefused("crawl.db: the file is read-only")
 
-    storing = ChunkWriter(
+    storing = BatchStorer(
         WebTable(ListeningStore(table.store, fail), table.table, table.layout),
-        Job(None, batch=1),
+        IngestOptions(batch=1),
         lambda _: None,
         lambda _: None,
     )
     for number in range(50):
-        storing.put(chunk(number, f"/{number}"))
+        storing.put(batch(number, f"/{number}"))
     storing.close()
 
     assert (isinstance(storing.lost, StoreRefused), len(written) < 10) == (is_lost, is_lost)
@@ -133,10 +131,10 @@ def test_a_full_disk_ends_it_at_once(table, manual_clock):
             raise StoreFull("crawl.db: the disk is full")
 
     full = WebTable(ListeningStore(table.store, fail), table.table, table.layout)
-    storing = ChunkWriter(full, Job(None, batch=1), lambda _: None, lambda _: None)
+    storing = BatchStorer(full, IngestOptions(batch=1), lambda _: None, lambda _: None)
 
     for number in range(100):
-        storing.put(chunk(number, f"/{number}"))
+        storing.put(batch(number, f"/{number}"))
     storing.close()
 
     assert isinstance(storing.lost, StoreFull)

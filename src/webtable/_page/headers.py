@@ -15,6 +15,8 @@ from webtable._checksums import UNREADABLE
 from webtable.errors import InvalidArgument, InvalidURL, StoreError
 from webtable.rowkey import join_url
 
+DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
+"""The media types of pages that are read from files by default."""
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """The status codes with which the header Location leads somewhere else."""
 

@@ -153,7 +153,10 @@ class ParserProcess:
 
 
 def serve(pipe: Connection[Any, Any]) -> None:
-    """Be the process: answer until nobody asks any more. It sends bytes and no pickles, as a stranger may control it."""
+    """Be the process: answer until nobody asks any more.
+
+    It sends bytes and no pickles, since what it parses may have taken control of it.
+    """
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -97,6 +97,7 @@ class WebTable(Wrapped[SyncWebTable]):
         return self._core.metrics
 
     explore: Final = awaited(SyncWebTable.explore)
+    ingest: Final = awaited(SyncWebTable.ingest)
     writer: Final = opened(SyncWebTable.writer)
     put: Final = awaited(SyncWebTable.put)
     put_not_modified: Final = awaited(SyncWebTable.put_not_modified)

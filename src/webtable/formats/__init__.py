@@ -6,6 +6,7 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
+    from webtable._page.headers import DEFAULT_TYPES
     from webtable._page.json_lines import page_to_json
     from webtable.formats.answer_files import FORMATS, write, write_pages, write_rows
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from webtable.formats.lakes.lake import WrittenLake, write_lake
     from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
     from webtable.formats.read import read_pages
-    from webtable.formats.read_report import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
+    from webtable.formats.read_report import DamagedRecord, Place, ReadReport
 
 __all__ = [
     "DEFAULT_TYPES",
@@ -68,8 +69,8 @@ _HOMES = {
     ),
     "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
     "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
+    "webtable._page.headers": ("DEFAULT_TYPES",),
     "webtable.formats.read_report": (
-        "DEFAULT_TYPES",
         "DamagedRecord",
         "Place",
         "ReadReport",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page.completion import filled
+from webtable._page.headers import DEFAULT_TYPES
 from webtable._page.methods import DEFAULT_METHODS, wanted_methods
 from webtable._page.page import Page, with_header_fields
 from webtable.errors import FormatError, InvalidArgument
@@ -19,7 +20,7 @@ from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.exchanges import MOST_OF_PIPE
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.parquet import MAGIC, read_parquet
-from webtable.formats.read_report import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
+from webtable.formats.read_report import DamagedFile, DamagedRecord, Place, ReadReport
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
 from webtable.formats.warc import MEMBER_START, WARCOptions, read_warc

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page.page import Page
 
-DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-"""The media types that `read_pages` returns by default."""
-
 MAX_DAMAGED = 1_000
 """How many damaged records a report lists; all are counted."""
 MAX_NAMES = 1_000

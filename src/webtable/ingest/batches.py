@@ -1,18 +1,23 @@
-"""Chunks of pages from a part of a file, with the counts of its records, as they are read and stored."""
+"""Batches of pages from a part of a file, with the counts of its records, as they are read and stored."""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from copy import copy
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page.headers import DEFAULT_TYPES
 from webtable._page.memory import memory_of
+from webtable._page.methods import DEFAULT_METHODS, wanted_methods
 from webtable._page.page import Page
 from webtable.errors import (
     FormatError,
+    InvalidArgument,
     InvalidCapture,
     InvalidURL,
     SchemaError,
@@ -20,138 +25,152 @@ from webtable.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from webtable.formats import Place, ReadReport, read_pages
-from webtable.ingest.report import COUNTERS, NUMBERS, LoadCounts
+from webtable.formats import ReadReport, read_pages
+from webtable.formats.parts import FilePart
+from webtable.ingest.report import IngestCounts, ReportPieces
+from webtable.ingest.splitting import UnreadPart
+from webtable.repository.arguments import check_positive
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from webtable.errors import WebTableError
-    from webtable.ingest.engine import Given, Job, Load
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome, Retry
 
-CHUNK_PAGES = 100
-CHUNK_BYTES = 1 << 20
-"""A chunk has at most CHUNK_PAGES pages; the page that reaches CHUNK_BYTES of memory is its last one."""
+BATCH_PAGES = 100
+BATCH_BYTES = 1 << 20
+"""A batch has at most BATCH_PAGES pages; the page that reaches BATCH_BYTES of memory is its last one."""
+WAIT_SECONDS = 600.0
+"""How long to wait for a store that does not answer: a restart of HBase takes a minute or two."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestOptions:
+    """How files are read and pages are stored; *open_table* opens the table in workers, if these store pages."""
+
+    types: Collection[str] | None = DEFAULT_TYPES
+    methods: Collection[str] | None = DEFAULT_METHODS
+    limits: ReadLimits = DEFAULT_LIMITS
+    batch: int = 500
+    max_body: int | None = None
+    wait: float = WAIT_SECONDS
+    detect_language: bool = False
+    open_table: Callable[[], AbstractContextManager[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.types, str):
+            raise InvalidArgument(f"types={self.types!r} is one string; give a collection, as in {{{self.types!r}}}")
+        wanted_methods(self.methods)
+        if self.batch < 1:
+            raise InvalidArgument(f"batch={self.batch} must be at least 1 page")
+        check_positive(max_body=self.max_body, wait=self.wait)
+
+    @property
+    def made_with(self) -> str:
+        """The options that decide what of a file is stored, as text."""
+        names = [None if names is None else sorted(names) for names in (self.types, self.methods)]
+        return repr((*names, self.limits, self.max_body, self.detect_language))
 
 
 @dataclass
-class Chunk:
-    """Some pages of the part with this *number*, which is read up to *place* after them."""
+class PageBatch:
+    """Some pages of the part with this *number*, of which *rest* is left to read after them; None: of no part."""
 
     number: int
-    place: Place
-    records: int
+    rest: UnreadPart | None
     pages: list[Page]
     repeats: list[Page]
     """Pages to be stored last: a revisit may be read before the page that it repeats."""
-    counts: LoadCounts
+    counts: IngestCounts
     is_last: bool = False
     damage: str | None = None
     """Why the part cannot be read further."""
     is_stored: bool = False
 
     @property
-    def ends_part(self) -> bool:
-        """Whether this is the last chunk of the part."""
-        return self.is_last or self.damage is not None
+    def left(self) -> UnreadPart | None:
+        """What is left to read; None after the last batch of the part."""
+        return None if self.is_last or self.damage is not None else self.rest
 
 
-class Reading:
-    """The report of a part that is being read, for taking what is new in it; the report of a *load* yields nothing."""
+def batches_of(
+    number: int,
+    unread: UnreadPart,
+    options: IngestOptions,
+    *,
+    is_ending: Callable[[], bool],
+    report: ReadReport | None = None,
+    opened: Callable[[FilePart], AbstractContextManager[str | BinaryIO]] = FilePart.opened,
+) -> Iterator[PageBatch]:
+    """Yield the batches of a part, up to its end, to where it is damaged, or to the page after which it *is_ending*.
 
-    def __init__(self, load: Load | None = None) -> None:
-        self.report: Final = ReadReport() if load is None else load.report
-        self._before = self.report.records
-        self._is_taken = load is None
-        self._taken = ReadReport()
-
-    @property
-    def records(self) -> int:
-        """How many records of the part were read."""
-        return self.report.records - self._before
-
-    def taken(self) -> ReadReport:
-        """Return what was reported since the last call."""
-        report, before, new = self.report, self._taken, ReadReport()
-        if not self._is_taken:
-            return new
-        for name in NUMBERS:
-            setattr(new, name, getattr(report, name) - getattr(before, name))
-            setattr(before, name, getattr(report, name))
-        for name in COUNTERS:
-            setattr(new, name, getattr(report, name) - getattr(before, name))
-            setattr(before, name, copy(getattr(report, name)))
-        new.damaged = report.damaged[len(before.damaged) :]
-        before.damaged = list(report.damaged)
-        return new
-
-
-def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chunk]:
-    """Yield the chunks of a part, up to its end or to where it is damaged.
-
-    With *load*, in its process, pages are read in order and reported to it at once, and it may stop after any page.
+    With *report*, that of the run in its process, pages come in order and are reported to it at once.
     """
-    reading = Reading(load)
+    total = ReadReport() if report is None else report
+    pieces = ReportPieces(total) if report is None else None
+    before = total.records
     pages: list[Page] = []
     repeats: list[Page] = []
     size = 0
     # Pages from a pipe are passed on at once, as the next may come much later.
-    most = CHUNK_PAGES if Path(given.part.file).is_file() else 1
+    most = BATCH_PAGES if Path(unread.part.file).is_file() else 1
 
-    def chunk(*, is_last: bool = False, damage: str | None = None) -> Chunk:
-        records = given.records + reading.records
-        counts = LoadCounts(reading.taken())
-        return Chunk(given.number, reading.report.place, records, pages, repeats, counts, is_last, damage)
+    def batch(*, is_last: bool = False, damage: str | None = None) -> PageBatch:
+        rest = unread._replace(place=total.place, records=unread.records + total.records - before)
+        counts = IngestCounts(ReadReport() if pieces is None else pieces.taken())
+        return PageBatch(number, rest, pages, repeats, counts, is_last, damage)
 
     try:
-        with given.part.opened() if load is None else load.opened(given.part) as source:
+        with opened(unread.part) as source:
             for page in read_pages(
                 source,
-                types=job.types,
-                report=reading.report,
-                detect_language=job.detect_language,
-                methods=job.methods,
-                limits=job.limits,
-                start=given.place,
+                types=options.types,
+                report=total,
+                detect_language=options.detect_language,
+                methods=options.methods,
+                limits=options.limits,
+                start=unread.place,
             ):
-                comes_last = load is None and page.same_as is not None and page.body is None
+                comes_last = report is None and page.same_as is not None and page.body is None
                 (repeats if comes_last else pages).append(page)
                 size += memory_of(page)
-                is_ending = load is not None and load.is_ending
-                if is_ending or size >= CHUNK_BYTES or len(pages) + len(repeats) >= most:
-                    yield chunk()
-                    if is_ending:
+                if is_ending() or size >= BATCH_BYTES or len(pages) + len(repeats) >= most:
+                    yield batch()
+                    if is_ending():
                         return
                     pages, repeats, size = [], [], 0
     except (FormatError, OSError) as exc:
-        yield chunk(damage=str(exc))
+        yield batch(damage=str(exc))
     except KeyboardInterrupt:  # while waiting for standard input
-        yield chunk()
+        yield batch()
     else:
-        yield chunk(is_last=True)
+        yield batch(is_last=True)
 
 
 @dataclass
 class _Unsettled:
-    """A chunk and the number of its pages that are not settled yet, plus 1 until all are put."""
+    """A batch and the number of its pages that are not settled yet, plus 1 until all are put."""
 
-    chunk: Chunk
+    batch: PageBatch
     left: int
 
 
-class ChunkWriter:
-    """Puts chunks into a writer of *table*; *on_stored* is called with each once it and all before it are stored.
+class BatchStorer:
+    """Puts batches into a writer of *table*; *on_stored* is called with each once it and all before it are stored.
 
-    It is called in the order of the chunks, from any thread, but by one at a time. Pages that the table refuses for
+    It is called in the order of the batches, from any thread, but by one at a time. Pages that the table refuses for
     their content count as settled; those that fail because the store is gone, or full, do not, and `lost` says why.
     *on_wait* is called with the error while the store does not answer, and with None when it does again.
     """
 
     def __init__(
-        self, table: WebTable, job: Job, on_stored: Callable[[Chunk], None], on_wait: Callable[[str | None], None]
+        self,
+        table: WebTable,
+        options: IngestOptions,
+        on_stored: Callable[[PageBatch], None],
+        on_wait: Callable[[str | None], None],
     ) -> None:
         self.lost: WebTableError | None = None
         self._refused: str | None = ""
@@ -160,18 +179,22 @@ class ChunkWriter:
         self._is_waiting = False
         self._on_stored = on_stored
         self._lock = threading.RLock()
-        self._chunks: deque[_Unsettled] = deque()
+        self._batches: deque[_Unsettled] = deque()
         self._of_url: defaultdict[str, deque[_Unsettled]] = defaultdict(deque)
         self._writer = table.writer(
-            buffer_pages=job.batch, max_body=job.max_body, deadline=job.wait, on_outcome=self._note, on_retry=self._wait
+            buffer_pages=options.batch,
+            max_body=options.max_body,
+            deadline=options.wait,
+            on_outcome=self._note,
+            on_retry=self._wait,
         )
 
-    def put(self, chunk: Chunk) -> None:
-        """Put the pages of *chunk*, which are removed from it, until the store is gone."""
-        pages, chunk.pages = chunk.pages, []
-        entry = _Unsettled(chunk, len(pages) + 1)
+    def put(self, batch: PageBatch) -> None:
+        """Put the pages of *batch*, which are removed from it, until the store is gone."""
+        pages, batch.pages = batch.pages, []
+        entry = _Unsettled(batch, len(pages) + 1)
         with self._lock:
-            self._chunks.append(entry)
+            self._batches.append(entry)
         for page in pages:
             if self.lost:
                 return
@@ -181,22 +204,22 @@ class ChunkWriter:
             try:
                 self._writer.put(page)
             except (InvalidURL, InvalidCapture) as exc:
-                chunk.counts.refused.add(exc)
-                chunk.counts.dropped.note_error(exc)
+                batch.counts.refused.add(exc)
+                batch.counts.dropped.note_error(exc)
                 self._settle(self._taken(url, last=True))
             except StoreUnavailable as exc:
                 self.lost = self.lost or exc
                 return
         self._settle(entry)
 
-    def close(self) -> LoadCounts:
-        """Store what was put, and return the counts of the chunks that *on_stored* was not called with."""
+    def close(self) -> IngestCounts:
+        """Store what was put, and return the counts of the batches that *on_stored* was not called with."""
         if self.lost:
             self.give_up_after(1.0)
         self._writer.close()
-        rest = LoadCounts()
-        for entry in self._chunks:
-            rest.add(entry.chunk.counts)
+        rest = IngestCounts()
+        for entry in self._batches:
+            rest.add(entry.batch.counts)
         return rest
 
     def give_up_after(self, seconds: float) -> None:
@@ -214,7 +237,7 @@ class ChunkWriter:
             self._on_wait(None)
         with self._lock:
             entry = self._taken(outcome.url)
-            counts = entry.chunk.counts
+            counts = entry.batch.counts
             counts.dropped.note(outcome)
             if error is None:
                 counts.stored += 1
@@ -236,7 +259,7 @@ class ChunkWriter:
         return before == self._refused
 
     def _taken(self, url: str, *, last: bool = False) -> _Unsettled:
-        """Return the chunk of the page *url*: the outcomes for one URL come in the order of its pages."""
+        """Return the batch of the page *url*: the outcomes for one URL come in the order of its pages."""
         with self._lock:
             entries = self._of_url[url]
             entry = entries.pop() if last else entries.popleft()
@@ -247,7 +270,7 @@ class ChunkWriter:
     def _settle(self, entry: _Unsettled) -> None:
         with self._lock:
             entry.left -= 1
-            while self._chunks and not self._chunks[0].left:
-                chunk = self._chunks.popleft().chunk
-                chunk.is_stored = True
-                self._on_stored(chunk)
+            while self._batches and not self._batches[0].left:
+                batch = self._batches.popleft().batch
+                batch.is_stored = True
+                self._on_stored(batch)

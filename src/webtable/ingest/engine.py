@@ -1,150 +1,288 @@
-"""A run of `ingest` or `import`: what it reads, the results, and why it ended."""
+"""A load of files into a table: has them read, here or by workers, stores their pages, and keeps a journal."""
 
 from __future__ import annotations
 
-import os
+import pickle
+import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
+import tempfile
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
-from signal import Signals
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from webtable._clock import clock
-from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.methods import DEFAULT_METHODS
+from webtable._importable import importing_from_here
+from webtable._processes import Ended, GivenUp, Workers
 from webtable._signals import handling_signals
-from webtable.cli.exit_codes import SIGNALLED, note
-from webtable.cli.session import CommandSession
-from webtable.errors import StoreUnavailable, WebTableError
+from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.parts import FilePart, parts_of, whole_parts
+from webtable.ingest.batches import BATCH_PAGES, BatchStorer, IngestOptions, PageBatch, batches_of
+from webtable.ingest.files import archive_files, check_files, check_workers, is_empty
 from webtable.ingest.journal import IngestJournal
-from webtable.ingest.report import LoadCounts
-from webtable.ingest.splitting import files_in_parts, pieces_of
-from webtable.repository.creation.web import LayoutOptions
-from webtable.repository.derived.refresh import Recount
+from webtable.ingest.report import IngestCounts, IngestReport
+from webtable.ingest.splitting import UnreadPart, files_in_parts, pieces_of
+from webtable.ingest.workers import Waiting, read_parts
+from webtable.repository.derived.revisits import MOST_COUNTED
+from webtable.repository.indexes.states import imported
+from webtable.repository.opening import open as open_table
+from webtable.repository.partitions.places import FramePlace
+from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.scanning.site import ALL
 from webtable.store.deadline import Deadline, attempts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from io import BufferedReader
+    from os import PathLike
+    from signal import Signals
     from typing import BinaryIO
 
+    from webtable._page.page import Page
     from webtable.repository.table.web_table import WebTable
 
-WAIT_SECONDS = 600.0
-"""How long a load waits for a store that does not answer: a restart of HBase takes a minute or two."""
 _SECONDS_AFTER_SIGNAL = 30.0
+_HELD_BYTES = 1 << 22
+"""Pages to be stored last are held in memory up to this size, then in a file."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """How files are read and pages are stored; *session* is the store, if the workers store pages themselves."""
+class IngestInterrupted(KeyboardInterrupt):
+    """Ctrl-C has interrupted a load; what was read is stored, and `report` says how far that is."""
 
-    types: Collection[str] | None
-    limits: ReadLimits = DEFAULT_LIMITS
-    batch: int = 500
-    max_body: int | None = None
-    wait: float = WAIT_SECONDS
-    session: CommandSession | None = None
-    options: LayoutOptions | None = None
-    detect_language: bool = False
-    methods: Collection[str] | None = DEFAULT_METHODS
+    def __init__(self, report: IngestReport) -> None:
+        super().__init__(report.text())
+        self.report = report
 
 
-class Given(NamedTuple):
-    """A part of a file to read, from *place* on, after its first *records* records."""
+def ingest(
+    table: WebTable,
+    files: str | PathLike[str] | Iterable[str | PathLike[str]],
+    *,
+    workers: int,
+    resume: str | PathLike[str] | None,
+    refresh: bool,
+    dry_run: bool,
+    on_progress: Callable[[int], object] | None,
+    **options: Any,
+) -> IngestReport:
+    """Do what `WebTable.ingest` promises."""
+    run = Ingest(
+        archive_files(files),
+        IngestOptions(**options),
+        lambda _: table,
+        workers=workers,
+        is_dry_run=dry_run,
+        refresh=refresh,
+        on_progress=on_progress,
+    )
+    if workers > 1 and not dry_run and table.store.capabilities.processes_write_concurrently:
+        place = FramePlace.of(table._frame, with_indexes=True)
+        run.options = replace(run.options, open_table=partial(_opened, place))
+        run.with_main = any(name.startswith("__main__:") for name in place.indexes)
+    if resume is not None:
+        run.keep_journal(resume, lambda: table.pages(limit=1, order="storage").first() is not None)
 
-    number: int
-    part: FilePart
-    place: Place
-    records: int
+    def stop(number: Signals) -> None:
+        if run.report.interrupted_by:
+            run.give_up_after(1.0)
+            raise KeyboardInterrupt
+        run.interrupt(number)
 
-    def __str__(self) -> str:
-        return f"after record {self.records:,} of {self.part.name}"
+    # Whoever has a handler of their own for Ctrl-C, as asyncio does, decides what it does.
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        with run.journal or nullcontext(), handling_signals(stop, (signal.SIGINT,) if is_ours else ()):
+            run.run()
+    except KeyboardInterrupt as exc:
+        raise IngestInterrupted(run.report) from exc
+    if run.report.interrupted_by:
+        raise IngestInterrupted(run.report)
+    if error := run.report.lost or run.report.uncounted:
+        vars(error)["report"] = run.report
+        raise error
+    return run.report
 
 
-@dataclass(kw_only=True)
-class Load(LoadCounts):
-    """A run of `ingest`: *files* are read by this many *workers*, if 1 in this process; a dry run stores nothing."""
+def _opened(place: FramePlace) -> WebTable:
+    with importing_from_here():
+        for name in place.indexes:
+            imported(name)
+    return open_table(place.store)
 
-    files: Sequence[str]
-    job: Job
-    workers: int = 1
-    is_dry_run: bool = False
-    journal: IngestJournal | None = None
-    """The journal of how far each file is stored, if one is kept."""
-    skipped: int = 0
-    """How many files were stored by an earlier run."""
-    damaged_files: list[str] = field(default_factory=list)
-    started: float = field(default_factory=lambda: clock.monotonic())
-    signal: Signals | None = None
-    """The signal that interrupted it: from Ctrl-C, or from another process."""
-    unfinished: list[Given] = field(default_factory=list)
-    """The parts that were begun but not finished, each with the place to continue from."""
-    deaths: list[str] = field(default_factory=list)
-    """How each dead worker died."""
-    lost: WebTableError | None = None
-    """The error that ended it, if the store is gone."""
-    unresolved: int = 0
-    """How many revisits of the table wait for their originals at the end, at most `MOST_COUNTED`."""
-    recount: Recount | None = None
-    """The result of counting links at the end, if that was done."""
-    counted: int | None = None
-    """How many pages had their links counted so far, None before counting begins."""
-    waiting: str | None = None
-    """The error for which pages are sent again, while the store does not answer."""
-    uncounted: WebTableError | None = None
-    """Why the links were not counted."""
-    give_up_after: Callable[[float], None] | None = None
-    """Limits how long the writer waits for the store from now on, in seconds."""
-    ends_by: Deadline | None = None
-    """After a signal, when a store that does not answer is given up."""
-    is_ending: bool = False
-    """Whether nothing more is to be read: it was interrupted, or the store is gone."""
-    _waiting: bool = False
-    _has_input: bool = False
-    """Whether standard input was read."""
 
-    @property
-    def where(self) -> str:
-        """The places in the files that reading has reached, as text."""
-        none = "before the first file" if self.workers == 1 else "between two files"
-        return " and ".join(map(str, self.unfinished)) or none
+class Ingest:
+    """A run that reads *files*, by this many *workers* or, if 1, in this process, and stores their pages.
 
-    @property
-    def is_overdue(self) -> bool:
-        """Whether the store still does not answer so long after a signal that it is given up."""
-        return self.waiting is not None and self.ends_by is not None and not self.ends_by.left()
+    *opened* returns the table, for the first page that is stored, or for None where the workers store pages; it is not
+    called in a dry run. Pages that repeat what is stored are stored last, whichever worker read them. At the end the
+    links are counted, if *refresh*. *on_progress* is called with the number of pages stored so far, *on_wait* with the
+    error while the store does not answer, and with None when it does again. Raises `InvalidArgument`.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        options: IngestOptions,
+        opened: Callable[[Page | None], WebTable],
+        *,
+        workers: int = 1,
+        is_dry_run: bool = False,
+        refresh: bool = True,
+        on_progress: Callable[[int], object] | None = None,
+        on_wait: Callable[[str | None], object] | None = None,
+    ) -> None:
+        check_files(files)
+        check_workers(workers, files)
+        self.files = files
+        self.options = options
+        self.workers = workers
+        self.report = IngestReport(files=len(files), is_dry_run=is_dry_run)
+        self.journal: IngestJournal | None = None
+        """The journal of how far each file is stored, if one is kept."""
+        self.with_main = False
+        """Whether workers import the script of this process, in which an index is declared."""
+        self.table: WebTable | None = None
+        self.is_ending = False
+        """Whether nothing more is to be read: it was interrupted, or the store is gone."""
+        self.waiting: str | None = None
+        """The error for which pages are sent again, while the store does not answer."""
+        self.counted: int | None = None
+        """How many pages had their links counted so far, None before counting begins."""
+        self._opened = opened
+        self._refresh = refresh
+        self._on_progress = on_progress
+        self._on_wait = on_wait
+        self._started = clock.monotonic()
+        self._ends_by: Deadline | None = None
+        """After a signal, when a store that does not answer is given up."""
+        self._storer: BatchStorer | None = None
+        self._repeats: IO[bytes]
+        self._last_batches: dict[int, PageBatch | None] = {}
+        """The last stored batch of each part that has pages to be stored last; the journal notes it in the end."""
+        self._awaits_input = False
+        self._has_input = False
 
     @property
     def seconds(self) -> float:
         """How many seconds it has run."""
-        return max(clock.monotonic() - self.started, 1e-6)
+        return max(clock.monotonic() - self._started, 1e-6)
 
-    def parts(self) -> Iterator[Given]:
+    def keep_journal(self, path: str | PathLike[str], has_pages: Callable[[], bool]) -> None:
+        """Keep the journal in the file *path*, emptied if the table, as *has_pages* says, has none (any more).
+
+        Raises what `IngestJournal` does, and `InvalidArgument` for a run that can keep none.
+        """
+        if "-" in self.files:
+            raise InvalidArgument("resume= needs files: standard input cannot be read from anywhere but its beginning")
+        if self.report.is_dry_run:
+            raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run reads all files")
+        self.journal = IngestJournal(Path(path), self.options.made_with)
+        if not self.journal.is_new and not has_pages():
+            self.journal.forget()
+
+    def run(self) -> IngestReport:
+        """Store all pages, until the files or the store end or a signal comes, and return the report."""
+        try:
+            with tempfile.SpooledTemporaryFile(_HELD_BYTES) as self._repeats:
+                try:
+                    self._read()
+                    self._store_repeats()
+                finally:
+                    if self._storer is not None:
+                        self.report.add(self._storer.close())
+                        self._look_for_loss()
+            if not self.report.lost:
+                if self.table is not None and not self.report.is_dry_run:
+                    self.report.unresolved = sum(1 for _ in self.table.unresolved(ALL, limit=MOST_COUNTED))
+                for batch in filter(None, self._last_batches.values()):
+                    self._note(batch)
+            if self._refresh and self.table is not None:
+                self._count_links(self.table)
+            if not self.is_ending:
+                self.report.unfinished = []
+            self._show_progress()
+        finally:
+            self.report.seconds = self.seconds
+        return self.report
+
+    def interrupt(self, number: Signals) -> None:
+        """Stop after the current page, and give up a store that does not answer soon; a signal handler may call it.
+
+        An exception must not be raised just anywhere: it would leave a put half done, and the HTML parser, written in
+        Rust, would panic. So `KeyboardInterrupt` is raised only while standard input is waited for.
+        """
+        self.report.interrupted_by, self.is_ending = number, True
+        self._ends_by = Deadline(_SECONDS_AFTER_SIGNAL)
+        self.give_up_after(_SECONDS_AFTER_SIGNAL)
+        if self._awaits_input:
+            raise KeyboardInterrupt
+
+    def give_up_after(self, seconds: float) -> None:
+        """Wait at most so many *seconds* for the store from now on."""
+        if self._storer is not None:
+            self._storer.give_up_after(seconds)
+
+    def _read(self) -> None:
+        if self.workers > 1:
+            self._have_read()
+            return
+        for number, unread in enumerate(self._parts()):
+            self.report.unfinished = [str(unread)]
+            for batch in batches_of(
+                number,
+                unread,
+                self.options,
+                is_ending=lambda: self.is_ending,
+                report=self.report.read,
+                opened=self._source,
+            ):
+                self._take(batch)
+                self.report.unfinished = [str(batch.rest)]
+            if self.is_ending:
+                return
+
+    def _have_read(self) -> None:
+        parts = sum(len(pieces_of(self._sizes[file], file in self._large)) for file in self._sizes)
+        with Workers(partial(read_parts, self.options), min(self.workers, parts), with_main=self.with_main) as workers:
+            workers.start()
+            if self.options.open_table is not None:
+                self.table = self._opened(None)  # otherwise each worker would report that it does not exist
+            for _, message in workers.run(
+                enumerate(self._parts()), is_ending=lambda: self.is_ending, is_overdue=self._is_overdue
+            ):
+                match message:
+                    case PageBatch():
+                        self._take(message)
+                    case GivenUp(UnreadPart() as unread, why):
+                        self.report.damaged_files.append(
+                            f"{unread.part.name}: not read after record {unread.records:,}: {why}"
+                        )
+                    case Waiting(error):
+                        self._wait(error)
+                    case IngestCounts():
+                        self.report.add(message)
+                    case Ended(error) if isinstance(error, WebTableError):
+                        self._lose(error)
+            self.report.worker_deaths = workers.deaths
+            self.report.unfinished = list(map(str, workers.unfinished))
+
+    def _parts(self) -> Iterator[UnreadPart]:
         """Yield the parts to read; for workers the largest files first, so that the last parts do not take long."""
-        numbers = count()
         for file in self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file]):
             if is_empty(file):
-                self.damaged_files.append(f"{file}: it is empty")
+                self.report.damaged_files.append(f"{file}: it is empty")
                 continue
             is_stored = True
             for part in self._parts_of(file):
                 begun = (Place(part.begin), 0) if self.journal is None else self.journal.begin(part)
                 if begun is not None:
                     is_stored = False
-                    yield Given(next(numbers), part, *begun)
-            self.skipped += is_stored
-
-    @property
-    def most_workers(self) -> int:
-        """How many workers can be busy at most."""
-        return min(self.workers, sum(len(pieces_of(self._sizes[file], file in self._large)) for file in self._sizes))
+                    yield UnreadPart(part, *begun)
+            self.report.files_stored_before += is_stored
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
@@ -159,87 +297,121 @@ class Load(LoadCounts):
         journal, in_parts = self.journal, file in self._large
         if journal is not None:
             in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
-        if not in_parts:
-            return iter(whole_parts(file))
-        return parts_of(file, limits=self.job.limits)
+        return parts_of(file, limits=self.options.limits) if in_parts else iter(whole_parts(file))
 
-    def opened(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:
+    def _source(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:
         """Return a context with the source that `read_pages` reads *part* from in this process."""
-        return nullcontext(cast("BinaryIO", _StandardInput(self))) if part.file == "-" else part.opened()
+        return nullcontext(cast("BinaryIO", _StandardInput(self._read_input))) if part.file == "-" else part.opened()
 
-    def count_links(self, table: WebTable) -> None:
-        """Count the links to the pages that the run linked, unless it was interrupted or failed; Ctrl-C stops this."""
-        if self.signal or self.lost or not {"link", "host"} & table.indexes.states().keys():
-            return
-
-        def counted(pages: int) -> None:
-            self.counted = pages
-            if self.signal:
-                raise KeyboardInterrupt
-
-        for _ in attempts(Deadline(self.job.wait)):
-            self.uncounted = None
-            try:
-                counted(0)
-                self.recount = table.links.refresh(on_progress=counted)
-            except StoreUnavailable as exc:
-                self.uncounted = exc
-                self.wait(str(exc))
-            except KeyboardInterrupt:
-                return
-            except WebTableError as exc:
-                self.uncounted = exc
-                return
-            else:
-                self.wait(None)
-                return
-
-    def wait(self, error: str | None) -> None:
-        """Record that the store does not answer, with this *error*, or that it does again; report it once."""
-        if (error is None) != (self.waiting is None) and not sys.stderr.isatty():  # else the progress bar shows it
-            note(
-                "the store answers again"
-                if error is None
-                else f"waiting up to {self.job.wait:g} s for the store: {error}"
-            )
-        self.waiting = error
-
-    def lose(self, error: WebTableError) -> None:
-        """Stop reading, since the store is gone: each batch would wait for its deadline."""
-        self.lost = self.lost or error
-        self.is_ending = True
-
-    def handling_interrupts(self) -> AbstractContextManager[None]:
-        """Let Ctrl-C, SIGTERM and SIGHUP stop the reading after the current page; a second one ends the process."""
-        return handling_signals(self._interrupt)
-
-    def read_input(self, size: int) -> bytes:
-        """Return bytes of standard input, which may block forever; only here Ctrl-C interrupts at once."""
-        self._waiting = True
+    def _read_input(self, size: int) -> bytes:
+        """Return bytes of standard input, which may block forever; only here a signal interrupts at once."""
+        self._awaits_input = True
         try:
             if self.is_ending:
                 raise KeyboardInterrupt
             data = cast("BufferedReader", sys.stdin.buffer).read1(size)  # what is there, without waiting for more
             if not (data or self._has_input):
-                self.damaged_files.append("standard input: it is empty")
+                self.report.damaged_files.append("standard input: it is empty")
             self._has_input = True
             return data
         finally:
-            self._waiting = False
+            self._awaits_input = False
 
-    # An exception must not be raised just anywhere: it would leave a put half done, and the HTML parser, written in
-    # Rust, would panic.
-    def _interrupt(self, number: Signals) -> None:
-        if self.signal:
-            show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-            os.write(2, f"{show_cursor}webtable: aborted; what was not stored yet is lost\n".encode())
-            os._exit(SIGNALLED + number)
-        self.signal, self.is_ending = number, True
-        self.ends_by = Deadline(_SECONDS_AFTER_SIGNAL)
-        if self.give_up_after is not None:
-            self.give_up_after(_SECONDS_AFTER_SIGNAL)
-        if self._waiting:
-            raise KeyboardInterrupt
+    def _take(self, batch: PageBatch) -> None:
+        """Accept a batch, and store it unless a worker has."""
+        if batch.damage is not None:
+            self.report.damaged_files.append(batch.damage)
+        if batch.repeats:
+            self._last_batches.setdefault(batch.number)
+            for page in batch.repeats:
+                pickle.dump(page, self._repeats)
+            batch.repeats = []
+        if batch.is_stored or not (batch.pages or self._storer):
+            self._count(batch)
+        else:
+            self._put(batch)
+        self._show_progress()
+
+    def _put(self, batch: PageBatch) -> None:
+        if self.report.is_dry_run:
+            _count_only(batch)
+            self._count(batch)
+            return
+        if self._storer is None:
+            self.table = self.table or self._opened(batch.pages[0])
+            self._storer = BatchStorer(self.table, self.options, self._count, self._wait)
+        self._storer.put(batch)
+        self._look_for_loss()
+
+    def _count(self, batch: PageBatch) -> None:
+        """Count a batch that is stored."""
+        self.report.add(batch.counts)
+        if batch.number in self._last_batches:
+            self._last_batches[batch.number] = batch
+        else:
+            self._note(batch)
+
+    def _note(self, batch: PageBatch) -> None:
+        if self.journal is not None and batch.rest is not None:
+            self.journal.note(*batch.rest, is_done=batch.is_last)
+
+    def _store_repeats(self) -> None:
+        pages = _pickled(self._repeats)
+        while not self.report.lost and (repeats := list(islice(pages, BATCH_PAGES))):
+            self._put(PageBatch(-1, None, repeats, [], IngestCounts()))
+
+    def _wait(self, error: str | None) -> None:
+        """Record that the store does not answer, with this *error*, or that it does again."""
+        if (error is None) != (self.waiting is None) and self._on_wait is not None:
+            self._on_wait(error)
+        self.waiting = error
+
+    def _is_overdue(self) -> bool:
+        """Whether the store still does not answer so long after a signal that it is given up."""
+        return self.waiting is not None and self._ends_by is not None and not self._ends_by.left()
+
+    def _look_for_loss(self) -> None:
+        if self._storer is not None and self._storer.lost is not None:
+            self._lose(self._storer.lost)
+
+    def _lose(self, error: WebTableError) -> None:
+        """Stop reading, since the store is gone: each batch would wait for its deadline."""
+        self.report.lost = self.report.lost or error
+        self.is_ending = True
+
+    def _show_progress(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.report.stored)
+
+    def _count_links(self, table: WebTable) -> None:
+        """Count the links to the pages that the run linked, unless it was interrupted or failed; a signal ends it."""
+        report = self.report
+        if report.interrupted_by or report.lost or not {"link", "host"} & table.indexes.states().keys():
+            return
+
+        def counted(pages: int) -> None:
+            self.counted = pages
+            if report.interrupted_by:
+                raise KeyboardInterrupt
+
+        for _ in attempts(Deadline(self.options.wait)):
+            report.uncounted = None
+            try:
+                counted(0)
+                report.recount = table.links.refresh(on_progress=counted)
+            except StoreUnavailable as exc:
+                report.uncounted = exc
+                self._wait(str(exc))
+            except KeyboardInterrupt:
+                if not report.interrupted_by:
+                    raise
+                return
+            except WebTableError as exc:
+                report.uncounted = exc
+                return
+            else:
+                self._wait(None)
+                return
 
 
 class _StandardInput:
@@ -247,14 +419,27 @@ class _StandardInput:
 
     name = "standard input"
 
-    def __init__(self, load: Load) -> None:
-        self.read = load.read_input
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read
 
     def fileno(self) -> int:
         return sys.stdin.fileno()
 
 
-def is_empty(file: str) -> bool:
-    """Whether *file* has 0 bytes; False for a pipe, where this is unknown."""
-    path = Path(file)
-    return file != "-" and path.is_file() and path.stat().st_size == 0
+def _count_only(batch: PageBatch) -> None:
+    """Count the pages of *batch* that would be stored; a table may already have some of them, or refuse them."""
+    for page in batch.pages:
+        try:
+            PLAIN_KEY.encode(page.url)
+        except InvalidURL as exc:
+            batch.counts.refused.add(exc)
+        else:
+            batch.counts.stored += 1
+
+
+def _pickled(file: IO[bytes]) -> Iterator[Page]:
+    """Yield the pages in *file*, from its beginning."""
+    file.seek(0)
+    with suppress(EOFError):
+        while True:
+            yield pickle.load(file)  # noqa: S301 - it was written here, and nobody else can open it

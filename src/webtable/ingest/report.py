@@ -1,25 +1,30 @@
-"""The counts of a load: what became of the records that were read, which add up whoever has read them."""
+"""The report of a load of files: what became of their records, which adds up whoever has read them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from signal import Signals
+from typing import Any
 
+from webtable._shown import Shown, ShowsItself
+from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.errors import WebTableError
-from webtable.formats import ReadReport
-from webtable.formats.read_report import MAX_DAMAGED
+from webtable.formats.read_report import MAX_DAMAGED, ReadReport
+from webtable.repository.derived.refresh import Recount
+from webtable.repository.derived.revisits import number_text
 from webtable.repository.writing.outcomes import Dropped
 
 SHOWN_ERRORS = 10
-"""At most this many errors of one kind are shown."""
-NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count", "replaced")
-COUNTERS = ("left_out", "other_methods", "truncated", "unknown_fields", "skipped", "unparsed", "shortened")
+"""At most this many errors of one kind are kept."""
+_SHOWN_NAMES = 5
 _NOTHING_READ = ReadReport()
 
 
 @dataclass
 class Failures:
-    """Pages that were not stored: their number by kind of error, and the first errors of each kind."""
+    """Pages that were not stored: `counts` by the name of their error, and the `first` ten errors of each name."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: defaultdict[str, list[WebTableError]] = field(default_factory=lambda: defaultdict(list))
@@ -37,25 +42,35 @@ class Failures:
         for kind, errors in others.first.items():
             self.first[kind] = [*self.first[kind], *errors][:SHOWN_ERRORS]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the count and the texts of the first errors, by the name of the error."""
+        return {
+            name: {"count": count, "first": list(map(str, self.first[name]))} for name, count in self.counts.items()
+        }
+
 
 @dataclass
-class LoadCounts:
-    """The results for some records."""
+class IngestCounts:
+    """What became of some records."""
 
-    report: ReadReport = field(default_factory=ReadReport)
+    read: ReadReport = field(default_factory=ReadReport)
+    """What was read: records, pages, bytes, and what was left out, damaged or over a limit."""
     stored: int = 0
+    """How many pages are stored."""
     unchanged: int = 0
-    """How many of the stored pages brought no new content."""
+    """How many of them brought no new content."""
     dropped: Dropped = field(default_factory=Dropped)
     """What the limits of the table dropped."""
     refused: Failures = field(default_factory=Failures)
+    """Pages that the table cannot keep, such as those without a valid URL."""
     failed: Failures = field(default_factory=Failures)
+    """Pages that the store did not take."""
 
-    def add(self, counts: LoadCounts) -> None:
+    def add(self, counts: IngestCounts) -> None:
         """Count the records of *counts* as well."""
         # If this process reads, its reader fills the report in another thread, and *counts* brings an empty one.
-        if counts.report != _NOTHING_READ:
-            add_report(self.report, counts.report)
+        if counts.read != _NOTHING_READ:
+            add_report(self.read, counts.read)
         self.stored += counts.stored
         self.unchanged += counts.unchanged
         self.dropped.add(counts.dropped)
@@ -65,9 +80,138 @@ class LoadCounts:
 
 def add_report(report: ReadReport, other: ReadReport) -> None:
     """Add the counts and the damaged records of *other* to *report*."""
-    for name in NUMBERS:
-        setattr(report, name, getattr(report, name) + getattr(other, name))
-    for name in COUNTERS:
-        counter: Counter[str] = getattr(report, name)
-        counter.update(getattr(other, name))
+    for name, value in vars(other).items():
+        if isinstance(value, Counter):
+            getattr(report, name).update(value)
+        elif isinstance(value, int) and name != "total_bytes":
+            setattr(report, name, getattr(report, name) + value)
     report.damaged += other.damaged[: MAX_DAMAGED - len(report.damaged)]
+
+
+class ReportPieces:
+    """Gives a *report* that is being filled in pieces, which `add_report` puts together again."""
+
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._before = ReadReport()
+
+    def taken(self) -> ReadReport:
+        """Return what was reported since the last call."""
+        before, new, now = self._before, ReadReport(), ReadReport()
+        add_report(now, self._report)
+        for name, value in vars(now).items():
+            if isinstance(value, Counter | int):
+                setattr(new, name, value - getattr(before, name))
+        new.damaged = now.damaged[len(before.damaged) :]
+        self._before = now
+        return new
+
+
+@dataclass(repr=False)
+class IngestReport(IngestCounts, ShowsItself):
+    """What `WebTable.ingest` has done; `to_dict()` is the same in types that JSON has."""
+
+    files: int = 0
+    """How many files were named."""
+    files_stored_before: int = 0
+    """How many of them an earlier run with the same journal has stored."""
+    damaged_files: list[str] = field(default_factory=list)
+    """The files that could not be read (further), each with the reason."""
+    unfinished: list[str] = field(default_factory=list)
+    """The places that reading had reached when it was interrupted, or when the store was gone."""
+    worker_deaths: list[str] = field(default_factory=list)
+    """How each dead worker died; what it had not stored was read again."""
+    seconds: float = 0.0
+    is_dry_run: bool = False
+    unresolved: int = 0
+    """How many revisits of the table wait for their originals at the end, a million at most."""
+    recount: Recount | None = None
+    """The counting of links at the end, if that was done."""
+    interrupted_by: Signals | None = None
+    """The signal that interrupted it."""
+    lost: WebTableError | None = None
+    """The error that ended it, if the store is gone."""
+    uncounted: WebTableError | None = None
+    """Why the links were not counted."""
+
+    @property
+    def not_stored(self) -> int:
+        """How many pages were refused or failed."""
+        return self.refused.counts.total() + self.failed.counts.total()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether everything that was to be stored is stored, and everything could be read."""
+        ended = self.interrupted_by or self.lost or self.uncounted
+        return not (ended or self.read.damaged_count or self.damaged_files or self.not_stored)
+
+    def text(self, store: str = "") -> str:
+        """Return one line with all that was counted; *store* is named in it."""
+        read, done = self.read, "would be stored" if self.is_dry_run else "stored"
+        place = f" in {store}" if store else ""
+        gone = self.dropped.older + self.dropped.late + self.dropped.replaced
+        counted = [
+            f"{plural(self.stored, 'page')} {done}{place} from {plural(self.files, 'file')} "
+            f"in {self.seconds:,.1f} s ({rates(self.stored, read.bytes_read, self.seconds)})",
+            self.files_stored_before and f"{plural(self.files_stored_before, 'file')} stored before",
+            self.unchanged and f"{self.unchanged:,} of them unchanged",
+            read.left_out and f"{read.left_out.total():,} left out ({names_text(read.left_out)})",
+            read.other_methods
+            and f"{plural(read.other_methods.total(), 'answer')} to other methods left out "
+            f"({names_text(read.other_methods)})",
+            read.truncated
+            and f"{plural(read.truncated.total(), 'page')} marked truncated ({names_text(read.truncated)})",
+            read.damaged_count and plural(read.damaged_count, "damaged record"),
+            read.bytes_skipped and f"{plural(read.bytes_skipped, 'damaged byte')} skipped",
+            self.damaged_files and plural(len(self.damaged_files), "damaged file"),
+            gone and f"{gone:,} dropped",
+            self.not_stored and f"{self.not_stored:,} not stored",
+            self.unresolved and f"{number_text(self.unresolved)} waiting for the originals (unresolved lists them)",
+            self.recount and self.recount.batches and f"links to {plural(self.recount.pages, 'page')} counted",
+        ]
+        return "; ".join(filter(None, map(str, filter(None, counted))))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it in types that JSON has: errors and damaged records are texts, counts are by name."""
+        values = {name: value for name, value in vars(self).items() if name not in {"read", "refused", "failed"}}
+        read = {name: value for name, value in vars(self.read).items() if name not in {"place", "total_bytes"}}
+        return {name: _plain(value) for name, value in (values | read).items()} | {
+            "refused": self.refused.to_dict(),
+            "failed": self.failed.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<IngestReport: {self.text()}>"
+
+    def _shown(self) -> Shown:
+        rows = [(name.replace("_", " "), _cell(value)) for name, value in self.to_dict().items() if value]
+        return Shown(f"{plural(self.stored, 'page')} stored", ("what", "in this run"), rows)
+
+
+def rates(pages: int, size: int, seconds: float) -> str:
+    """Return pages and bytes per second, as text."""
+    return f"{pages / max(seconds, 1e-6):,.0f} pages/s, {size_text(size / max(seconds, 1e-6))}/s"
+
+
+def names_text(counts: Counter[str]) -> str:
+    """Return the most common of *counts*, by their names."""
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(_SHOWN_NAMES))
+    return f"{shown}, …" if len(counts) > _SHOWN_NAMES else shown
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Counter):
+        return dict(value)
+    if isinstance(value, list):
+        return list(map(str, value))
+    if value is None or (isinstance(value, bool | int | float) and not hasattr(value, "name")):
+        return value
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return getattr(value, "name", str(value))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return "; ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)

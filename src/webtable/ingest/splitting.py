@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from webtable.formats.parts import PART_BYTES
+from webtable.formats import Place
+from webtable.formats.parts import PART_BYTES, FilePart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TOLERANCE = 1.1
 """Reading may take at most this many times as long as the ideal, before another file is read in parts."""
+
+
+class UnreadPart(NamedTuple):
+    """A part of a file that is to be read from *place* on, after its first *records* records."""
+
+    part: FilePart
+    place: Place
+    records: int
+
+    def __str__(self) -> str:
+        return f"after record {self.records:,} of {self.part.name}"
 
 
 def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:

@@ -181,7 +181,7 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
 
 
 def _summary(run: CopyRun, source: str, target: str) -> str:
-    from webtable.cli.terminal.progress import rates
+    from webtable.ingest.report import rates
 
     written, last, done = run.written, run.last, "would be copied" if run.dry_run else "copied"
     parts = [

@@ -12,13 +12,13 @@ import typer
 
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import note
-from webtable.cli.loading.ingestion import check_files
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.session import DEFAULT_STORE, session
 from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples, file_name
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.ingest.files import check_files
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import hex_split_points, key_text, parse_key, sample_split_points, split_points
 from webtable.schema.shell import splits_text

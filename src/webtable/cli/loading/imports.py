@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 import webtable
+from webtable._clock import clock
 from webtable._limits import EXPORT_LIMITS, ReadLimits
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.options import JournalOption, LimitOption, RefreshOption, WaitOption, parse_limits, seconds_of
+from webtable.cli.options import (
+    JournalOption,
+    LimitOption,
+    RefreshOption,
+    WaitOption,
+    beside,
+    parse_limits,
+    seconds_of,
+)
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.text import TIME, examples, parse_times
@@ -75,33 +84,30 @@ def import_(
     Nothing is stored if the export is incomplete, or if a file is missing, truncated or changed. The exit code is then
     1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
     """
-    from webtable.cli.loading.ingestion import journal_of
-    from webtable.cli.loading.summary import conclude
-    from webtable.cli.terminal.progress import load_progress
-    from webtable.ingest.engine import Job, Load
-    from webtable.ingest.loader import Loader
+    from webtable.cli.loading.ingestion import carry_out, has_pages, waiting_notes
+    from webtable.ingest.batches import IngestOptions
+    from webtable.ingest.engine import Ingest
 
     limits = parse_limits(limit or (), EXPORT_LIMITS)
     if dry_run:
         if resume:
-            raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run compares all files")
+            raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run compares all files")
         with interruptible():
             raise typer.Exit(_preview(session(ctx), folder, limits))
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
-    this, load = session(ctx), Load(files=files, job=Job(None, limits, wait=seconds_of(wait)))
+    this = session(ctx)
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     with ExitStack() as stack:
         table = stack.enter_context(when_there(lambda: _opened(this, checked.manifest), patience))
-        journal = journal_of(this, files, repr(("import", limit)), patience) if resume else None
-        with load.handling_interrupts(), load_progress(load), journal or nullcontext():
-            load.journal = journal
-            Loader(load, lambda _: table).run()
-            if refresh:
-                load.count_links(table)
-        code = conclude(load, this, table)
-    if load.report.skipped["record"]:
+        options = IngestOptions(types=None, limits=limits, wait=seconds_of(wait))
+        run = Ingest(files, options, lambda _: table, refresh=refresh, on_wait=waiting_notes(wait))
+        run.table = table
+        if resume:
+            run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
+        code = carry_out(run, this, {})
+    if run.report.read.skipped["record"]:
         _say_which_limit(checked.manifest)
     raise typer.Exit(code)
 
@@ -129,10 +135,10 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import verify_export
     from webtable.formats.exports.manifest import read_manifest
-    from webtable.ingest.engine import Job, Load
+    from webtable.ingest.report import IngestReport
 
     manifest = read_manifest(folder)
-    load = Load(files=[file.name for file in manifest.files], job=Job(None, limits), is_dry_run=True)
+    report, started = IngestReport(files=len(manifest.files), is_dry_run=True), clock.monotonic()
     with shown_bytes("verify", manifest.bytes) as counted:
         checked = verify_export(folder, limits=limits, on_progress=counted)
     _report_problems(checked)
@@ -146,14 +152,15 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     if not checked.is_sound:
         complain("nothing would be stored")
         raise typer.Exit(NOT_DONE)
-    load.stored, load.report.bytes_read = checked.captures, checked.bytes
+    report.stored, report.read.bytes_read = checked.captures, checked.bytes
+    report.seconds = clock.monotonic() - started
     try:
         with this.open() as table:
             _report_differences(table, manifest)
-            return conclude(load, this, table)
+            return conclude(report, this, table)
     except TableNotFound:
         note(f"{this.name} would be created, with the indexes {', '.join(manifest.indexes) or 'none'}")
-        return conclude(load, this, None)
+        return conclude(report, this, None)
 
 
 def _report_problems(checked: CheckedExport) -> None:

@@ -1,12 +1,12 @@
-"""The command `ingest`, and the files that it reads: named ones, those in directories, those that match patterns."""
+"""The command `ingest`, a form on top of `webtable.ingest`."""
 
 from __future__ import annotations
 
-import re
+import os
+import sys
 from contextlib import ExitStack, nullcontext
 from datetime import timedelta
-from glob import glob, has_magic
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,8 +14,11 @@ import typer
 import webtable
 from webtable._clock import clock
 from webtable._shown.sizes import parse_size
+from webtable._signals import handling_signals
+from webtable.cli.exit_codes import SIGNALLED, note
 from webtable.cli.messages import options_of
 from webtable.cli.options import (
+    CAN_CONTINUE,
     DigitsOption,
     IndexesOption,
     JournalOption,
@@ -37,26 +40,19 @@ from webtable.cli.options import (
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.waiting import when_there
-from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
+from webtable.errors import ExpiredCapture, TableNotFound
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Mapping
+    from signal import Signals
 
     from webtable._page.page import Page
-    from webtable.ingest.engine import Load
-    from webtable.ingest.journal import IngestJournal
+    from webtable.ingest.engine import Ingest
     from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
-
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
-_ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
-# Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
-_DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
-_HOLDS = {"wat": "a WAT file, which has the metadata of pages", "wet": "a WET file, which has the text of pages"}
-_FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL {}"}
 
 
 @commands.command(
@@ -142,141 +138,86 @@ def ingest(
     link_text with the first links only; each is counted by name. A file is read until it inflates to more than
     inflation times its size. Sizes may end with kB, MB or GB.
     """
-    from webtable.cli.loading.summary import conclude
-    from webtable.ingest.engine import Job, Load
+    from webtable.ingest.batches import IngestOptions
+    from webtable.ingest.engine import Ingest
+    from webtable.ingest.files import archive_files
 
-    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
-    cut = parse_size("max-body", max_body) if max_body else None
-    if batch < 1:
-        raise InvalidArgument(f"batch={batch} must be at least 1 page")
-    files = archive_files(files)
-    check_files(files)
+    layout = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     this = session(ctx)
-    _check_workers(workers, files)
-    kinds, limits = parse_types(types), parse_limits(limit or ())
-    if dry_run and resume:
-        raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run reads all files")
-    stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
-    asked = parse_methods(methods)
-    job = Job(kinds, limits, batch, cut, seconds_of(wait), this if stores else None, options, detect_language, asked)
-    load = Load(files=files, job=job, workers=workers, is_dry_run=dry_run)
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
-    made_with = repr((types, max_body, limit, methods, *(["detect_language"] if detect_language else [])))
-    journal = journal_of(this, files, made_with, patience) if resume else None
+    stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
+    options = IngestOptions(
+        types=parse_types(types),
+        methods=parse_methods(methods),
+        limits=parse_limits(limit or ()),
+        batch=batch,
+        max_body=parse_size("max-body", max_body) if max_body else None,
+        wait=seconds_of(wait),
+        detect_language=detect_language,
+        open_table=partial(this.open, **layout) if stores else None,
+    )
+    with ExitStack() as stack:
 
-    def opened(first: Page | None) -> WebTable:
-        return when_there(lambda: _open(this, first, regions, options), patience)
+        def opened(first: Page | None) -> WebTable:
+            return stack.enter_context(when_there(lambda: _open(this, first, regions, layout), patience))
 
-    table = _run(load, journal, opened, refresh=refresh)
-    raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
-
-
-def _run(
-    load: Load, journal: IngestJournal | None, opened: Callable[[Page | None], WebTable], *, refresh: bool
-) -> WebTable | None:
-    """Run *load*, count the links if *refresh*, and return the table, which is closed again; None without pages.
-
-    *opened* opens the table when the first page comes, which it is given.
-    """
-    from webtable.cli.terminal.progress import load_progress
-    from webtable.ingest.loader import Loader
-
-    with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
-        load.journal = journal
-        table = Loader(load, lambda first: stack.enter_context(opened(first))).run()
-        if refresh and table is not None:
-            load.count_links(table)
-    return table
-
-
-def archive_files(given: Iterable[str]) -> list[str]:
-    """Return the files that *given* names: all archives in a directory, or all matches of a pattern, sorted by name.
-
-    Raises `InvalidArgument` for what is not a file here, or has no pages.
-    """
-    return [file for one in given for file in _files_of(one)]
-
-
-def _files_of(one: str) -> Iterator[str]:
-    path = Path(one)
-    if one != "-" and path.is_dir():
-        yield from _files_in(path)
-    elif one == "-" or path.exists():
-        yield _with_pages(one)
-    elif found := _ADDRESS.match(one):
-        raise InvalidArgument(f"{one}: {_fetch_first(one, found[1].lower())}")
-    elif has_magic(one):
-        yield from _matched(one)
-    else:
-        raise InvalidArgument(f"{one}: no such file")
-
-
-def _files_in(folder: Path) -> Iterator[str]:
-    files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
-    archives = [file for file in files if _ARCHIVE.search(file)]
-    if not archives:
-        for file in files:
-            _with_pages(file)
-        raise InvalidArgument(f"{folder}: a directory without a WARC, WACZ, JSON Lines or Parquet file in it")
-    yield from archives
-
-
-def _matched(pattern: str) -> Iterator[str]:
-    # Path.glob takes no pattern that begins at the root.
-    files = sorted(file for file in glob(pattern, recursive=True) if Path(file).is_file())  # noqa: PTH207
-    if not files:
-        raise InvalidArgument(f"{pattern}: no file matches it")
-    yield from map(_with_pages, files)
-
-
-def _with_pages(file: str) -> str:
-    """Return *file*; raises `InvalidArgument` if its name says that it has no pages."""
-    if derived := _DERIVED.search(file):
-        raise InvalidArgument(
-            f"{file}: {_HOLDS[derived[1].lower()]} and none of their HTML; take the WARC file that it was made from"
+        run = Ingest(
+            archive_files(files),
+            options,
+            opened,
+            workers=workers,
+            is_dry_run=dry_run,
+            refresh=refresh,
+            on_wait=waiting_notes(wait),
         )
-    return file
+        if resume:
+            run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
+        raise typer.Exit(carry_out(run, this, options_of(ctx.command, None)))
 
 
-def _fetch_first(address: str, scheme: str) -> str:
-    command = _FETCHED_BY.get(scheme)
-    how = f"as in: {command.format(address)} | webtable ingest -" if command else "and name the file"
-    return f"ingest reads files and fetches nothing; fetch it first, {how}"
+def carry_out(run: Ingest, this: CommandSession, options: Mapping[str, str]) -> int:
+    """Do *run*, with a progress bar, report the result and return the exit code.
+
+    Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process. *options* are those of the command, by the
+    names of its arguments.
+    """
+    from webtable.cli.loading.summary import conclude
+    from webtable.cli.terminal.progress import ingest_progress
+
+    def interrupted(number: Signals) -> None:
+        if run.report.interrupted_by:
+            show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+            os.write(2, f"{show_cursor}webtable: aborted; what was not stored yet is lost\n".encode())
+            os._exit(SIGNALLED + number)
+        run.interrupt(number)
+
+    with handling_signals(interrupted), ingest_progress(run), run.journal or nullcontext():
+        run.run()
+    if run.journal is not None:
+        following = "the same command continues from there"
+    else:
+        following = "the same command reads everything again and stores the rest"
+        # Standard input has no place to continue from.
+        following += "" if "-" in run.files else f"; {CAN_CONTINUE}"
+    return conclude(run.report, this, run.table, following=following, options=options)
 
 
-def check_files(files: Sequence[str]) -> None:
-    """Raise `InvalidArgument` for a path that does not exist or is not a file."""
-    for file in files:
-        if file != "-" and not Path(file).exists():
-            raise InvalidArgument(f"{file}: no such file")
-        if Path(file).is_dir():
-            raise InvalidArgument(f"{file}: a directory; name the files in it")
-    if files.count("-") > 1:
-        raise InvalidArgument("standard input (-) can be read only once")
+def waiting_notes(wait: str | None) -> Callable[[str | None], None]:
+    """Return a function that reports that the store is waited for, and that it answers again."""
+
+    def told(error: str | None) -> None:
+        if not sys.stderr.isatty():  # else the progress bar shows it
+            note(
+                "the store answers again"
+                if error is None
+                else f"waiting up to {seconds_of(wait):g} s for the store: {error}"
+            )
+
+    return told
 
 
-def _check_workers(workers: int, files: Sequence[str]) -> None:
-    if workers < 1:
-        raise InvalidArgument(f"workers={workers} must be at least 1")
-    # A pipe or a terminal belongs to this process, and only one can read it.
-    streams = [file for file in files if file == "-" or not Path(file).is_file()]
-    if workers > 1 and streams:
-        raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
-
-
-def journal_of(this: CommandSession, files: Sequence[str], made_with: str, wait: float) -> IngestJournal:
-    """Return the journal of the store, emptied if the store has no pages (any more); it may take *wait* seconds."""
-    from webtable.ingest.journal import IngestJournal
-
-    if "-" in files:
-        raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")
-    journal = IngestJournal(beside(this.store, "ingest"), made_with)
-    if not journal.is_new and not when_there(lambda: _has_pages(this), wait):
-        journal.forget()
-    return journal
-
-
-def _has_pages(this: CommandSession) -> bool:
+def has_pages(this: CommandSession) -> bool:
+    """Whether the table of the session is there and has a page."""
     try:
         with this.open() as table:
             return next(iter(table.pages(limit=1, order="storage")), None) is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import IndexNeeded, InvalidArgument
+from webtable.ingest.report import rates
 from webtable.progress import terminal_bar
 from webtable.repository.scanning.site import ALL
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from webtable.ingest.engine import Load
+    from webtable.ingest.engine import Ingest
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable
 
@@ -29,9 +30,9 @@ _MOST_HOSTS = 1_000
 
 
 @contextmanager
-def load_progress(load: Load) -> Iterator[None]:
-    """Show the progress and rates of *load* while the block runs; nothing if stderr is not a terminal."""
-    with shown_progress("ingest", size_of(load.files), lambda: (load.report.bytes_read, _rates(load))):
+def ingest_progress(run: Ingest) -> Iterator[None]:
+    """Show the progress and rates of *run* while the block runs; nothing if stderr is not a terminal."""
+    with shown_progress("ingest", size_of(run.files), lambda: (run.report.read.bytes_read, _state(run))):
         yield
 
 
@@ -114,15 +115,10 @@ def size_of(files: Sequence[str]) -> int | None:
     return None if "-" in files else sum(Path(file).stat().st_size for file in files)
 
 
-def rates(pages: int, size: int, seconds: float) -> str:
-    """Return pages and bytes per second, as text."""
-    return f"{pages / seconds:,.0f} pages/s, {size_text(size / seconds)}/s"
-
-
-def _rates(load: Load) -> str:
-    report = load.report
-    if load.waiting is not None:
-        return f"{plural(report.pages, 'page')}  waiting for the store: {load.waiting}"
-    if load.counted is not None:
-        return f"{plural(report.pages, 'page')}  counting links: {load.counted:,}"
-    return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"
+def _state(run: Ingest) -> str:
+    read = run.report.read
+    if run.waiting is not None:
+        return f"{plural(read.pages, 'page')}  waiting for the store: {run.waiting}"
+    if run.counted is not None:
+        return f"{plural(read.pages, 'page')}  counting links: {run.counted:,}"
+    return f"{plural(read.pages, 'page')}  {rates(read.pages, read.bytes_read, run.seconds)}"

@@ -78,7 +78,7 @@ class WriterProcess:
         return receipt
 
     def close(self) -> None:
-        """Have everything stored that was put, and end the process; raises `WriteFailed` with the error of its writer."""
+        """Have everything stored that was put, and end the process; raises `WriteFailed` if its writer does."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -191,6 +191,6 @@ class _Reports:
             goes_on = None not in reports
             if is_read:
                 try:
-                    self._child.pipe.send([report for report in reports if report is not None])
+                    self._pipe.send([report for report in reports if report is not None])
                 except OSError:  # the spider's process has died
                     is_read = False

@@ -89,36 +89,36 @@ def in_processes(
 
     Items whose worker died are given out again. Raises what *function* raises, and `WebTableError`.
     """
-    begun, following = 0, 0
+    following = begun = 0
     values: dict[int, Any] = {}
 
     def numbered() -> Iterator[tuple[int, Any]]:
         nonlocal begun
-        for begun, item in enumerate(items):  # noqa: B007 - read by `has_room`
-            yield begun, item
+        for begun in range(len(items)):
+            yield begun, items[begun]
 
     def has_room() -> bool:
         # In order the values of later items have to be kept.
         return not ordered or begun < following + 2 * workers
 
     with Workers(partial(_call_each, function), min(workers, len(items)), with_main=True) as processes:
-        for task, value in processes.run(numbered(), has_room=has_room):
+        for number, value in processes.run(numbered(), has_room=has_room):
             if isinstance(value, GivenUp):
-                raise WebTableError(f"a part cannot be read: {value.why}, perhaps for want of memory")
-            if task is None:
+                raise WebTableError(f"a part cannot be read, perhaps for want of memory: {value.why}")
+            if number is None:
                 if value.error is not None:
                     raise value.error
             elif not ordered:
-                yield Done(task[0], value)
+                yield Done(number, value)
             else:
-                values[task[0]] = value
+                values[number] = value
                 while following in values:
                     yield Done(following, values.pop(following))
                     following += 1
 
 
-def _call_each(function: Callable[[Any], Any], tasks: Tasks[tuple[int, Any]]) -> None:
-    for number, (_, item) in tasks:
+def _call_each(function: Callable[[Any], Any], tasks: Tasks[Any]) -> None:
+    for number, item in tasks:
         tasks.report(number, function(item))
 
 

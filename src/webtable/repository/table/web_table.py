@@ -6,6 +6,9 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Self
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page.headers import DEFAULT_TYPES
+from webtable._page.methods import DEFAULT_METHODS
 from webtable._shown import Shown, ShowsItself
 from webtable.repository import questions
 from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
@@ -22,12 +25,13 @@ from webtable.repository.writing.open_writers import Writers
 from webtable.store.observed import observed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
     from os import PathLike
     from types import TracebackType
 
     from webtable._page.page import Page
+    from webtable.ingest.report import IngestReport
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.metrics import Metrics
     from webtable.repository.removing.retention import DeletedPage, Deletions
@@ -121,6 +125,60 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         from webtable.repository.reports.audit import audit
 
         return audit(self, site, most=most, on_progress=on_progress)
+
+    def ingest(
+        self,
+        files: str | PathLike[str] | Iterable[str | PathLike[str]],
+        *,
+        workers: int = 1,
+        resume: str | PathLike[str] | None = None,
+        types: Collection[str] | None = DEFAULT_TYPES,
+        methods: Collection[str] | None = DEFAULT_METHODS,
+        limits: ReadLimits = DEFAULT_LIMITS,
+        max_body: int | None = None,
+        batch: int = 500,
+        wait: float = 600.0,
+        detect_language: bool = False,
+        refresh: bool = True,
+        dry_run: bool = False,
+        on_progress: Progress | None = None,
+    ) -> IngestReport:
+        """Store the pages of WARC, WACZ, JSON Lines and Parquet files, and return a report.
+
+        *files* are paths, directories, whose archives are read, patterns (`"crawls/**/*.warc.gz"`), or `"-"` for
+        standard input. They are read by this process, or by so many *workers* in any order, and in parts if they are
+        large; on HBase workers store pages themselves. A worker that dies is replaced, and what it had not stored is
+        read again. *types*, *methods*, *limits* and *detect_language* are those of `formats.read_pages`; *max_body*
+        and *batch* (the most pages to store at once) those of `writer`. A store that does not answer is waited for up
+        to *wait* seconds. At the end the links are counted, if *refresh*. With *dry_run* nothing is stored.
+        *on_progress* is called with the number of pages stored so far.
+
+        Storing a capture again changes nothing, so a call may be repeated. *resume* is the path of a journal, with
+        which it continues where an earlier call ended, however that was; it is kept after the end too.
+
+        What is damaged, over a limit or refused is in the report, and raises nothing. Ctrl-C stores what was read and
+        raises `ingest.IngestInterrupted`, a `KeyboardInterrupt` with the `report`; a second one ends it at once. The
+        error of a store that is gone, or does not let the links be counted, is raised with the report as its `report`.
+        Raises `InvalidArgument` before anything is read.
+        """
+        # The engine is made of what everybody may use, as the explorer is.
+        report: IngestReport = import_module("webtable.ingest.engine").ingest(
+            self,
+            files,
+            workers=workers,
+            resume=resume,
+            types=types,
+            methods=methods,
+            limits=limits,
+            max_body=max_body,
+            batch=batch,
+            wait=wait,
+            detect_language=detect_language,
+            refresh=refresh,
+            dry_run=dry_run,
+            on_progress=on_progress,
+        )
+        return report
 
     def explore(self, *, port: int = 0) -> RunningExplorer:
         """Serve the explorer of the table in a thread, on any free port of this machine or on *port*, and return it.
