@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any
 
-from webtable._shown import Shown, ShowsItself
+import msgspec
+
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import WebTableError
@@ -41,12 +42,6 @@ class Failures:
         self.counts.update(others.counts)
         for kind, errors in others.first.items():
             self.first[kind] = [*self.first[kind], *errors][:SHOWN_ERRORS]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the count and the texts of the first errors, by the name of the error."""
-        return {
-            name: {"count": count, "first": list(map(str, self.first[name]))} for name, count in self.counts.items()
-        }
 
 
 @dataclass
@@ -108,7 +103,7 @@ class ReportPieces:
 
 
 @dataclass(repr=False)
-class IngestReport(IngestCounts, ShowsItself):
+class IngestReport(IngestCounts):
     """What `WebTable.ingest` has done; `to_dict()` is the same in types that JSON has."""
 
     files: int = 0
@@ -172,20 +167,13 @@ class IngestReport(IngestCounts, ShowsItself):
         return "; ".join(filter(None, map(str, filter(None, counted))))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it in types that JSON has: errors and damaged records are texts, counts are by name."""
-        values = {name: value for name, value in vars(self).items() if name not in {"read", "refused", "failed"}}
-        read = {name: value for name, value in vars(self.read).items() if name not in {"place", "total_bytes"}}
-        return {name: _plain(value) for name, value in (values | read).items()} | {
-            "refused": self.refused.to_dict(),
-            "failed": self.failed.to_dict(),
-        }
+        """Return all of it in types that JSON has: errors and damaged records are texts, a signal is its number."""
+        report: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        report["read"]["damaged"] = list(map(str, self.read.damaged))
+        return report
 
     def __repr__(self) -> str:
         return f"<IngestReport: {self.text()}>"
-
-    def _shown(self) -> Shown:
-        rows = [(name.replace("_", " "), _cell(value)) for name, value in self.to_dict().items() if value]
-        return Shown(f"{plural(self.stored, 'page')} stored", ("what", "in this run"), rows)
 
 
 def rates(pages: int, size: int, seconds: float) -> str:
@@ -197,21 +185,3 @@ def names_text(counts: Counter[str]) -> str:
     """Return the most common of *counts*, by their names."""
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(_SHOWN_NAMES))
     return f"{shown}, …" if len(counts) > _SHOWN_NAMES else shown
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Counter):
-        return dict(value)
-    if isinstance(value, list):
-        return list(map(str, value))
-    if value is None or (isinstance(value, bool | int | float) and not hasattr(value, "name")):
-        return value
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    return getattr(value, "name", str(value))
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {count}" for name, count in value.items())
-    return "; ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
