@@ -18,7 +18,9 @@ from running_pieces import pieces_run_after
 from webtable import (
     answers,
     errors,
+    formats,
     indexes,
+    ingest,
     maintenance,
     metrics,
     page,
@@ -124,6 +126,7 @@ def test_a_module_that_is_not_public_begins_with_an_underscore():
         "explorer",
         "formats",
         "indexes",
+        "ingest",
         "integrations",
         "maintenance",
         "metrics",
@@ -173,7 +176,9 @@ def test_what_a_public_method_takes_and_returns_is_public_too():
     modules = (
         webtable,
         answers,
+        formats,
         indexes,
+        ingest,
         maintenance,
         metrics,
         page,

@@ -78,6 +78,7 @@ _MODULES = (
     "errors",
     "formats",
     "indexes",
+    "ingest",
     "integrations",
     "maintenance",
     "metrics",
