@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -43,6 +44,19 @@ def test_no_import_leads_back_to_its_file_also_not_for_type_checkers():
         TopologicalSorter(imports_of_all()).prepare()
     except CycleError as exc:
         raise AssertionError(f"imports in a circle: {' <- '.join(exc.args[1])}") from None
+
+
+def test_the_command_line_names_what_everybody_may_use_also_for_type_checkers():
+    inside = re.compile(r"webtable\.(repository|_page|(store|schema|formats)\.)")
+    named = {
+        (module, imported)
+        for module, imports in imports_of_all().items()
+        if module.startswith("webtable.cli.") and not module.startswith("webtable.cli.loading")
+        for imported in imports
+        if inside.match(imported)
+    }
+
+    assert named == set()
 
 
 def test_text_becomes_markup_in_one_module():

@@ -20,7 +20,7 @@ from webtable.repository.questions.indexed import SizeClass
 from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
 from webtable.repository.questions.near_duplicates import NearDuplicate
 from webtable.repository.questions.redirect_chains import RedirectChain
-from webtable.repository.questions.stats import Stats
+from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.questions.unresolved import Unresolved
 from webtable.repository.questions.versions import History
@@ -42,6 +42,7 @@ __all__ = [
     "Edge",
     "Explanation",
     "Freshness",
+    "GroupRow",
     "Grouping",
     "Growth",
     "History",

@@ -8,20 +8,17 @@ import weakref
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from webtable._shown.bars import SECONDS_BETWEEN, terminal_bar
 from webtable._shown.markup import escaped, tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from rich.progress import Progress, ProgressColumn
 
 __all__ = ["ProgressBar", "progress_bar"]
 
 T = TypeVar("T")
-
-SECONDS_BETWEEN = 0.2
-"""The shortest time between two redraws of a bar."""
 
 
 def progress_bar(title: str = "", noun: str = "page", total: int | None = None) -> ProgressBar:
@@ -73,23 +70,6 @@ class ProgressBar:
             # Also at the end of the process: otherwise the terminal would be left without a cursor.
             self._end = weakref.finalize(self, self._view.close)
         return self._view
-
-
-def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Progress] | None = None) -> Progress:
-    """Return a bar of rich on standard error that disappears at its end; if *animated*, a thread draws it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    return (kind or Progress)(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        auto_refresh=animated,
-        refresh_per_second=1 / SECONDS_BETWEEN,
-        redirect_stdout=False,
-        redirect_stderr=False,
-        expand=True,
-    )
 
 
 def counting(items: Iterable[T], on_progress: Callable[[int], object] | None, every: int = 1_000) -> Iterator[T]:

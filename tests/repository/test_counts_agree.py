@@ -15,7 +15,7 @@ from webtable.reports import audit
 from webtable.repository.derived import queue as queue_module
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions import holdings
-from webtable.repository.questions.holdings import Holdings, counted, known
+from webtable.repository.questions.holdings import Holdings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COUNT = 60
@@ -63,7 +63,7 @@ def shown(table, url):
     by_sum = [sum(group[at] for group in stats.by["region"].values()) for at in (0, 1)]
     pictures = table.hosts().plot(), stats.plot("region")
     areas, bars = (re.search(r"([\d,]+) pages, ([\d.]+ kB)", one.get_title(loc="left")).groups() for one in pictures)
-    found, exact = known(table), counted(table)
+    found, exact = holdings.holdings(table), holdings.holdings(table, count=True)
     return {
         "known": (found.pages, found.hosts, found.unpacked),
         "counted": (exact.pages, exact.hosts, exact.unpacked),
@@ -102,15 +102,15 @@ def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url
     monkeypatch.setattr(holdings, "FEW", 20)
     url = new_url()
     with filled(url) as table:
-        before = known(table)
+        before = holdings.holdings(table)
         table.delete(page(7).url)
         table.delete(page(8).url)
         store(table, [page(COUNT, size=2)])
         store(table, [page(COUNT, age=0, size=5)])
 
-        found, told = known(table), run(url, "info")
+        found, told = holdings.holdings(table), run(url, "info")
         table.links.refresh()
-        after = known(table)
+        after = holdings.holdings(table)
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)
     assert (found.pages, found.unpacked) == (before.pages, before.unpacked)
@@ -124,10 +124,10 @@ def test_hosts_without_counts_of_which_nothing_waits_leave_nothing_known(new_url
     with filled(new_url()) as table:
         store(table, [Page(url="https://new.example/", body=b"x", fetched_at=NOW)])
         queue = RecountQueue(table.store, table.table)
-        before = known(table)
+        before = holdings.holdings(table)
         queue.remove(list(queue.waiting()))  # as if its batch were lost
 
-        found = known(table)
+        found = holdings.holdings(table)
 
     assert (before.pages, before.waiting) == (COUNT, 1)
     assert found == Holdings(None, None, None, None, None, before.oldest, before.newest)

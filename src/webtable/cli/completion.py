@@ -37,7 +37,7 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
     HBase is not asked: the shell would hang if it is unreachable.
     """
     from webtable.cli.session import CommandSession
-    from webtable.repository.indexes.index import BUILT_IN
+    from webtable.indexes import BUILT_IN
 
     known = list(BUILT_IN)
     with suppress(WebTableError):

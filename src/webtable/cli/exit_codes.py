@@ -34,7 +34,7 @@ from webtable.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.repository.questions.verification import Verification
+    from webtable.maintenance import Verification
 
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128
@@ -72,7 +72,7 @@ def complain(message: str) -> None:
 
 def note(message: str) -> None:
     """Write a remark, not an error, to stderr."""
-    from webtable.store.url import without_secrets  # most commands write no remarks
+    from webtable.store import without_secrets  # most commands write no remarks
 
     _flush()
     print(harmless(without_secrets(message)), file=sys.stderr, flush=True)
@@ -98,7 +98,7 @@ def report_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = Tr
     """Report that *count* rows are damaged, with the first of *rows*; nothing if there are none."""
     if not count:
         return
-    from webtable.rowkey.ranges import key_text  # few commands find damage
+    from webtable.rowkey import key_text  # few commands find damage
 
     complain(f"{plural(count, 'damaged row')} {'left out' if left_out else 'found'}")
     for row in rows[:MOST_NAMED]:
@@ -217,7 +217,7 @@ def _failed(
 
 
 def _trace() -> None:
-    from webtable.store.url import without_secrets
+    from webtable.store import without_secrets
 
     print(without_secrets(traceback.format_exc()), file=sys.stderr, end="")
 

@@ -12,9 +12,10 @@ from webtable.errors import CellTooLarge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webtable import WebTable
+    from webtable.answers import Results
     from webtable.cli.session import CommandSession
     from webtable.errors import WebTableError
-    from webtable.repository.table.web_table import WebTable
 
 # The patterns are compiled where they are used, since most commands use none of them.
 # An argument with its value (also spelled like an option, `max-size=5`), one of several words without a value, or a
@@ -148,18 +149,13 @@ def stored_likes(table: WebTable, url: str) -> str:
     return f"; stored is {', '.join(unlike)}" if unlike else ""
 
 
-def nothing_of(table: WebTable, site: str) -> str:
-    """Return that there are no pages of *site*, with the stored host that was probably meant, if there is one."""
-    from webtable.repository.questions import similar_hosts
-    from webtable.repository.scanning.scope import Scope
-    from webtable.repository.scanning.site import named_site
-
-    return similar_hosts.nothing_of(table._frame, Scope.of(named_site(site)))
-
-
 def why_empty(table: WebTable, site: str | None) -> str:
-    """Return `nothing_of` a *site* that has no pages; "" if it has some, and for all pages, which may be none."""
-    from webtable.repository.scanning.site import AllPages, named_site
+    """Return that there are no pages of *site*, and which stored host was probably meant.
+
+    It is "" if there are some, and for all pages, which may be none.
+    """
+    from webtable.answers import AllPages
+    from webtable.questions import named_site
 
     named = None if site is None else named_site(site)
     if site is None or isinstance(named, AllPages):
@@ -167,7 +163,12 @@ def why_empty(table: WebTable, site: str | None) -> str:
     pages = table.pages(named, limit=1)
     if pages.first() is not None:
         return ""
-    return nothing_of(table, site) + (", except damaged ones" if pages.damaged else "")
+    return nothing_of(pages) + (", except damaged ones" if pages.damaged else "")
+
+
+def nothing_of(results: Results[Any]) -> str:
+    """Return that a question has no *results*, and which stored host was probably meant, if there is one."""
+    return f"{results._absent()}{results._question.suggestion()}"
 
 
 def why_nothing(given: Mapping[str, Any]) -> str:

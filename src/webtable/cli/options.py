@@ -18,16 +18,14 @@ from webtable.cli.exit_codes import note
 from webtable.cli.session import import_indexes
 from webtable.cli.terminal.text import parse_days, parse_names, parse_versions
 from webtable.errors import InvalidArgument
-from webtable.repository.questions.listing import SITE
-from webtable.repository.scanning.site import named_site
+from webtable.questions import SITE, named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from webtable.answers import Site
     from webtable.cli.session import CommandSession
-    from webtable.repository.creation.alteration import AlterOptions
-    from webtable.repository.creation.web import LayoutOptions
-    from webtable.repository.scanning.site import Site
+    from webtable.maintenance import AlterOptions, LayoutOptions
     from webtable.rowkey import Salt
 
 SiteArgument = Annotated[str | None, typer.Argument(metavar=SITE.metavar, help=SITE.help, show_default=False)]
@@ -136,9 +134,7 @@ def _option_value(text: str) -> int | bool | str:
 
 
 def _names_of_indexes(text: str) -> tuple[str, ...]:
-    from webtable.repository.indexes.index import (
-        WEB_INDEXES,  # imports rows and keys, which most commands do not need
-    )
+    from webtable.indexes import WEB_INDEXES  # imports rows and keys, which most commands do not need
 
     match text.strip():
         case "all":
@@ -256,14 +252,14 @@ def _seconds(text: str, value: str) -> float:
 
 def seconds_of(wait: str | None, default: float = 600.0) -> float:
     """Return the seconds of the option `--wait`; raises `InvalidArgument`."""
-    from webtable.repository.arguments import duration_of
+    from webtable.questions import duration_of
 
     return default if wait is None else duration_of("wait", wait).total_seconds()
 
 
 def beside(store: str, ending: str) -> Path:
     """Return the path of a file beside a *store*, with this *ending*; for a server it is in the current directory."""
-    from webtable.store.url import StoreURL
+    from webtable.store import StoreURL
 
     url = StoreURL.parse(store)
     return Path(f"{url.rest if url.is_path else quote(url.typed, safe=':')}.{ending}")

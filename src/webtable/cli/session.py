@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from webtable.repository.creation.web import LayoutOptions
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
+    from webtable.maintenance import LayoutOptions
 
 FILE = "webtable.toml"
 DEFAULT_STORE = "./webtable.db"
@@ -161,7 +161,7 @@ class CommandSession:
     @property
     def name(self) -> str:
         """The name of the store in messages."""
-        from webtable.store.url import StoreURL
+        from webtable.store import StoreURL
 
         return StoreURL.parse(self.store).text
 
@@ -175,7 +175,7 @@ class CommandSession:
 
         If the URL has them, `auth=basic` takes them from netrc or the environment.
         """
-        from webtable.store.url import StoreURL  # most commands never show a command line
+        from webtable.store import StoreURL  # most commands never show a command line
 
         said = StoreURL.parse(self.store if self.said is None else self.said).typed
         store = f"-s {shlex.quote(said)} " if said else ""
@@ -191,7 +191,7 @@ def import_indexes(names: Iterable[str]) -> None:
     own = [name for name in names if ":" in name]
     if not own:
         return
-    from webtable.repository.indexes.states import imported
+    from webtable.indexes import imported
 
     with importing_from_here():
         for name in own:

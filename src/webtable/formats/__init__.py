@@ -8,19 +8,22 @@ if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page.headers import DEFAULT_TYPES
     from webtable._page.json_lines import page_to_json
-    from webtable.formats.answer_files import FORMATS, write, write_pages, write_rows
+    from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.archives.warc_files import surt
+    from webtable.formats.compressed.stream import lines_of
     from webtable.formats.exports.export import Exported, write_export
     from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
-    from webtable.formats.exports.one_file import write_captures
+    from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format, write_captures
     from webtable.formats.lakes.lake import WrittenLake, write_lake
     from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
 
 __all__ = [
+    "CAPTURE_ENDINGS",
     "DEFAULT_TYPES",
+    "ENDINGS",
     "FORMATS",
     "Archived",
     "CheckedExport",
@@ -34,6 +37,9 @@ __all__ = [
     "ReadLimits",
     "ReadReport",
     "WrittenLake",
+    "capture_format",
+    "format_of",
+    "lines_of",
     "page_to_json",
     "read_export",
     "read_pages",
@@ -58,8 +64,9 @@ _HOMES = {
         "write_warc",
     ),
     "webtable.formats.archives.warc_files": ("surt",),
+    "webtable.formats.compressed.stream": ("lines_of",),
     "webtable.formats.exports.export": ("Exported", "write_export"),
-    "webtable.formats.exports.one_file": ("write_captures",),
+    "webtable.formats.exports.one_file": ("CAPTURE_ENDINGS", "capture_format", "write_captures"),
     "webtable.formats.exports.manifest": (
         "ExportFile",
         "CheckedExport",
@@ -76,7 +83,9 @@ _HOMES = {
         "ReadReport",
     ),
     "webtable.formats.answer_files": (
+        "ENDINGS",
         "FORMATS",
+        "format_of",
         "write",
         "write_pages",
         "write_rows",

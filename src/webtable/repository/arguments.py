@@ -52,10 +52,11 @@ A string is a date, a time in ISO 8601 (in UTC unless it has an offset), how lon
 day, week or month, which stands for its beginning in UTC: `today`, `yesterday`, `monday` (the last one, or today),
 `last monday`, `this week`, `last week` (from Monday on), `this month`, `last month`.
 """
-FORMS = (
+TIME_FORMS = (
     "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), yesterday, monday, last week, "
     "or ago: 7d, 12h, 30m"
 )
+"""How a moment may be written, for help texts."""
 
 DURATIONS = "30m, 6h or 2d"
 
@@ -76,7 +77,7 @@ def parse_time(name: str, text: str) -> datetime:
             return clock.now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
         moment = _beginning(text) or datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError) as exc:
-        raise InvalidArgument(f"{name}={text!r} is not a time: write {FORMS}") from exc
+        raise InvalidArgument(f"{name}={text!r} is not a time: write {TIME_FORMS}") from exc
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -160,7 +161,9 @@ def given_moment(name: str, given: Moment | None) -> datetime | None:
                 return datetime(given.year, given.month, given.day, tzinfo=UTC)
     except OverflowError as exc:
         raise InvalidArgument(f"{name}={given!r} is before all time") from exc
-    raise InvalidArgument(f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {FORMS}")
+    raise InvalidArgument(
+        f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {TIME_FORMS}"
+    )
 
 
 def said_time(moment: datetime) -> str:

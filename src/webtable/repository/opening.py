@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from webtable.errors import TableNotFound
@@ -74,13 +75,15 @@ def create(
     try:
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
-        return plan(wanted.schema(table_of(url)), None)
+        table = table_of(url)
+        return replace(plan(wanted.schema(table), None), beside=wanted.beside(table))
     with store:
         stored = StoredWebTable.read(store, table)
         if stored is not None:
             stored.check(options)
         if dry_run:
-            return plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
+            steps = plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
+            return replace(steps, beside=wanted.beside(table)) if steps.create else steps
         if stored is not None:
             return stored.complete(stored.missing(), wanted.splits, apply=alter_families)
         steps, _ = create_web_table(store, table, wanted, apply=alter_families)

@@ -65,6 +65,8 @@ class Plan(ShowsItself):
     changes: tuple[FamilyChange, ...] = ()
     regions: int | None = None
     """How many regions the table has, if another number was wanted, which only a new table gets."""
+    beside: tuple[str, ...] = ()
+    """The names of the tables that a new web table has besides: its metadata, its queue, and its indexes."""
 
     @property
     def is_empty(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import CallCancelled, cancelled_by
+from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by
 from webtable.store.health import Check, Space
 from webtable.store.port import Store
 from webtable.store.rows import (
@@ -25,7 +25,7 @@ from webtable.store.rows import (
     TimeRange,
     Wanted,
 )
-from webtable.store.url import StoreURL
+from webtable.store.url import StoreURL, without_secrets
 from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ __all__ = [
     "Cell",
     "Check",
     "Containing",
+    "Deadline",
     "Delete",
     "Mutation",
     "NewCell",
@@ -55,9 +56,11 @@ __all__ = [
     "Wanted",
     "WrappedStore",
     "adapter_of",
+    "attempts",
     "cancelled_by",
     "open_store",
     "table_of",
+    "without_secrets",
 ]
 
 

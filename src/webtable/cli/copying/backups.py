@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable import ALL
 from webtable._clock import clock
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
@@ -16,12 +17,11 @@ from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.session import naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
-from webtable.repository.scanning.site import ALL
 from webtable.schema import Snapshots, index_table_name
 from webtable.store import StoreURL, adapter_of, open_store
 
 if TYPE_CHECKING:
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
 
 group: Final = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
@@ -38,10 +39,9 @@ from webtable.cli.terminal.waiting import when_there
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
+    from webtable import WebTable
     from webtable.cli.copying.run import CopyRun
-    from webtable.repository.copying.check import CopyCheck
-    from webtable.repository.creation.web import LayoutOptions
-    from webtable.repository.table.web_table import WebTable
+    from webtable.maintenance import CopyCheck, LayoutOptions
 
 commands: Final = typer.Typer()
 _SHOWN_ERRORS = 5
@@ -110,13 +110,13 @@ def copy(
     """
     from webtable.cli.copying.run import CopyRun
     from webtable.cli.terminal.progress import shown_progress
-    from webtable.repository.copying.tables import RateLimit
-    from webtable.repository.opening import copy_target
+    from webtable.maintenance import copy_target
 
     given = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
     )
-    RateLimit(rate)  # checked before a target is created
+    if rate is not None and not 0 < rate < math.inf:  # checked before a target is created
+        raise InvalidArgument(f"rate={rate!r} must be a number of pages a second above 0")
     own = session(ctx).indexes
     there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
@@ -147,7 +147,7 @@ def copy(
 
 def _preview_target(source: WebTable, store: str, given: LayoutOptions) -> WebTable:
     """Return the table in *store*, or an empty one in memory, as it would be created there."""
-    from webtable.repository.opening import copy_target
+    from webtable.maintenance import copy_target
 
     try:
         return webtable.open(store, **given)

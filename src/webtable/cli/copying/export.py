@@ -23,15 +23,15 @@ from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
 from webtable.progress import ProgressBar, progress_bar
-from webtable.repository.answers.page_columns import PAGES
+from webtable.questions import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from webtable import WebTable
+    from webtable.answers import Site
     from webtable.errors import DamagedRow
-    from webtable.repository.scanning.site import Site
-    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 

@@ -17,15 +17,14 @@ from webtable._shown.text import plural
 from webtable._signals import handling_signals
 from webtable.cli.exit_codes import note
 from webtable.errors import StoreUnavailable
-from webtable.repository.copying.check import CopyCheck
-from webtable.repository.copying.counts import Copied
-from webtable.store.deadline import Deadline
+from webtable.maintenance import Copied, CopyCheck
+from webtable.store import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
 
 PAUSE = 1.0
 """How many seconds a copy that follows waits between two passes."""

@@ -12,7 +12,7 @@ from webtable.cli.messages import why_empty
 from webtable.errors import InvalidArgument, InvalidURL
 
 if TYPE_CHECKING:
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
 
 
 class ArchiveFormat(StrEnum):
@@ -44,7 +44,7 @@ _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 
 def chosen_format(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
     """Return the format of *out*, and whether it is one file; raises `InvalidArgument` if its name says another one."""
-    from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format
+    from webtable.formats import CAPTURE_ENDINGS, capture_format
 
     ending = out.suffix.lower()
     named = None if out.is_dir() else capture_format(out) or ("wacz" if ending == ".wacz" else None)

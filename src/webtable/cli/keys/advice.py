@@ -199,7 +199,7 @@ def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advi
 
 
 def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:
-    from webtable.repository.regions import sample_urls
+    from webtable.maintenance import sample_urls
 
     with session(ctx).open() as table:
         name = table.name

@@ -19,9 +19,8 @@ from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples, file_name
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.ingest.files import check_files
-from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.ranges import hex_split_points, key_text, parse_key, sample_split_points, split_points
-from webtable.schema.shell import splits_text
+from webtable.rowkey import KeyRange, WebKey, hex_split_points, key_text, parse_key, sample_split_points, split_points
+from webtable.schema import splits_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,14 +11,12 @@ import msgspec
 from webtable._importable import importable, importing_from_here
 from webtable._shown.text import plural
 from webtable.errors import FormatError, InvalidArgument
-from webtable.formats.compressed.stream import BLOCK, ByteStream
-from webtable.formats.read_report import DamagedFile
+from webtable.formats import lines_of
 from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_MAX_LINE = 1 << 20
 _ROWS = (".jsonl", ".ndjson")
 
 
@@ -105,21 +103,15 @@ class RowFiles:
         return self._read, plural(self._count, "row")
 
     def _rows(self, file: str) -> Iterator[dict[str, Any]]:
-        number = 0
-        with Path(file).open("rb") as opened:
-            try:
-                stream = ByteStream(self._blocks(opened))
-                while line := stream.read_to(b"\n", _MAX_LINE):
-                    number += 1
-                    if line.strip():
-                        yield self._row(line, f"{file}, line {number}")
-            except DamagedFile as exc:
-                raise FormatError(f"{file}, after {plural(number, 'line')}: {exc}") from exc
+        before = self._read
 
-    def _blocks(self, file: Any) -> Iterator[bytes]:
-        while block := file.read(BLOCK):
-            self._read += len(block)
-            yield block
+        def read(size: int) -> None:
+            self._read = before + size
+
+        with Path(file).open("rb") as opened:
+            for number, line in enumerate(lines_of(opened, file, on_read=read), 1):
+                if line.strip():
+                    yield self._row(line, f"{file}, line {number}")
 
     def _row(self, line: bytes, place: str) -> dict[str, Any]:
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
+from webtable import ALL
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
 from webtable.cli.keys.declared_keys import fields_of, own_keys, value_of
@@ -19,15 +20,13 @@ from webtable.cli.session import session
 from webtable.cli.terminal.output import write_json
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
-from webtable.repository.scanning.site import ALL
-from webtable.rowkey import below, between, starting_with
-from webtable.rowkey.ranges import key_text, parse_key
+from webtable.rowkey import below, between, key_text, parse_key, starting_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.records.record import Record
-    from webtable.repository.records.table import KeyedTable
+    from webtable import KeyedTable
+    from webtable.records import Record
     from webtable.rowkey import RowKey
 
 group: Final = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
@@ -216,7 +215,7 @@ def put(
 
 
 def _opened(ctx: typer.Context, name: str, **options: Any) -> tuple[RowJSON, KeyedTable]:
-    from webtable.repository.records.table import KeyedTable
+    from webtable import KeyedTable
 
     key, store = own_keys([name], said="MODULE:KEY")[name], session(ctx).store
     try:

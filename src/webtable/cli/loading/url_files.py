@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from webtable._clock import clock
 from webtable._shown.text import plural
-from webtable.errors import FormatError
-from webtable.formats import ReadReport, read_pages
+from webtable.formats import ReadReport, lines_of, read_pages
 from webtable.formats.compressed.stream import BLOCK, ByteStream
 from webtable.formats.read_report import DamagedFile
 from webtable.formats.wacz import MAGIC as ZIP
 
-_MAX_LINE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PAGES = (".warc", ".wacz", ".jsonl", ".ndjson")
 
@@ -59,23 +56,17 @@ class UrlFiles:
             yield from self._listed(file)
 
     def _listed(self, file: str) -> Iterator[str]:
-        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
-            try:
-                stream = ByteStream(self._blocks(opened))
-                if stream.peek(3) == _BYTE_ORDER_MARK:
-                    stream.skip(3)
-                while line := stream.read_to(b"\n", _MAX_LINE):
-                    # A byte that is not UTF-8 becomes a lone surrogate, which no URL may contain.
-                    text = line.decode("utf-8", "surrogateescape").strip()
-                    if text and not text.startswith("#"):
-                        yield text
-            except DamagedFile as exc:
-                raise FormatError(f"{file}, after {plural(self.count, 'URL')}: {exc}") from exc
+        before = self.report.bytes_read
 
-    def _blocks(self, file: BinaryIO) -> Iterator[bytes]:
-        while block := file.read(BLOCK):
-            self.report.bytes_read += len(block)
-            yield block
+        def read(size: int) -> None:
+            self.report.bytes_read = before + size
+
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
+            for line in lines_of(opened, file, on_read=read):
+                # A byte that is not UTF-8 becomes a lone surrogate, which no URL may contain.
+                text = line.decode("utf-8", "surrogateescape").strip()
+                if text and not text.startswith("#"):
+                    yield text
 
 
 def _holds_pages(file: str) -> bool:

@@ -34,15 +34,12 @@ from webtable.cli.terminal.output import (
 from webtable.cli.terminal.progress import with_progress
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.errors import InvalidArgument
-from webtable.formats import FORMATS
-from webtable.formats.answer_files import ENDINGS, format_of, write_rows
-from webtable.questions import LISTINGS, Limited, Listing, ListingOption
-from webtable.repository.answers.page_columns import read_for
-from webtable.repository.arguments import is_ago, parse_time
+from webtable.formats import ENDINGS, FORMATS, format_of, write_rows
+from webtable.questions import LISTINGS, Limited, Listing, ListingOption, is_ago, parse_time, read_for
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.columns import Column, Columns
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
+    from webtable.questions import Column, Columns
 
 _TYPES: dict[str, Any] = {"text": str, "number": int, "fraction": float, "flag": bool, "time": str, "size": str}
 """The type that typer parses for each kind of option."""

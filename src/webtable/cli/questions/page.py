@@ -26,16 +26,15 @@ from webtable.cli.terminal.output import (
     write_records,
 )
 from webtable.cli.terminal.text import TIME, examples, parse_times
-from webtable.repository.answers.page_columns import PAGES, read_for
-from webtable.repository.arguments import FORMS, parse_time
+from webtable.questions import PAGES, TIME_FORMS, parse_time, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable._page.page import Page
+    from webtable import Page
+    from webtable.answers import Difference
     from webtable.cli.terminal.output import Format
-    from webtable.repository.answers.columns import Column
-    from webtable.repository.text.difference import Difference
+    from webtable.questions import Column
 
 commands: Final = typer.Typer()
 
@@ -73,7 +72,7 @@ def get(
     url: URLArgument,
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {FORMS}.", show_default=False),
+        typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {TIME_FORMS}.", show_default=False),
     ] = None,
     body: BodyOption = False,
     columns: ColumnsOption = None,
@@ -157,7 +156,7 @@ def diff(
         typer.Option(
             "--old",
             metavar=TIME,
-            help=f"The version at this moment: {FORMS}. Default: the last but one.",
+            help=f"The version at this moment: {TIME_FORMS}. Default: the last but one.",
             show_default=False,
         ),
     ] = None,
@@ -242,7 +241,7 @@ def not_modified(
     url: URLArgument,
     fetched_at: Annotated[
         str | None,
-        typer.Option("--fetched-at", metavar=TIME, help=f"When: {FORMS}. Default: now.", show_default=False),
+        typer.Option("--fetched-at", metavar=TIME, help=f"When: {TIME_FORMS}. Default: now.", show_default=False),
     ] = None,
 ) -> None:
     """Store that the server of a page has answered "not modified" (status 304).

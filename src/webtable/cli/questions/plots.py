@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from webtable._atomic_file import atomic_file
+from webtable._extras import missing_extra
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
@@ -16,9 +17,7 @@ from webtable.errors import InvalidArgument
 from webtable.progress import progress_bar
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from webtable.repository.arguments import Grouping
+    from webtable.answers import Grouping
 
 group: Final = typer.Typer()
 
@@ -100,22 +99,26 @@ def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
 
 def check_out(out: Path) -> None:
     """Raise `InvalidArgument` if no picture can be written to *out*, or `MissingExtra`, before anything is read."""
-    from webtable.repository.pictures import matplotlib
-
-    matplotlib()
+    _matplotlib()
     if out.suffix.lower() not in ENDINGS:
         raise InvalidArgument(f"out={str(out)!r} must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     if out.is_dir() or not out.parent.is_dir():
         raise InvalidArgument(f"out={str(out)!r} must be a file in a directory that exists")
 
 
-def write_picture(ax: Axes, out: Path) -> None:
+def write_picture(ax: Any, out: Path) -> None:
     """Write the figure of *ax* to the file *out*, which appears when it is complete, and report what it shows."""
-    from webtable.repository.pictures import figure_of, matplotlib
-
     ending = out.suffix.lower().removeprefix(".")
     # Without a date and random names, so that the same picture is the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-    with atomic_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
-        figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
+    with atomic_file(out) as part, _matplotlib().rc_context({"svg.hashsalt": "webtable"}):
+        ax.get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
     note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as exc:
+        raise missing_extra("matplotlib", "plot", exc) from exc
+    return matplotlib

@@ -14,9 +14,7 @@ from webtable.cli.options import NeededSiteArgument
 from webtable.cli.session import session
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
 from webtable.cli.terminal.text import TIME, examples, parse_times
-from webtable.repository.answers.columns import column
-from webtable.repository.arguments import FORMS
-from webtable.repository.scanning.site import named_site
+from webtable.questions import TIME_FORMS, column, named_site
 
 if TYPE_CHECKING:
     from webtable.reports import Audit, Comparison
@@ -94,7 +92,8 @@ def compare(
     ctx: typer.Context,
     site: NeededSiteArgument,
     since: Annotated[
-        str, typer.Option("--since", metavar=TIME, help=f"The moment to compare with: {FORMS}.", show_default=False)
+        str,
+        typer.Option("--since", metavar=TIME, help=f"The moment to compare with: {TIME_FORMS}.", show_default=False),
     ],
     until: Annotated[
         str | None, typer.Option("--until", metavar=TIME, help="The moment that is compared. Default: now.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from webtable import create as create_table
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import STORE, complain
@@ -28,13 +29,8 @@ from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
-from webtable.repository.creation.web import NewWebTable
-from webtable.repository.opening import create as create_table
-from webtable.schema import LayoutPlan, Plan, index_table_name, meta_table, queue_table
-from webtable.store import adapter_of, table_of
-
-if TYPE_CHECKING:
-    from webtable.repository.creation.web import LayoutOptions
+from webtable.schema import LayoutPlan, Plan
+from webtable.store import adapter_of
 
 commands: Final = typer.Typer()
 
@@ -95,7 +91,7 @@ def create(
     )
     this = session(ctx)
     if dry_run:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this, options)
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this)
         return
     if alter_families and not yes:
         steps = create_table(this.store, regions=regions, dry_run=True, **options)
@@ -103,7 +99,7 @@ def create(
     try:
         done = create_table(this.store, regions=regions, alter_families=alter_families, **options)
     except SchemaDrift as exc:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this, options)
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this)
         complain("the table differs from what is wanted, as shown: nothing was changed; --alter-families alters it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
@@ -179,8 +175,8 @@ def _confirm_losses(steps: Plan | LayoutPlan, *, yes: bool) -> None:
     confirm(purpose, "Alter the table? What it removes cannot be brought back.", yes=yes)
 
 
-def _show_plan(steps: Plan | LayoutPlan, this: CommandSession, options: LayoutOptions | None = None) -> None:
-    """Show *steps*, for a store with a shell also as its statements; *options* are those of a table to be created."""
+def _show_plan(steps: Plan | LayoutPlan, this: CommandSession) -> None:
+    """Show *steps*, for a store with a shell also as its statements."""
     if steps.is_empty:
         typer.echo(_as_wanted(steps))
         return
@@ -191,17 +187,10 @@ def _show_plan(steps: Plan | LayoutPlan, this: CommandSession, options: LayoutOp
         return
     others = ""
     if isinstance(steps, Plan) and steps.create:
-        others = f"\n{_others(this.store, options)}"
+        others = f"\nand beside it, which webtable create makes: {', '.join(map(repr, steps.beside))}"
         namespace, colon, _ = steps.wanted.name.partition(":")
         shell = f"# first, if there is no such namespace: create_namespace '{namespace}'\n{shell}" if colon else shell
     typer.echo(f"{steps}{others}\n\nIn the HBase shell:\n{shell}")
-
-
-def _others(store: str, options: LayoutOptions | None) -> str:
-    """Return which tables `create` makes beside that of the pages."""
-    table, indexes = table_of(store), NewWebTable.of(store, options or {}, 1).indexes
-    names = [meta_table(table).name, queue_table(table).name, *(index_table_name(table, name) for name in indexes)]
-    return f"and beside it, which webtable create makes: {', '.join(map(repr, names))}"
 
 
 def _as_wanted(steps: Plan | LayoutPlan) -> str:

@@ -20,15 +20,15 @@ from webtable.cli.session import session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.output import on_terminal
 from webtable.cli.terminal.text import examples, parse_times
+from webtable.maintenance import Deletions
 from webtable.progress import progress_bar
-from webtable.repository.removing.retention import Deletions
-from webtable.repository.scanning.site import named_site
+from webtable.questions import named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository.removing.retention import DeletedPage
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
+    from webtable.maintenance import DeletedPage
 
 commands: Final = typer.Typer()
 

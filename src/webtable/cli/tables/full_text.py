@@ -17,7 +17,7 @@ from webtable.cli.terminal.text import examples
 from webtable.progress import progress_bar
 
 if TYPE_CHECKING:
-    from webtable.repository.full_text.upkeep import TextRefresh
+    from webtable.maintenance import TextRefresh
 
 group: Final = typer.Typer(help="Create, refresh and drop full text, by which search ranks.", no_args_is_help=False)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable import doctor as diagnosed
 from webtable._atomic_file import atomic_file
 from webtable._clock import clock
 from webtable._shown import harmless
@@ -19,11 +20,9 @@ from webtable.cli.session import import_indexes, naming, session
 from webtable.cli.terminal.output import FactsFormat, on_terminal, write_bytes, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
+from webtable.maintenance import checks, holdings
+from webtable.metrics import Exposed, gauge_families, prometheus
 from webtable.progress import progress_bar
-from webtable.repository.diagnosis.doctor import SECONDS, checks
-from webtable.repository.diagnosis.doctor import doctor as diagnosed
-from webtable.repository.metrics import Exposed, gauge_families, prometheus
-from webtable.repository.questions.holdings import Holdings, known
 from webtable.store import StoreURL, table_of
 
 if TYPE_CHECKING:
@@ -31,13 +30,14 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from webtable import WebTable
     from webtable.cli.session import CommandSession
-    from webtable.repository.arguments import Progress
-    from webtable.repository.table.web_table import WebTable
-    from webtable.store.health import Check
+    from webtable.maintenance import Check, Holdings, Progress
 
 commands: Final = typer.Typer()
 
+_SECONDS = 30.0
+"""How long the checks may take together, as by default in Python."""
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "red")}
 
 
@@ -62,7 +62,7 @@ def doctor(
     all_bodies: Annotated[bool, typer.Option("--all-bodies", help="The same with the bodies of all pages.")] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
-    ] = SECONDS,
+    ] = _SECONDS,
     format: Annotated[  # noqa: A002
         FactsFormat | None,
         typer.Option(
@@ -161,7 +161,7 @@ def metrics(
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="How long the checks of the doctor may take.")
-    ] = SECONDS,
+    ] = _SECONDS,
 ) -> None:
     """Write the state of the store and what its table holds for Prometheus: checks of `doctor`, counts of `info`.
 
@@ -225,7 +225,7 @@ def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
 
 
 def _of_table(table: WebTable) -> Iterator[Exposed]:
-    yield from _of_holdings(known(table))
+    yield from _of_holdings(holdings(table))
     freshness = table.links.freshness()
     yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:

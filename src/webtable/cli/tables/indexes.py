@@ -19,13 +19,13 @@ from webtable.cli.terminal.output import Format, FormatOption, chosen_format, wr
 from webtable.cli.terminal.text import examples
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch, WebTableError
 from webtable.progress import progress_bar
-from webtable.repository.answers.columns import Column, column
+from webtable.questions import Column, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.repository.derived.drift import Drift
-    from webtable.repository.table.web_table import WebTable
+    from webtable import WebTable
+    from webtable.indexes import Drift
 
 group: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 

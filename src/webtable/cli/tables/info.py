@@ -17,10 +17,10 @@ from webtable.cli.terminal.output import FactsFormat, console, on_terminal, writ
 from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
+from webtable.maintenance import holdings
 from webtable.progress import progress_bar
-from webtable.repository.creation.tables import stored_layout
-from webtable.repository.questions.holdings import Holdings, counted, known
-from webtable.rowkey.ranges import key_text
+from webtable.records import layout_of
+from webtable.rowkey import key_text
 from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text
 from webtable.store import open_store
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from webtable.cli.session import CommandSession
     from webtable.cli.tables.indexes import IndexLine
-    from webtable.repository.table.web_table import WebTable
+    from webtable.maintenance import Holdings
     from webtable.schema import Layout
     from webtable.store import Store
 
@@ -88,7 +88,7 @@ def info(
     format and key, and there are no holdings and no indexes.
     """
     this = session(ctx)
-    facts, holdings = _facts_of(this, count=count, schema=schema)
+    facts, held = _facts_of(this, count=count, schema=schema)
     if format == FactsFormat.jsonl:
         for fact in facts:
             write_json(fact)
@@ -96,8 +96,8 @@ def info(
         _show(facts)
     else:
         write_lines(line for fact in facts for line in _lines_of(fact, _text))
-    _report_what_is_missing(holdings, this)
-    if count and holdings is not None and holdings.damaged:
+    _report_what_is_missing(held, this)
+    if count and held is not None and held.damaged:
         raise typer.Exit(NOT_DONE)
 
 
@@ -105,14 +105,15 @@ def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[
     """Return the facts about a table, as they are in JSON, and what the table holds."""
     try:
         with this.open() as table:
-            holdings = _counted(table) if count else known(table)
+            with progress_bar("info", "page") as counting:
+                held = holdings(table, count=count, on_progress=counting)
             indexes = index_lines(table)
-            facts = _facts(table.store, table.table, table.name, table.layout, holdings, indexes, schema=schema)
-            return list(facts), holdings
+            facts = _facts(table.store, table.table, table.name, table.layout, held, indexes, schema=schema)
+            return list(facts), held
     except LayoutMismatch:
         store, name = open_store(this.store)
         with closing(store):
-            layout = KeyLayout.from_json(stored_layout(store, name) or b"")
+            layout = layout_of(store, name)
             if layout is None:
                 raise
             return list(_facts(store, name, f"{store.name}/{name}", layout, None, (), schema=schema)), None
@@ -123,14 +124,14 @@ def _facts(
     table: str,
     name: str,
     layout: Layout | KeyLayout,
-    holdings: Holdings | None,
+    held: Holdings | None,
     indexes: Sequence[IndexLine],
     *,
     schema: bool,
 ) -> Iterator[dict[str, Any]]:
     yield {"what": "table", "name": name}
-    if holdings is not None:
-        yield {"what": "holdings", **{name: getattr(holdings, name) for name in _HELD}}
+    if held is not None:
+        yield {"what": "holdings", **{name: getattr(held, name) for name in _HELD}}
     if (space := store.space()) is not None:
         yield {"what": "space", "bytes": space.bytes, "free": space.free}
     fields = [name for name in layout.__struct_fields__ if name != "kind"]
@@ -147,20 +148,15 @@ def _facts(
         yield {"what": "region", "start": keys[0], "stop": keys[1], "server": one.server}
 
 
-def _counted(table: WebTable) -> Holdings:
-    with progress_bar("info", "page") as counting:
-        return counted(table, counting)
-
-
-def _report_what_is_missing(holdings: Holdings | None, this: CommandSession) -> None:
+def _report_what_is_missing(held: Holdings | None, this: CommandSession) -> None:
     """Report what waits to be counted, and how many rows were left out."""
-    if holdings is None:
+    if held is None:
         return
-    if holdings.pending:
-        note(f"{holdings.pending}; run `{this.command('links refresh')}`")
-    if holdings.pages is None:
+    if held.pending:
+        note(f"{held.pending}; run `{this.command('links refresh')}`")
+    if held.pages is None:
         note(f"its pages are not counted: `{this.command('info --count')}` reads and counts all of them")
-    report_damage((), holdings.damaged)
+    report_damage((), held.damaged)
 
 
 def _lines_of(fact: dict[str, Any], text_of: Callable[[str, object], str]) -> Iterator[Sequence[object]]:

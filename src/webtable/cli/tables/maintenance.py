@@ -18,10 +18,9 @@ from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar
-from webtable.repository.answers.columns import column
-from webtable.repository.creation.tables import stored_layout
-from webtable.repository.removing.compaction import compact_keyed
-from webtable.schema import KeyLayout
+from webtable.questions import column
+from webtable.records import compact as compact_records
+from webtable.records import layout_of
 from webtable.store import open_store
 
 commands: Final = typer.Typer()
@@ -124,9 +123,9 @@ def _compacted(this: CommandSession, *, dry_run: bool) -> int:
     except LayoutMismatch:
         store, name = open_store(this.store)
         with store:
-            if KeyLayout.from_json(stored_layout(store, name) or b"") is None:
+            if layout_of(store, name) is None:
                 raise
-            return compact_keyed(store, name, dry_run=dry_run)
+            return compact_records(store, name, dry_run=dry_run)
 
 
 @links.command(epilog=examples("webtable links refresh", "webtable -s crawl.db links refresh --also-unfinished"))

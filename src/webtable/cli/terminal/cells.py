@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from webtable._shown import Marked, harmless, plain_text
 from webtable._shown.sizes import size_text
 from webtable._shown.text import minute_text
-from webtable.formats.text import charset_in, decoded, value_text
+from webtable._shown.values import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.text import Text
 
-    from webtable._page.page import Page
-    from webtable.repository.answers.columns import Column, Form
+    from webtable import Page
+    from webtable.questions import Column, Form
 
 _DIGITS = 12
 """How many hexadecimal digits of a digest a table shows."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from webtable._atomic_file import atomic_file
 from webtable._shown import harmless
+from webtable._shown.values import charset_in, decoded, harmless_json, value_text
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
 from webtable.cli.terminal.cells import field, shown_of
 from webtable.cli.terminal.tables import UNLIMITED, new_table, print_table
 from webtable.cli.terminal.text import parse_names
 from webtable.errors import InvalidArgument
-from webtable.formats import FORMATS
-from webtable.formats.answer_files import BINARY, CountedRecords, write_rows
-from webtable.formats.text import charset_in, decoded, harmless_json, value_text
+from webtable.formats import FORMATS, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from webtable._page.page import Page
-    from webtable.repository.answers.columns import Column, Columns
+    from webtable import Page
+    from webtable.questions import Column, Columns
 
 
 TABLE = "table"
@@ -106,17 +106,19 @@ def write_records(
 
     A short table omits empty columns, unless they were *asked_for*.
     """
-    chosen, counted = chosen_format(format), CountedRecords(records)
+    chosen, numbers = chosen_format(format), count()
+    # The records come first: at their end no number is taken that is not that of a record.
+    counted = map(lambda record, _: record, records, numbers)
     if chosen == TABLE:
         print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
     elif chosen == LINES:
         write_lines([_text(record, one) for one in columns] for record in counted)
-    elif chosen in BINARY and on_terminal():
-        raise InvalidArgument(f"format={chosen} is for a file or a pipe, not for a terminal; redirect it")
     else:
-        write_rows(counted, columns, sys.stdout.buffer, chosen, for_terminal=on_terminal())
+        write_rows(
+            counted, columns, sys.stdout if on_terminal() else sys.stdout.buffer, chosen, for_terminal=on_terminal()
+        )
     sys.stdout.flush()
-    return counted.count
+    return next(numbers)
 
 
 def _text(record: Any, column: Column) -> str:

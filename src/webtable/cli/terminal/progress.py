@@ -7,21 +7,21 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from webtable import ALL
+from webtable._shown.bars import terminal_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.ingest.report import rates
-from webtable.progress import terminal_bar
-from webtable.repository.scanning.site import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
+    from webtable import WebTable
+    from webtable.answers import Site
     from webtable.ingest.engine import Ingest
-    from webtable.repository.scanning.site import Site
-    from webtable.repository.table.web_table import WebTable
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from webtable.repository.answers.columns import Column
+    from webtable.questions import Column
 
 CHUNK = 200
 """A table is laid out for this many rows at a time."""

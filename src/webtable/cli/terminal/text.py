@@ -34,7 +34,7 @@ TIME = "TIME"
 def parse_times(**times: str | None) -> dict[str, datetime | None]:
     """Return the moments that the options *times* name, None for those that are not given."""
     # Imported here, since most commands take no times and should not wait for it.
-    from webtable.repository.arguments import parse_time
+    from webtable.questions import parse_time
 
     return {name: None if text is None else parse_time(name.replace("_", "-"), text) for name, text in times.items()}
 

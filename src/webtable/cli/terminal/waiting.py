@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from webtable.cli.exit_codes import note
 from webtable.cli.terminal.interaction import interruptible
 from webtable.errors import StoreUnavailable
-from webtable.store.deadline import Deadline, attempts
+from webtable.store import Deadline, attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

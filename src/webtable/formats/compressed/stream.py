@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._shown.text import plural
+from webtable.errors import FormatError
 from webtable.formats.compressed.members import pieces_of
 from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webtable.formats.compressed.members import Decompressed
 
 BLOCK = 1 << 16
 _SETTLED = 1 << 20
+_MAX_LINE = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class TooLong(DamagedFile):
@@ -204,3 +208,30 @@ class ByteStream:
         self._at = 0
         self._sealed = piece.sealed
         return True
+
+
+def lines_of(file: IO[bytes], name: str, *, on_read: Callable[[int], object] | None = None) -> Iterator[bytes]:
+    """Yield the lines of a *file* that is open for bytes, decompressed if it is in gzip, zstd or LZ4.
+
+    *on_read* is called with how many bytes of it were read so far. Raises `FormatError`, which calls the file *name*,
+    where it is damaged, and for a line of over 1 MiB.
+    """
+
+    def blocks() -> Iterator[bytes]:
+        size = 0
+        while block := file.read(BLOCK):
+            size += len(block)
+            if on_read is not None:
+                on_read(size)
+            yield block
+
+    number = 0
+    try:
+        stream = ByteStream(blocks())
+        if stream.peek(len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK:
+            stream.skip(len(_BYTE_ORDER_MARK))
+        while line := stream.read_to(b"\n", _MAX_LINE):
+            number += 1
+            yield line
+    except DamagedFile as exc:
+        raise FormatError(f"{name}, after {plural(number, 'line')}: {exc}") from exc

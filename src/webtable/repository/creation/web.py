@@ -32,6 +32,7 @@ from webtable.schema import (
     check_suffix_list,
     index_of_column,
     index_table,
+    index_table_name,
     layout_values,
     meta_table,
     queue_table,
@@ -89,6 +90,11 @@ class NewWebTable(NamedTuple):
     def schema(self, table: str) -> TableSchema:
         """Return the schema of the table of its pages, with this name."""
         return self.layout.table_schema(table, self.splits)
+
+    def beside(self, table: str) -> tuple[str, ...]:
+        """Return the names of the tables that it has besides that of its pages, which has this name."""
+        indexes = (index_table_name(table, name) for name in self.indexes)
+        return (meta_table(table).name, queue_table(table).name, *indexes)
 
 
 _REMEDY = "Apply it with webtable create --alter-families, or in the HBase shell"

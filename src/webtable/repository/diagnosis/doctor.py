@@ -17,12 +17,11 @@ from webtable.errors import (
     TableNotFound,
     WebTableError,
 )
-from webtable.repository.creation.tables import stored_layout
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.diagnosis import rows, tables
 from webtable.repository.diagnosis.tables import CheckedTable
 from webtable.repository.opening import not_there
-from webtable.schema import KeyLayout
+from webtable.repository.records.table import layout_of
 from webtable.store import adapter_of, open_store
 from webtable.store.deadline import Deadline, until
 from webtable.store.health import Check, failed, warned, well
@@ -160,7 +159,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
 
 def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
     """Yield the checks of a table with rows under a declared key, if it is one."""
-    layout = KeyLayout.from_json(stored_layout(store, table) or b"")
+    layout = layout_of(store, table)
     if layout is None:
         yield failed("layout", mismatch, "use the version of webtable that created the table, or a later one")
         return

@@ -14,7 +14,7 @@ from webtable._clock import milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
-from webtable.repository.arguments import FORMS, Moment, moments, said_time
+from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeQuestion
 from webtable.repository.questions.versions import versions_in
@@ -98,7 +98,7 @@ _At = Page | _Absent | DamagedRow
 _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 
-SINCE = ListingOption("since", f"The moment to compare with: {FORMS}.", "time", metavar="TIME")
+SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME")
 UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
 LISTING = Listing(
     "changes",

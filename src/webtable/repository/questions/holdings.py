@@ -19,8 +19,6 @@ from webtable.store import Row
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from webtable.repository.arguments import Progress
     from webtable.repository.table.web_table import WebTable
 
@@ -59,24 +57,17 @@ class Holdings:
         return None if self.pending is None else self.pending.rows
 
 
-def counted(table: WebTable, on_progress: Progress | None = None) -> Holdings:
-    """Return what *table* holds, by reading all of it; *on_progress* is called with the number of pages read."""
-    frame = _frame(table)
-    names = frame.codec.columns
-    wanted = Wanted([names.page, names.capture, names.body], versions=frame.layouts.recent().versions)
-    return _sums(frame, frame.store.scan(frame.table, [KeyRange()], wanted), on_progress)
-
-
-def known(table: WebTable) -> Holdings:
-    """Return what is known of *table* without reading it, unless it has few pages, which are counted.
+def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | None = None) -> Holdings:
+    """Return what *table* holds, as far as it is known; with *count* all of it is read and counted.
 
     Pages, hosts and `unpacked` are the counts of the hosts, exact as of the last `TableLinks.refresh`; `oldest` and
-    `newest` come from the index of times. Captures and `stored` are unknown, and without these indexes so is the rest.
+    `newest` come from the index of times. Captures and `stored` are unknown, and without these indexes so is the rest;
+    a table of at most 400 pages is counted. *on_progress* is called with the number of pages read.
     """
-    frame = _frame(table)
+    frame = Frame.of(table.store, table.table, table.layout)
     pages = Wanted([frame.codec.columns.page], keys_only=True)
-    if sum(1 for _ in frame.store.scan(frame.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
-        return counted(table)
+    if count or sum(1 for _ in frame.store.scan(frame.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
+        return _counted(frame, on_progress)
     oldest, newest = _dates(table)
     unknown = Holdings(None, None, None, None, None, oldest, newest)
     # The queue first: what is counted in between is then reported as waiting, not missed.
@@ -89,16 +80,13 @@ def known(table: WebTable) -> Holdings:
     )
 
 
-def _frame(table: WebTable) -> Frame:
-    return Frame.of(table.store, table.table, table.layout)
-
-
-def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None) -> Holdings:
+def _counted(frame: Frame, on_progress: Progress | None) -> Holdings:
     names = frame.codec.columns
+    wanted = Wanted([names.page, names.capture, names.body], versions=frame.layouts.recent().versions)
     hosts = grouping("host", key=frame.key)
     counts = PageCounts({"host": hosts})
     captures = stored = damaged = 0
-    for row in rows:
+    for row in frame.store.scan(frame.table, [KeyRange()], wanted):
         if names.page not in row.cells:
             continue
         page = frame.pages.each(Row(row.key, {names.page: row.cells[names.page]}))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.arguments import FORMS, Moment, check_numbers, given_moment, moments, said_time
+from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
 from webtable.repository.indexes.index import (
     HIGHEST_SIZE,
     SIZE,
@@ -56,7 +56,7 @@ def _listing(
     return Listing(name, columns, orders, (*options, SITE), examples, text, indexes, is_of_pages=True)
 
 
-_SINCE = ListingOption("since", f"From this moment on: {FORMS}.", "time", metavar="TIME")
+_SINCE = ListingOption("since", f"From this moment on: {TIME_FORMS}.", "time", metavar="TIME")
 _UNTIL = ListingOption("until", "Up to this moment, which is not included.", "time", metavar="TIME")
 _NEWEST = ("newest", "oldest", "storage")
 FETCHED = _listing(
@@ -89,7 +89,7 @@ OUTDATED = _listing(
     "outdated",
     orders=("oldest", "newest", "storage"),
     options=(
-        ListingOption("not_fetched_since", f"{FORMS}.", "time", metavar="TIME"),
+        ListingOption("not_fetched_since", f"{TIME_FORMS}.", "time", metavar="TIME"),
         ListingOption("not_modified_since", "The same for the last modification.", "time", metavar="TIME"),
     ),
     examples=(

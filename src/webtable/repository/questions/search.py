@@ -12,7 +12,7 @@ import msgspec
 
 from webtable.errors import DamagedRow
 from webtable.repository.answers.page_columns import records_with
-from webtable.repository.arguments import FORMS
+from webtable.repository.arguments import TIME_FORMS
 from webtable.repository.frame import Frame
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.ranked import RankedQuestion
@@ -61,7 +61,7 @@ LISTING = Listing(
         ListingOption("substring", "Find the characters, inside of words too.", "flag"),
         ListingOption("status", "Only pages whose last capture has this status.", "number"),
         ListingOption("content_type", "Only pages of this media type, as in text/html.", flag="type"),
-        ListingOption("since", f"Only pages fetched from this moment on: {FORMS}.", "time", metavar="TIME"),
+        ListingOption("since", f"Only pages fetched from this moment on: {TIME_FORMS}.", "time", metavar="TIME"),
         ListingOption("until", "Only pages fetched before this moment.", "time", metavar="TIME"),
         SITE,
     ),

@@ -95,10 +95,10 @@ class Stats(Tabular[GroupRow]):
         """Return the groups of each grouping, or the largest or latest of them."""
         rows: list[Sequence[object]] = []
         for by, groups in self.by.items():
-            names = shown_groups(by, groups, SHOWN_GROUPS)
-            rows += [(by, name, *groups[name]) for name in names]
-            if len(groups) > len(names):
-                rows.append((by, left_out(by, len(groups) - len(names)), None, None))
+            shown = self.top(by)
+            rows += shown
+            if len(groups) > len(shown):
+                rows.append((by, left_out(by, len(groups) - len(shown)), None, None))
         notes = [f"a {by} is that of the last capture of a page, in UTC" for by in self.by if by in DATES]
         if self.damaged:
             notes.append(f"{plural(self.damaged, 'row')} left out: damaged")
@@ -106,6 +106,20 @@ class Stats(Tabular[GroupRow]):
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
+
+    def top(self, by: Grouping, most: int = SHOWN_GROUPS) -> list[GroupRow]:
+        """Return the groups of the grouping *by* that are to be shown where there is no room for all, in their order.
+
+        Hosts, types, statuses, languages and regions are the *most* with the most pages, days and months the latest 31;
+        ages and sizes are all shown. Raises `InvalidArgument` for what was not counted.
+        """
+        groups = self._of(by)
+        return [GroupRow(by, name, *groups[name]) for name in shown_groups(by, groups, most)]
+
+    def _of(self, by: Grouping) -> dict[str, Group]:
+        if by not in self.by:
+            raise InvalidArgument(f"by={by!r} was not counted: ask with stats(by={by!r})")
+        return self.by[by]
 
     def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the groups of the grouping *by*, by default the first that was counted, and return the axes.
@@ -116,12 +130,10 @@ class Stats(Tabular[GroupRow]):
         """
         from webtable.repository.pictures import draw_groups, draw_nothing
 
-        named = next(iter(self.by), None) if by is None else by
-        if named not in self.by:
-            raise InvalidArgument(f"by={named!r} was not counted: ask with stats(by={named or 'status'!r})")
+        named: Grouping = next(iter(self.by), "status") if by is None else by
+        groups = self._of(named)
         if self._empty:
             return draw_nothing(self._empty, ax)
-        groups = self.by[named]
         if named == "region" and groups:
             groups = {name: groups.get(name, Group(0, 0)) for name in self.regions} | groups
         return draw_groups(named, groups, ax)

@@ -35,7 +35,7 @@ from webtable.repository.records.record import (
 from webtable.repository.scanning.scope import is_small
 from webtable.repository.stored.cells import later_removed
 from webtable.rowkey.fields.field import is_open
-from webtable.schema import FamilySchema, KeyLayout, TableSchema
+from webtable.schema import FamilySchema, KeyLayout, TableSchema, meta_table
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.observed import observed
 
@@ -296,3 +296,19 @@ class KeyedTable:
                 f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
                 "or give ALL for every row"
             )
+
+
+def layout_of(store: Store, table: str) -> KeyLayout | None:
+    """Return how the rows of *table* are laid out if they are under a declared key, else None."""
+    return KeyLayout.from_json(stored_layout(store, table) or b"")
+
+
+def compact(store: Store, table: str, *, dry_run: bool = False) -> int:
+    """Free the space of what was deleted, or replaced, from a table of records, and return how many bytes that is.
+
+    With *dry_run* nothing is done, and the number is that of what is free already, besides what would be freed. Raises
+    `CapabilityError`, with what to run instead, where the store does that by itself.
+    """
+    if dry_run and (space := store.space()) is not None:
+        return space.free
+    return store.compact([table, meta_table(table).name])

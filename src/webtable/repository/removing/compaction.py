@@ -14,7 +14,6 @@ from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from webtable.repository.frame import Frame
-    from webtable.store import Store
 
 _PIECE = 500
 
@@ -28,13 +27,6 @@ def forget_deletes(frame: Frame, *, dry_run: bool = False) -> int:
             written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
         count += len(some)
     return count
-
-
-def compact_keyed(store: Store, table: str, *, dry_run: bool = False) -> int:
-    """Do what `compact` does for a table under a declared key, whose deletes have no marks."""
-    if dry_run and (space := store.space()) is not None:
-        return space.free
-    return store.compact([table, meta_table(table).name])
 
 
 def compact(frame: Frame, *, dry_run: bool = False) -> int:
