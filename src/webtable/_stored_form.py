@@ -31,5 +31,5 @@ def check_format(name: str, kind: str, found: int, known: int) -> None:
     if found < known:
         raise OlderFormat(
             f"{name} has {kind} format {found}, which no release has written; this one reads {known}: export it with "
-            "the version that made it (webtable export), and import that (webtable import). Nothing was changed"
+            "the version that made it, and import that. Nothing was changed"
         )

@@ -231,7 +231,11 @@ class SchemaError(WebTableError):
 
 
 class TableNotFound(SchemaError):
-    """No such table, or no such file; the message says how to create it."""
+    """No such table, or no such file: `reason` says which; the message also says how to create it."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason + remedy)
+        self.reason = reason
 
 
 class LayoutMismatch(SchemaError):

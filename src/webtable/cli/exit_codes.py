@@ -7,15 +7,17 @@ import re
 import signal
 import sys
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
+from webtable._messages import message_of, told
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
-from webtable.cli.messages import in_commands, in_options, instead, options_of, suggest_option
+from webtable.cli.messages import in_options, instead, options_of, suggest_option
 from webtable.cli.session import WORDS, CommandSession, named_session
 from webtable.errors import (
     DamagedRow,
@@ -195,11 +197,9 @@ def _failed(
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
         return int(getattr(error, "exit_code", USAGE))
-    message = str(error)
-    if isinstance(error, InvalidArgument | FullScanNeeded):
-        message = in_options(message, options or {})
-    if session is not None:
-        message = in_commands(message, session.command(""))
+    speaks_of_arguments = isinstance(error, InvalidArgument | FullScanNeeded)
+    text = partial(in_options, options=options or {}) if speaks_of_arguments else str
+    message = told(message_of(error), "webtable {}".format if session is None else session.command, text)
     if isinstance(error, StoreUnavailable | NotAStore) and session is not None:
         message += f"; to see what is wrong: {session.command('doctor')}"
     elif isinstance(error, InvalidURL) and session is not None and command is not None:

@@ -6,11 +6,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from webtable._messages import message_of, told
 from webtable.cli.commands import COMMANDS
 from webtable.errors import CellTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from webtable import WebTable
     from webtable.answers import Results
@@ -48,33 +49,15 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     return re.sub(_ARGUMENT, option, text) + message[len(text) :]
 
 
-def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
+def of_page(error: WebTableError, options: Mapping[str, str], command: Callable[[str], str]) -> str:
     """Return why a page was not stored, naming the option that cuts long bodies if it is among the *options*.
 
     Only the end of the message is checked: a URL may contain `max_body=`, too.
     """
-    message = str(error)
-    cuts = CellTooLarge.CUTS
+    message, cuts = told(message_of(error), command), CellTooLarge.CUTS
     if not message.endswith(cuts):
         return message
-    return message.removesuffix(cuts) + (in_options(cuts, options) if "max_body" in options else "")
-
-
-_OF_A_PROGRAM = r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )"
-_COMMAND = rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', 'demo'})})\b)"
-"""The commands that take their store from `-s`."""
-
-
-def in_commands(message: str, command: str) -> str:
-    """Return *message* with its commands as they are typed: each begins with *command*, which names the store.
-
-    Advice for programs is left out.
-
-    >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
-    'create it with webtable -s x create'
-    """
-    message = re.sub(_OF_A_PROGRAM, "", message).replace("webtable.ALL", "all")
-    return re.sub(_COMMAND, lambda _: command, message)
+    return message.removesuffix(cuts) + (f"; {options['max_body']} cuts long bodies" if "max_body" in options else "")
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable._messages import message_of
 from webtable.cli.exit_codes import note
 from webtable.cli.session import DEFAULT_STORE, CommandSession, naming, session, to_be_read
 from webtable.cli.terminal.interaction import interruptible
@@ -100,7 +101,9 @@ def _opened(ctx: typer.Context) -> WebTable:
         with to_be_read():
             return this.open()
     except TableNotFound as exc:
-        raise TableNotFound(f"{exc}; name another store by -s, or make one to try by `webtable demo`") from exc
+        raise TableNotFound(
+            message_of(exc) + "; name another store by -s, or make one to try by `webtable demo`"
+        ) from exc
 
 
 def _token_in(file: Path) -> str:

@@ -203,7 +203,6 @@ WORDS = "webtable.words"
 
 
 _NAMED = "webtable.session"
-_CREATE = re.compile(r"[;:] create it with .*webtable create$")
 
 
 def naming(ctx: typer.Context, this: CommandSession) -> CommandSession:
@@ -223,7 +222,7 @@ def to_be_read() -> Iterator[None]:
     try:
         yield
     except TableNotFound as exc:
-        raise TableNotFound(_CREATE.sub("", str(exc))) from exc
+        raise TableNotFound(exc.reason) from exc
 
 
 def session(ctx: typer.Context) -> CommandSession:

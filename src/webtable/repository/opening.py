@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from webtable._messages import Command, Message
 from webtable.errors import TableNotFound
 from webtable.repository.creation.tables import plan_of
 from webtable.repository.creation.web import LayoutOptions, NewWebTable, StoredWebTable, create_web_table
@@ -142,9 +143,12 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
 def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableNotFound:
     names = ", ".join(repr(schema.name) for schema in missing)
     return TableNotFound(
-        f"{stored.name} is not complete: missing {names}, while the layout is still stored in "
-        f"{meta_table(stored.table).name!r}. Restore it from a backup; or create it again, empty, with that layout, "
-        "with webtable.open(…, create=True), or on the command line with webtable create"
+        Message(
+            f"{stored.name} is not complete: missing {names}, while the layout is still stored in "
+            f"{meta_table(stored.table).name!r}. Restore it from a backup; or create it again, empty, "
+            "with that layout, with ",
+            Command("create", python="webtable.open(…, create=True)"),
+        )
     )
 
 
@@ -155,11 +159,15 @@ def not_there(store: Store, table: str) -> TableNotFound:
         return TableNotFound(f"{store.name} has no tables. {store.capabilities.empty_hint}")
     if table in there:
         return TableNotFound(
-            f"{store.name} has a table {table!r}, but not its layout, which should be in {meta_table(table).name!r}. "
-            "If it has pages, restore that table: with another layout they would not be found. If its creation was "
-            "interrupted, webtable create with the same options completes it"
+            Message(
+                f"{store.name} has a table {table!r}, but not its layout, which should be in "
+                f"{meta_table(table).name!r}. If it has pages, restore that table: with another layout they "
+                "would not be found. If its creation was interrupted, ",
+                Command("create"),
+                " with the same options completes it",
+            )
         )
     return TableNotFound(
-        f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "
-        "or on the command line with webtable create"
+        f"{store.name} has no web table {table!r}",
+        Message(": create it with ", Command("create", python="webtable.open(…, create=True)")),
     )

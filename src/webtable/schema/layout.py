@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
+from webtable._messages import Command, Message
 from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
@@ -282,7 +283,9 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     if differences:
         # Only these options can be altered.
         remedy = (
-            "; webtable alter changes that" if all(one.startswith(("ttl:", "versions:")) for one in differences) else ""
+            Message("; ", Command("alter"), " changes that")
+            if all(one.startswith(("ttl:", "versions:")) for one in differences)
+            else ""
         )
         raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + remedy)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webtable._messages import Command, Message
 from webtable.errors import CapabilityError
 from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS
 from webtable.store.rows import MAX_CELL
@@ -81,8 +82,11 @@ class OptionalCalls:
         exists, and `CapabilityError`, which says what to use instead, if the store is not a file.
         """
         raise CapabilityError(
-            f"{self.name}: this store is not a file that can be copied; webtable export and webtable copy bring what "
-            "is in the table elsewhere"
+            Message(
+                f"{self.name}: this store is not a file that can be copied; ",
+                Command("export"),
+                " and webtable copy bring what is in the table elsewhere",
+            )
         )
 
     @classmethod
@@ -92,7 +96,9 @@ class OptionalCalls:
         Nobody may write meanwhile. *on_progress* is called with the number of records so far. Raises `InvalidArgument`
         if *path* exists, `StoreRefused` if nothing can be read, and `CapabilityError` if the store is not a file.
         """
-        raise CapabilityError(f"{url.text}: this store is not a file; webtable doctor says what is wrong with it")
+        raise CapabilityError(
+            Message(f"{url.text}: this store is not a file; ", Command("doctor"), " says what is wrong with it")
+        )
 
     def search_index(self, table: str) -> SearchIndex | None:  # noqa: ARG002
         """Return the full text of *table*, which writers write in their transactions; None if there can be none."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from webtable._messages import Message, Words
+
 State = Literal["ok", "warning", "failed"]
 """`warning` means that it works but will cause trouble; `failed` that it does not work or is damaged."""
+
+
+MORE_TIME = Message("give it more time (", Words("timeout=", "--timeout"), ")")
 
 
 @dataclass(frozen=True, slots=True)

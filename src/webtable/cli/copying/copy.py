@@ -39,6 +39,8 @@ from webtable.cli.terminal.waiting import when_there
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable import WebTable
     from webtable.cli.copying.run import CopyRun
     from webtable.maintenance import CopyCheck, LayoutOptions
@@ -141,7 +143,7 @@ def copy(
             run.run(table, other)
             if run.ended_by is None and run.lost is None and not dry_run:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)
-        code = _conclude(run, table.name, here.name if dry_run else other.name)
+        code = _conclude(run, table.name, here.name if dry_run else other.name, here.command)
     raise typer.Exit(code)
 
 
@@ -155,13 +157,13 @@ def _preview_target(source: WebTable, store: str, given: LayoutOptions) -> WebTa
         return copy_target(source, f"memory:{uuid4().hex}", **given)
 
 
-def _conclude(run: CopyRun, source: str, target: str) -> int:
+def _conclude(run: CopyRun, source: str, target: str, command: Callable[[str], str]) -> int:
     """Report the result and return the exit code."""
     last = run.last
     if last is not None:
         report_damage(last.examples, last.damaged)
         for error in last.errors[:_SHOWN_ERRORS]:
-            note(f"not stored: {of_page(error, {})}")
+            note(f"not stored: {of_page(error, {}, command)}")
         if (more := last.hidden + last.failed - _SHOWN_ERRORS) > 0:
             note(f"not stored: … and {plural(more, 'more page')}")
     if run.check is not None and not run.check.is_sound:

@@ -12,13 +12,13 @@ from webtable._page.names import meant
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
-from webtable.cli.messages import in_commands, of_page
+from webtable.cli.messages import of_page
 from webtable.errors import StoreFull, StoreRefused
 from webtable.ingest.report import names_text
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from webtable.cli.session import CommandSession
     from webtable.errors import WebTableError
@@ -49,8 +49,8 @@ def conclude(
     if read.damaged_count > _SHOWN_DAMAGES:
         note(f"damaged: … and {read.damaged_count - _SHOWN_DAMAGES:,} more records")
     for failures in (report.refused, report.failed):
-        for message in _not_stored(failures, options or {}):
-            note(f"not stored: {in_commands(message, command)}")
+        for message in _not_stored(failures, options or {}, this.command):
+            note(f"not stored: {message}")
     for message in (*_over_limits(read), *dropped(report.dropped, table, command)):
         note(message)
     for death in report.worker_deaths:
@@ -90,10 +90,10 @@ def _ignored(fields: Counter[str]) -> Iterator[str]:
         yield f"{name} {number:,} ({remedy})" if remedy else f"{name} {number:,}"
 
 
-def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
+def _not_stored(failures: Failures, options: Mapping[str, str], command: Callable[[str], str]) -> Iterator[str]:
     """Yield messages on pages that were not stored: the number for each kind of error, and the first errors."""
     for kind, count in failures.counts.most_common():
-        first, *others = dict.fromkeys(of_page(error, options) for error in failures.first[kind])
+        first, *others = dict.fromkeys(of_page(error, options, command) for error in failures.first[kind])
         yield f"{plural(count, 'page')} ({kind}), the first: {first}"
         yield from others
         if (more := count - 1 - len(others)) > 0:

@@ -13,9 +13,9 @@ import typer
 from webtable import doctor as diagnosed
 from webtable._atomic_file import atomic_file
 from webtable._clock import clock
+from webtable._messages import told
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
-from webtable.cli.messages import in_commands
 from webtable.cli.session import import_indexes, naming, session
 from webtable.cli.terminal.output import FactsFormat, on_terminal, write_bytes, write_json, write_lines
 from webtable.cli.terminal.text import examples
@@ -26,7 +26,7 @@ from webtable.progress import progress_bar
 from webtable.store import StoreURL, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
@@ -89,7 +89,7 @@ def doctor(
     with closing(_Progress()) as progress:
         for check in checks(this.store, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=progress):
             progress.close()
-            _write(_CheckLine(check, this.command("")), chosen)
+            _write(_CheckLine(check, this.command), chosen)
             has_failed |= check.state == "failed"
     if has_failed:
         raise typer.Exit(NOT_DONE)
@@ -115,12 +115,9 @@ class _Progress:
 class _CheckLine:
     """A check as it is shown: each text on one line, with commands that can be typed."""
 
-    def __init__(self, check: Check, command: str) -> None:
+    def __init__(self, check: Check, command: Callable[[str], str]) -> None:
         self.check, self.state = check.check, check.state
-        self.found, self.remedy = (
-            one_line(in_commands(text, command)).replace("(timeout=)", "(--timeout)")
-            for text in (check.found, check.remedy)
-        )
+        self.found, self.remedy = (one_line(told(text, command)) for text in (check.found, check.remedy))
 
 
 def _write(line: _CheckLine, chosen: FactsFormat) -> None:

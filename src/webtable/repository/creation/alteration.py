@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from webtable._clock import clock
+from webtable._messages import Command, Message
 from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
 from webtable.repository.creation.tables import described
 from webtable.repository.stored.layouts import cells_of
@@ -50,7 +51,7 @@ _FIXED = {
     "digest": "a body that is stored already would not be recognized when it comes again",
     "plain_columns": "pages that are stored already would not have them, and searches use them",
     "regions": "the regions of a table in use split on their own",
-    "indexes": "indexes have their own commands: webtable index add and webtable index drop",
+    "indexes": Message("indexes have their own commands: ", Command("index add"), " and ", Command("index drop")),
 }
 _COPY = "create another table with it and copy the pages: webtable copy SRC DST with that option"
 
@@ -81,7 +82,7 @@ def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
             options.update(_flat(value))
         elif reason := _FIXED.get(name):
             remedy = "" if name in ("indexes", "regions") else f": {_COPY}"
-            raise NotAlterable(f"{name} cannot be altered, since {reason}{remedy}")
+            raise NotAlterable(f"{name} cannot be altered, since " + reason + remedy)
         else:
             raise InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")
     return options

@@ -59,7 +59,7 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Pla
     """
     steps = plan_of(store, wanted)
     if steps.changes and not apply:
-        raise SchemaDrift(f"{store.name}: {steps}\n{remedy}:\n{steps.shell()}")
+        raise SchemaDrift(f"{store.name}: {steps}\n" + remedy + f":\n{steps.shell()}")
     if steps.create:
         try:
             store.create_table(wanted)

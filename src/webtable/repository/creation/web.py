@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict
 
 import msgspec
 
+from webtable._messages import Command, Message
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
 from webtable.repository.creation.tables import bring, create_tables, create_with_layout, missing_of, plan_of
 from webtable.repository.indexes.index import WEB_INDEXES
@@ -97,7 +98,7 @@ class NewWebTable(NamedTuple):
         return (meta_table(table).name, queue_table(table).name, *indexes)
 
 
-_REMEDY = "Apply it with webtable create --alter-families, or in the HBase shell"
+_REMEDY = Message("Apply it with ", Command("create --alter-families"), ", or in the HBase shell")
 
 
 class StoredWebTable(msgspec.Struct, frozen=True):
@@ -151,8 +152,12 @@ class StoredWebTable(msgspec.Struct, frozen=True):
                 for some in (found, wanted)
             )
             raise LayoutMismatch(
-                f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with "
-                "webtable index add and webtable index drop"
+                Message(
+                    f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with ",
+                    Command("index add"),
+                    " and ",
+                    Command("index drop"),
+                )
             )
 
     def drifted(self) -> list[Plan]:

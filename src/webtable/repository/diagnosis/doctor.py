@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from webtable._messages import Command, Message, message_of
 from webtable._shown import Shown, ShowsItself
 from webtable.errors import (
     InvalidArgument,
@@ -24,7 +25,7 @@ from webtable.repository.opening import not_there
 from webtable.repository.records.table import layout_of
 from webtable.store import adapter_of, open_store
 from webtable.store.deadline import Deadline, until
-from webtable.store.health import Check, failed, warned, well
+from webtable.store.health import MORE_TIME, Check, failed, warned, well
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def checks(
     except InvalidArgument:
         raise
     except WebTableError as exc:
-        yield failed("store", str(exc), _opening_remedy(exc))
+        yield failed("store", message_of(exc), _opening_remedy(exc))
         return
     with closing(store):
         yield well("store", f"{store.name} opens")
@@ -128,17 +129,18 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         with until(time):
             stored = StoredWebTable.read(store, table)
     except LayoutMismatch as exc:
-        mismatch = str(exc)
+        mismatch = message_of(exc)
         yield from _made("layout", time, lambda: _of_rows(store, table, mismatch))
         return
     except WebTableError as exc:
-        yield failed("layout", str(exc), "see the other checks of the store")
+        yield failed("layout", message_of(exc), "see the other checks of the store")
         return
     if stored is None:
-        remedy = (
-            "correct the file or the table in the URL; restore a table that is lost; or create it with webtable create"
+        remedy = Message(
+            "correct the file or the table in the URL; restore a table that is lost; or create it with ",
+            Command("create"),
         )
-        yield failed("layout", str(not_there(store, table)), remedy)
+        yield failed("layout", message_of(not_there(store, table)), remedy)
         return
     checked = CheckedTable(store, table, stored, time)
     for name, check in (
@@ -170,7 +172,7 @@ def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
     """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
     if not time.left():
-        return [warned(name, "not checked, since the time was over", "give it more time (timeout=)")]
+        return [warned(name, "not checked, since the time was over", MORE_TIME)]
     found: list[Check] = []
     try:
         with until(time):
@@ -179,19 +181,23 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
         raise
     except TableNotFound as exc:
         found.append(
-            failed(name, str(exc), "restore the table from a backup, or create it again, empty, with webtable create")
+            failed(
+                name,
+                message_of(exc),
+                Message("restore the table from a backup, or create it again, empty, with ", Command("create")),
+            )
         )
     except WebTableError as exc:
         is_over = isinstance(exc, StoreUnavailable) and not time.left()
-        remedy = "give it more time (timeout=)" if is_over else "try again; webtable --debug shows the traceback"
-        found.append((warned if is_over else failed)(name, str(exc), remedy))
+        remedy = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
+        found.append((warned if is_over else failed)(name, message_of(exc), remedy))
     return found
 
 
 def _opening_remedy(error: WebTableError) -> str:
     match error:
         case TableNotFound():
-            return "correct the path, or create the table with webtable create"
+            return Message("correct the path, or create the table with ", Command("create"))
         case NewerFormat():
             return "use the version of webtable that created the file, or a later one"
         case OlderFormat():

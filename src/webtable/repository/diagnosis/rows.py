@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
+from webtable._messages import Command, Message
 from webtable._page.page import Page
 from webtable._shown.text import plural
 from webtable.errors import DamagedRow
@@ -18,7 +19,7 @@ from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares
 from webtable.repository.questions.verification import verified, wanted_to_verify
 from webtable.repository.regions import sample_urls
 from webtable.rowkey import KeyRange, key_text
-from webtable.store.health import failed, warned, well
+from webtable.store.health import MORE_TIME, failed, warned, well
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _AT_ONCE: Final = 16
 _LEAST_LEFT: Final = 0.5
 """With fewer seconds left no more rows are read: they would not come in time."""
 _AHEAD: Final = timedelta(minutes=1)
-_MENDED = "store newer captures of these pages, or delete them; webtable verify all finds each of them"
+_MENDED = Message("store newer captures of these pages, or delete them; ", Command("verify all"), " finds each of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,12 @@ def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
     if found.examples:
         yield failed("digests", f"{text}: {found.examples[0]}", _MENDED)
     elif checked.time.left() < _LEAST_LEFT:
-        yield warned("digests", f"{text}, when the time was over", "give it more time (timeout=)")
+        yield warned("digests", f"{text}, when the time was over", MORE_TIME)
     else:
         yield well("digests", text)
     if found.inconsistent:
         text = f"the newest capture of {found.inconsistent:,} of these pages disagrees with their history"
-        yield failed("history", text, "run: webtable index repair --all")
+        yield failed("history", text, Message("run: ", Command("index repair --all")))
 
 
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
@@ -108,11 +109,12 @@ MOST_ROWS: Final = 200
 """How many rows a region needs to count as full."""
 _UNEVEN: Final = 4
 """A server with this many times as many regions as another one has too many."""
-_SPLIT: Final = (
-    "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
-    "webtable keys splits --regions 16 names split points"
+_SPLIT: Final = Message(
+    "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); ",
+    Command("keys splits --regions 16"),
+    " names split points",
 )
-_COUNTS: Final = "webtable stats all --by region counts their pages"
+_COUNTS: Final = Message(Command("stats all --by region"), " counts their pages")
 
 
 def regions(checked: CheckedTable) -> Iterator[Check]:
@@ -131,7 +133,7 @@ def regions(checked: CheckedTable) -> Iterator[Check]:
     elif digits:
         salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
         shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
-        yield _judged(shares, f", by the salts that begin in them; {_COUNTS}")
+        yield _judged(shares, ", by the salts that begin in them; " + _COUNTS)
     else:
         yield _filled(checked, found)
 
@@ -151,7 +153,8 @@ def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] |
 
 def _judged(shares: RegionShares, basis: str = "") -> Check:
     """Return the check of *shares*, in the words of the picture of the regions."""
-    return warned("splits", f"{shares}{basis}", _SPLIT) if shares.hot else well("splits", f"{shares}{basis}")
+    text = str(shares) + basis
+    return warned("splits", text, _SPLIT) if shares.hot else well("splits", text)
 
 
 def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
@@ -163,7 +166,7 @@ def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
     # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
     if len(some) == len(found) and len(full) < len(found) / HOT:
         return warned("splits", text, _SPLIT)
-    return well("splits", f"{text}; {_COUNTS}")
+    return well("splits", f"{text}; " + _COUNTS)
 
 
 def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:

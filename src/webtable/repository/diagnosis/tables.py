@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock, moment_of
+from webtable._messages import Command, Message, message_of
 from webtable._shown.sizes import size_text
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
@@ -66,9 +67,9 @@ def missing(checked: CheckedTable) -> Iterator[Check]:
         yield well("tables", "none is missing")
         return
     names = ", ".join(map(repr, sorted(checked.missing)))
-    remedy = "restore what is missing from a backup; or create it again, empty, with webtable create"
+    remedy = Message("restore what is missing from a backup; or create it again, empty, with ", Command("create"))
     if checked.table not in checked.missing:
-        remedy += ", and fill that of an index with webtable index rebuild NAME"
+        remedy += Message(", and fill that of an index with ", Command("index rebuild NAME"))
     yield failed("tables", f"missing: {names}, while the layout is still stored", remedy)
 
 
@@ -78,8 +79,12 @@ def families(checked: CheckedTable) -> Iterator[Check]:
     if not drifted:
         yield well("families", "they match the layout")
     for plan in drifted:
-        remedy = "webtable create --alter-families" if plan.wanted.name == checked.table else "in the HBase shell"
-        yield warned("families", "; ".join(str(plan).splitlines()), f"{remedy}: {'; '.join(plan.shell().splitlines())}")
+        remedy = (
+            Message(Command("create --alter-families")) if plan.wanted.name == checked.table else "in the HBase shell"
+        )
+        yield warned(
+            "families", "; ".join(str(plan).splitlines()), remedy + f": {'; '.join(plan.shell().splitlines())}"
+        )
 
 
 LONG_WAIT: Final = timedelta(days=1)
@@ -90,10 +95,10 @@ def full_text(checked: CheckedTable) -> Iterator[Check]:
     """Yield whether the full text is complete, if the table has any."""
     found = state(checked.frame)
     if found is not None and not found.is_complete:
-        yield warned("full text", "it is not complete", "webtable search-index refresh, which goes on")
+        yield warned("full text", "it is not complete", Message(Command("search-index refresh"), ", which goes on"))
     elif found is not None and found.as_of is not None and clock.now() - found.as_of > LONG_WAIT:
         text = f"it has the captures up to {found.as_of:%Y-%m-%d %H:%M}Z"
-        yield warned("full text", text, "webtable search-index refresh, which adds later ones")
+        yield warned("full text", text, Message(Command("search-index refresh"), ", which adds later ones"))
     elif found is not None:
         yield well("full text", f"complete, {size_text(found.bytes)}")
 
@@ -107,15 +112,19 @@ def indexes(checked: CheckedTable) -> Iterator[Check]:
             continue
         if index.state.phase == "building":
             text = f"{name} is not complete: questions cannot use it yet"
-            yield warned("indexes", text, f"webtable index rebuild {name}, which goes on where it was interrupted")
+            yield warned(
+                "indexes", text, Message(Command(f"index rebuild {name}"), ", which goes on where it was interrupted")
+            )
         elif index.state.phase == "retired":
-            yield warned("indexes", f"the drop of {name} was interrupted", f"webtable index drop {name}")
+            yield warned("indexes", f"the drop of {name} was interrupted", Message(Command(f"index drop {name}")))
         else:
             try:
                 _ = index.index
                 continue
             except LayoutMismatch as exc:
-                yield warned("indexes", str(exc), f"name it to every writer, or webtable index drop {name}")
+                yield warned(
+                    "indexes", message_of(exc), Message("name it to every writer, or ", Command(f"index drop {name}"))
+                )
         unusual = True
     if not unusual:
         yield well("indexes", f"ready: {', '.join(sorted(found))}" if found else "the table has no indexes")
@@ -135,7 +144,7 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
     if unfinished:
         text += f"; {unfinished:,} of these were left by writers that died"
     if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
-        yield warned("freshness", text, "run webtable links refresh, regularly from cron")
+        yield warned("freshness", text, Message("run ", Command("links refresh"), ", regularly from cron"))
     else:
         yield well("freshness", text)
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import Fresh, clock
 from webtable._importable import importable
+from webtable._messages import Command, Message
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
 from webtable.repository.stored.layouts import FRESH_SECONDS
@@ -173,18 +174,25 @@ class Indexes:
         found = self.recent().get(name)
         if found is not None and found.state.phase == "retired":
             raise IndexNeeded(
-                f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is dropped, add "
-                f"it with webtable index add {name}"
+                Message(
+                    f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is "
+                    "dropped, add it with ",
+                    Command(f"index add {name}"),
+                )
             )
         if found is None:
             raise IndexNeeded(
-                f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with "
-                f"webtable index add {name}"
+                Message(
+                    f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with ",
+                    Command(f"index add {name}"),
+                )
             )
         if found.state.phase == "building":
             raise IndexNeeded(
-                f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with "
-                f"webtable index rebuild {name}"
+                Message(
+                    f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with ",
+                    Command(f"index rebuild {name}"),
+                )
             )
         return found
 
@@ -221,14 +229,20 @@ class Indexes:
             index = known(state.of)
         except InvalidArgument as exc:
             raise LayoutMismatch(
-                f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or drop "
-                f"it with webtable index drop {name}"
+                Message(
+                    f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or "
+                    "drop it with ",
+                    Command(f"index drop {name}"),
+                )
             ) from exc
         if index is None:
             raise IndexNotNamed(
-                f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} for it, "
-                f"which is not imported unless you name it too: if you trust it, use webtable --index {state.of} …, "
-                f"or {VARIABLE}, or import its module; or drop the index with webtable index drop {name}"
+                Message(
+                    f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} "
+                    "for it, which is not imported unless you name it too: if you trust it, use webtable "
+                    f"--index {state.of} …, or {VARIABLE}, or import its module; or drop the index with ",
+                    Command(f"index drop {name}"),
+                )
             )
         if index.name != name:
             raise LayoutMismatch(

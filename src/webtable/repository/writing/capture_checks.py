@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
 from webtable._page.body import payload_digest
+from webtable._messages import Command, Message
 from webtable._page.completion import filled
 from webtable._page.facts import compacted
 from webtable._page.fields import ATTRIBUTES, TYPES
@@ -116,8 +117,12 @@ def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None
     if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
         return None
     return ExpiredCapture(
-        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86_400:g} days for which "
-        "the table keeps content: let it keep everything (webtable alter --ttl none) to store old captures"
+        Message(
+            f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86400:g} "
+            "days for which the table keeps content: let it keep everything (",
+            Command("alter --ttl none"),
+            ") to store old captures",
+        )
     )
 
 
@@ -253,8 +258,12 @@ def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
     if deleted is None or not deleted.hides(page.fetched_at):
         return None
     return HiddenByDelete(
-        f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
-        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or forget the deletes (webtable compact) "
-        "to store older captures",
+        Message(
+            f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, "
+            f"which is of {page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or forget the "
+            "deletes (",
+            Command("compact"),
+            ") to store older captures",
+        ),
         deleted.until,
     )

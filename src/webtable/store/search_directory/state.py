@@ -14,6 +14,7 @@ import msgspec
 
 from webtable._checksums import unsealed, with_checksum
 from webtable._folder import Folder
+from webtable._messages import Command, Message
 from webtable._stored_form import check_format
 from webtable.errors import FormatError, NotAStore, StoreError, StoreUnavailable
 
@@ -24,7 +25,9 @@ FORMAT: Final = 1
 FILE: Final = "search.json"
 _MOST_BYTES: Final = 1_000_000
 FOLDER: Final = re.compile(r"index-[0-9a-f]{16}")
-_REMEDY: Final = "it can be built again from the pages: empty the directory, then webtable search-index create"
+_REMEDY: Final = Message(
+    "it can be built again from the pages: empty the directory, then ", Command("search-index create")
+)
 
 
 class Generation(msgspec.Struct, frozen=True):
@@ -95,7 +98,7 @@ def write_state(directory: Path, state: DirectoryState) -> None:
 
 def damaged(directory: Path, why: str) -> StoreError:
     """Return the error for full text that cannot be read."""
-    return StoreError(f"{directory}: the full text cannot be read: {why}; {_REMEDY}")
+    return StoreError(f"{directory}: the full text cannot be read: {why}; " + _REMEDY)
 
 
 class _Format(msgspec.Struct):

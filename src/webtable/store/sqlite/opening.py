@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from webtable._atomic_file import OWNER_ONLY
 from webtable._clock import clock
 from webtable._folder import Folder
+from webtable._messages import Command, Message
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
@@ -74,7 +75,7 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
         if exists:
             raise NotAStore(f"{name}: an empty file; create=True makes a store of it")
         raise TableNotFound(
-            f"{name}: no such file; create it with create=True, or on the command line with webtable create"
+            f"{name}: no such file", Message("; create it with ", Command("create", python="create=True"))
         )
     if not path.parent.is_dir():
         raise StoreRefused(f"{name}: there is no directory {path.parent}")

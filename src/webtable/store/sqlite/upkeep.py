@@ -16,10 +16,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from webtable._atomic_file import atomic_file
+from webtable._messages import Command, Message
 from webtable._shown.sizes import size_text
 from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
-from webtable.store.health import Check, failed, warned, well
+from webtable.store.health import MORE_TIME, Check, failed, warned, well
 from webtable.store.sqlite.connections import SAFE_SETTINGS
 from webtable.store.sqlite.failures import is_damage, without_heading
 
@@ -70,13 +71,15 @@ def integrity(file: StoreFile) -> Check:
             if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_INTERRUPT:
                 raise
             text = f"integrity_check found nothing wrong in {seconds:.0f} s, but did not finish"
-            return warned("integrity", text, "allow more time (timeout=)")
+            return warned("integrity", text, MORE_TIME)
         finally:
             connection.set_progress_handler(None, 0)
     if found == ["ok"]:
         return well("integrity", "integrity_check finds nothing wrong with the file")
-    remedy = (
-        "keep a copy of it with the -wal beside it; webtable backup rescue FILE writes what can be read to a new file"
+    remedy = Message(
+        "keep a copy of it with the -wal beside it; ",
+        Command("backup rescue FILE"),
+        " writes what can be read to a new file",
     )
     return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", remedy)
 
@@ -105,7 +108,9 @@ def _disk(path: Path) -> Check:
     if free < LEAST_FREE:
         return failed("disk", text, "free some space: the next write may fail")
     if free < min(LITTLE_FREE, size):
-        return warned("disk", text, "free some space; webtable compact takes as much again as the file")
+        return warned(
+            "disk", text, Message("free some space; ", Command("compact"), " takes as much again as the file")
+        )
     return well("disk", text)
 
 
@@ -222,6 +227,9 @@ def _check(copy: sqlite3.Connection, path: Path) -> None:
         found = str(exc)
     if found != "ok":
         raise StoreRefused(
-            f"{path}: the copy was damaged, as is the store, and was removed ({found}). "
-            "webtable backup rescue FILE writes all that can be read into a new file"
+            Message(
+                f"{path}: the copy was damaged, as is the store, and was removed ({found}). ",
+                Command("backup rescue FILE"),
+                " writes all that can be read into a new file",
+            )
         )

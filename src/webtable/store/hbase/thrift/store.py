@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from webtable._clock import clock
+from webtable._messages import Command, Message
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
@@ -167,8 +168,13 @@ class HBaseStore(HBaseBase):
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
         raise CapabilityError(
-            f"{self.name}: the gateways have no call for snapshots; webtable backup snapshot writes the lines for the "
-            "HBase shell that make them, and webtable export writes files"
+            Message(
+                f"{self.name}: the gateways have no call for snapshots; ",
+                Command("backup snapshot"),
+                " writes the lines for the HBase shell that make them, and ",
+                Command("export"),
+                " writes files",
+            )
         )
 
     def close(self) -> None:
