@@ -23,7 +23,7 @@ class Words(NamedTuple):
     """What programs call otherwise than the command line does, as an argument and its option."""
 
     python: str
-    command_line: str
+    command_line: str | Command
 
     def __str__(self) -> str:
         return self.python
@@ -71,5 +71,5 @@ def told(part: object, command: Callable[[str], str], text: Callable[[str], str]
         case Command():
             return command(part.words)
         case Words():
-            return part.command_line
+            return told(part.command_line, command)
     return text(str(part))

@@ -44,6 +44,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable._messages import Message
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -92,6 +94,10 @@ __all__ = [
 
 class WebTableError(Exception):
     """The root of every error that webtable raises on purpose; all of them can be pickled."""
+
+    def __init__(self, *parts: object) -> None:
+        # Several parts are a message whose commands the command line writes in its own words.
+        super().__init__(*(parts if len(parts) < 2 else [Message(*parts)]))
 
     # Exception calls the class with `args`, which hold the message alone.
     def __reduce__(self) -> tuple[Any, ...]:
@@ -207,7 +213,7 @@ class WriteFailed(WebTableError):
     first as the writer may hold.
     """
 
-    # Any, because this lowest module imports no other one, not even for type checkers.
+    # Any, because this low module imports no value, not even for type checkers.
     def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.failures: Final = tuple(failures)

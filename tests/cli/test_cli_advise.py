@@ -520,7 +520,7 @@ def test_an_empty_table_is_told_by_its_name(run: Run) -> None:
 def test_a_damaged_list_raises_a_format_error_that_names_it() -> None:
     Path("cut.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
 
-    with pytest.raises(FormatError, match=r"^cut\.gz, after \d+ URLs?: "):
+    with pytest.raises(FormatError, match=r"^cut\.gz, after \d+ lines?: "):
         list(UrlFiles(["cut.gz"]))
 
 

@@ -7,7 +7,6 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from webtable._messages import message_of, told
-from webtable.cli.commands import COMMANDS
 from webtable.errors import CellTooLarge
 
 if TYPE_CHECKING:
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError
 
 # The patterns are compiled where they are used, since most commands use none of them.
-# An argument with its value (also spelled like an option, `max-size=5`), one of several words without a value, or a
-# method.
-_ARGUMENT = r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
+# An argument with its value (also spelled like an option, `max-size=5`), or one of several words without a value.
+_ARGUMENT = r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()"
 _COLUMNS = r" is not a (?:column|field) of "
 """What names of columns follow in a message. Some columns are named like arguments."""
 
@@ -40,7 +38,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     text = message if listed is None else message[: listed.start()]
 
     def option(found: re.Match[str]) -> str:
-        name = (found[1] or found[3] or found[4]).replace("-", "_")
+        name = (found[1] or found[3]).replace("-", "_")
         if name not in options:
             return found[0]
         following = text[found.end() : found.end() + 1]
@@ -63,14 +61,13 @@ def of_page(error: WebTableError, options: Mapping[str, str], command: Callable[
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
     """Return the options of a Typer command by the names of their arguments; those of the *invoked* command first.
 
-    Those of the *invoked* command are listed by their own names as well, and each command by the method of its name.
+    Those of the *invoked* command are listed by their own names as well.
     """
     commands = getattr(command, "commands", {})
     first = list(_options(commands[invoked])) if invoked in commands else []
     spelled = [(option.removeprefix("--").replace("-", "_"), option) for _, option in first if option[0] == "-"]
-    methods = [(f"{name.replace('-', '_')}()", f"webtable {name}") for name in COMMANDS]
     found: dict[str, str] = {}
-    for name, option in (*first, *spelled, *_options(command), *methods):
+    for name, option in (*first, *spelled, *_options(command)):
         found.setdefault(name, option)
     return found
 

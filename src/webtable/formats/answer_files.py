@@ -99,7 +99,7 @@ def write_rows(
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
     if is_text and format in BINARY:
-        raise InvalidArgument(f"format={format!r} is for a file or a pipe, and its bytes: not for text or a terminal")
+        raise InvalidArgument(f"format={format!r} is for a file that is open for bytes, not for text or a terminal")
     for line in import_module(f"{answer_formats.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
         put(line.decode() if is_text else line)
     return counted.count

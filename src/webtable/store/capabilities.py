@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import CapabilityError
 from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS
 from webtable.store.rows import MAX_CELL
@@ -82,11 +82,9 @@ class OptionalCalls:
         exists, and `CapabilityError`, which says what to use instead, if the store is not a file.
         """
         raise CapabilityError(
-            Message(
-                f"{self.name}: this store is not a file that can be copied; ",
-                Command("export"),
-                " and webtable copy bring what is in the table elsewhere",
-            )
+            f"{self.name}: this store is not a file that can be copied; ",
+            Command("export"),
+            " and webtable copy bring what is in the table elsewhere",
         )
 
     @classmethod
@@ -97,7 +95,7 @@ class OptionalCalls:
         if *path* exists, `StoreRefused` if nothing can be read, and `CapabilityError` if the store is not a file.
         """
         raise CapabilityError(
-            Message(f"{url.text}: this store is not a file; ", Command("doctor"), " says what is wrong with it")
+            f"{url.text}: this store is not a file; ", Command("doctor"), " says what is wrong with it"
         )
 
     def search_index(self, table: str) -> SearchIndex | None:  # noqa: ARG002

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from webtable._clock import now_in_milliseconds, possible_moment
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import ExpiredCapture, InvalidArgument
 from webtable.repository.copying.counts import Copied, Counts
 from webtable.repository.copying.inlinks import InlinkCopier
@@ -196,11 +196,9 @@ def check_kept(source: Frame, ttl: int | None, name: str) -> None:
     if old is not None:
         at = possible_moment(old.cells[column][0].timestamp)
         raise ExpiredCapture(
-            Message(
-                f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} "
-                f"is older than the {ttl / 86400:g} days for which {name} keeps content: let it keep content "
-                "longer (webtable copy --ttl none for a new table, else ",
-                Command("alter --ttl none"),
-                "). Nothing was written",
-            )
+            f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} "
+            f"is older than the {ttl / 86400:g} days for which {name} keeps content: let it keep content "
+            "longer (webtable copy --ttl none for a new table, else ",
+            Command("alter --ttl none"),
+            "). Nothing was written",
         )

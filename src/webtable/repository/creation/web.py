@@ -152,12 +152,10 @@ class StoredWebTable(msgspec.Struct, frozen=True):
                 for some in (found, wanted)
             )
             raise LayoutMismatch(
-                Message(
-                    f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with ",
-                    Command("index add"),
-                    " and ",
-                    Command("index drop"),
-                )
+                f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with ",
+                Command("index add"),
+                " and ",
+                Command("index drop"),
             )
 
     def drifted(self) -> list[Plan]:

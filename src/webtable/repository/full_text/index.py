@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable._page.page import Page
 from webtable.errors import IndexNeeded, StoreError
 from webtable.repository.derived.cells import PageChange
@@ -63,16 +63,12 @@ def needed_full_text(frame: Frame) -> FullTextOfTable:
         return found
     if index is None or index.settings() is None:
         raise IndexNeeded(
-            Message(
-                f'{frame.name}: order="relevance" needs full text, which this table does not have: ',
-                Command("search-index create", python="table.search_index.create()"),
-            )
+            f'{frame.name}: order="relevance" needs full text, which this table does not have: ',
+            Command("search-index create", python="table.search_index.create()"),
         )
     raise IndexNeeded(
-        Message(
-            f'{frame.name}: order="relevance" needs full text, which is not complete yet: ',
-            Command("search-index refresh", python="table.search_index.refresh()"),
-        )
+        f'{frame.name}: order="relevance" needs full text, which is not complete yet: ',
+        Command("search-index refresh", python="table.search_index.refresh()"),
     )
 
 

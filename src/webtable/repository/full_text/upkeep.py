@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable._clock import clock, milliseconds
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable._page.page import Page
 from webtable.errors import IndexNeeded
 from webtable.repository.full_text.documents import TextSettings
@@ -110,9 +110,7 @@ def refresh(frame: Frame, on_progress: Progress | None = None, *, every: bool = 
     """Do what `TableSearchIndex.refresh` promises."""
     full_text = full_text_of(frame)
     if full_text is None:
-        raise IndexNeeded(
-            Message(f"{frame.name}: the table has no full text: ", Command("search-index create"), " adds it")
-        )
+        raise IndexNeeded(f"{frame.name}: the table has no full text: ", Command("search-index create"), " adds it")
     index = full_text.index
     with closing(index):
         began, filled = clock.now(), index.filled()

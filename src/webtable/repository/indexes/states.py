@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import Fresh, clock
 from webtable._importable import importable
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
 from webtable.repository.stored.layouts import FRESH_SECONDS
@@ -174,25 +174,19 @@ class Indexes:
         found = self.recent().get(name)
         if found is not None and found.state.phase == "retired":
             raise IndexNeeded(
-                Message(
-                    f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is "
-                    "dropped, add it with ",
-                    Command(f"index add {name}"),
-                )
+                f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is "
+                "dropped, add it with ",
+                Command(f"index add {name}"),
             )
         if found is None:
             raise IndexNeeded(
-                Message(
-                    f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with ",
-                    Command(f"index add {name}"),
-                )
+                f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with ",
+                Command(f"index add {name}"),
             )
         if found.state.phase == "building":
             raise IndexNeeded(
-                Message(
-                    f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with ",
-                    Command(f"index rebuild {name}"),
-                )
+                f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with ",
+                Command(f"index rebuild {name}"),
             )
         return found
 
@@ -229,20 +223,16 @@ class Indexes:
             index = known(state.of)
         except InvalidArgument as exc:
             raise LayoutMismatch(
-                Message(
-                    f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or "
-                    "drop it with ",
-                    Command(f"index drop {name}"),
-                )
+                f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or "
+                "drop it with ",
+                Command(f"index drop {name}"),
             ) from exc
         if index is None:
             raise IndexNotNamed(
-                Message(
-                    f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} "
-                    "for it, which is not imported unless you name it too: if you trust it, use webtable "
-                    f"--index {state.of} …, or {VARIABLE}, or import its module; or drop the index with ",
-                    Command(f"index drop {name}"),
-                )
+                f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} "
+                "for it, which is not imported unless you name it too: if you trust it, use webtable "
+                f"--index {state.of} …, or {VARIABLE}, or import its module; or drop the index with ",
+                Command(f"index drop {name}"),
             )
         if index.name != name:
             raise LayoutMismatch(

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from webtable._messages import Command, Words
 from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
@@ -285,9 +286,10 @@ def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, option
     """Return what `WebTable.indexed` does."""
     chosen = frame.indexes.named(index).index
     if not chosen.names_pages:
-        raise UnknownIndex(f"the index {index!r} does not name pages: ask for hosts()")
+        raise UnknownIndex(f"the index {index!r} does not name pages: ask for ", Words("hosts()", Command("hosts")))
     if chosen.signs_pages:
-        raise UnknownIndex(f"the index {index!r} has parts of signatures, not of pages: ask for near_duplicates()")
+        other = Words("near_duplicates()", Command("near-duplicates"))
+        raise UnknownIndex(f"the index {index!r} has parts of signatures, not of pages: ask for ", other)
     places = KeyRange() if term is None else chosen.range_of(term)
     raw = b"" if term is None else chosen.term(term)
     is_together = term is not None and chosen.sharding is by_term

@@ -299,7 +299,7 @@ class KeyedTable:
 
 
 def layout_of(store: Store, table: str) -> KeyLayout | None:
-    """Return how the rows of *table* are laid out if they are under a declared key, else None."""
+    """Return how the rows of *table* in *store* are laid out if they are under a declared key, else None."""
     return KeyLayout.from_json(stored_layout(store, table) or b"")
 
 

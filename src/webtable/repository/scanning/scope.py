@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from webtable._messages import Message, Words
+from webtable._messages import Words
 from webtable._shown.sizes import size_text
 from webtable.errors import FullScanNeeded
 from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
@@ -70,12 +70,10 @@ class Scope(NamedTuple):
         """
         if self.place is None and not self.is_permitted and frame.part is None and not is_small(frame.store):
             raise FullScanNeeded(
-                Message(
-                    f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
-                    f"{'give a limit=, ' if takes_limit else ''}or ",
-                    Words("webtable.ALL", "all"),
-                    " for every page",
-                )
+                f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
+                f"{'give a limit=, ' if takes_limit else ''}or ",
+                Words("webtable.ALL", "all"),
+                " for every page",
             )
 
     def ranges(self, frame: Frame) -> list[KeyRange]:

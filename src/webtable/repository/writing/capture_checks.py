@@ -117,12 +117,10 @@ def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None
     if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
         return None
     return ExpiredCapture(
-        Message(
-            f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86400:g} "
-            "days for which the table keeps content: let it keep everything (",
-            Command("alter --ttl none"),
-            ") to store old captures",
-        )
+        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86400:g} "
+        "days for which the table keeps content: let it keep everything (",
+        Command("alter --ttl none"),
+        ") to store old captures",
     )
 
 

@@ -13,7 +13,7 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import NotAStore, StoreError
 from webtable.store.search import Match, SearchIndex
 from webtable.store.search_directory import writing_lock
@@ -217,5 +217,5 @@ def _current(state: DirectoryState) -> str:
 
 def _needed(directory: Path, state: DirectoryState | None) -> DirectoryState:
     if state is None:
-        raise StoreError(Message(f"{directory}: there is no full text: ", Command("search-index create")))
+        raise StoreError(f"{directory}: there is no full text: ", Command("search-index create"))
     return state

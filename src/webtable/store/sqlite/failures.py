@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import NotAStore, StoreError, StoreFull, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -80,12 +80,10 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
             return StoreError(f"{name}: the store is closed")
         case _ if _OF_FULL_TEXT.search(str(exc)):
             return StoreRefused(
-                Message(
-                    f"{name}: {exc}: full text needs SQLite's FTS5, and of SQLite 3.43 or newer where it was "
-                    f"created by such a one, but this Python has SQLite {sqlite3.sqlite_version}: use another "
-                    "Python, or drop the full text where it was created: ",
-                    Command("search-index drop"),
-                )
+                f"{name}: {exc}: full text needs SQLite's FTS5, and of SQLite 3.43 or newer where it was "
+                f"created by such a one, but this Python has SQLite {sqlite3.sqlite_version}: use another "
+                "Python, or drop the full text where it was created: ",
+                Command("search-index drop"),
             )
         case _:
             return StoreRefused(f"{name}: {exc}")
@@ -134,12 +132,10 @@ def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
         return StoreRefused(f"{name}: the file cannot be read: {exc}. SQLite's own check finds nothing wrong with it")
     finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
     return StoreRefused(
-        Message(
-            f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and "
-            "-shm files beside it. ",
-            Command("backup rescue FILE"),
-            " writes all that can still be read into a new file",
-        )
+        f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and "
+        "-shm files beside it. ",
+        Command("backup rescue FILE"),
+        " writes all that can still be read into a new file",
     )
 
 

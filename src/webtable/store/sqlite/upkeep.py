@@ -227,9 +227,7 @@ def _check(copy: sqlite3.Connection, path: Path) -> None:
         found = str(exc)
     if found != "ok":
         raise StoreRefused(
-            Message(
-                f"{path}: the copy was damaged, as is the store, and was removed ({found}). ",
-                Command("backup rescue FILE"),
-                " writes all that can be read into a new file",
-            )
+            f"{path}: the copy was damaged, as is the store, and was removed ({found}). ",
+            Command("backup rescue FILE"),
+            " writes all that can be read into a new file",
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from webtable._clock import clock
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable._shown.text import plural
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
@@ -163,13 +163,11 @@ class NativeStore(HBaseBase):
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots stay in HBase."""
         raise CapabilityError(
-            Message(
-                f"{self.name}: HBase keeps its snapshots itself; ",
-                Command("backup snapshot --apply"),
-                " takes them, and ",
-                Command("export"),
-                " writes files",
-            )
+            f"{self.name}: HBase keeps its snapshots itself; ",
+            Command("backup snapshot --apply"),
+            " takes them, and ",
+            Command("export"),
+            " writes files",
         )
 
     def run(self, command: ShellCommand) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from webtable._clock import clock
-from webtable._messages import Command, Message
+from webtable._messages import Command
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
@@ -168,13 +168,11 @@ class HBaseStore(HBaseBase):
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
         raise CapabilityError(
-            Message(
-                f"{self.name}: the gateways have no call for snapshots; ",
-                Command("backup snapshot"),
-                " writes the lines for the HBase shell that make them, and ",
-                Command("export"),
-                " writes files",
-            )
+            f"{self.name}: the gateways have no call for snapshots; ",
+            Command("backup snapshot"),
+            " writes the lines for the HBase shell that make them, and ",
+            Command("export"),
+            " writes files",
         )
 
     def close(self) -> None:
