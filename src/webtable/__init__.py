@@ -55,20 +55,11 @@ __all__ = [
 _HOMES: dict[str, tuple[str, ...]] = {
     "webtable._page.page": ("Page",),
     "webtable._page.parts": ("Link",),
-    "webtable.errors": (
-        "WebTableError",
-        "WriteFailed",
-    ),
+    "webtable.errors": ("WebTableError", "WriteFailed"),
     "webtable.repository.diagnosis.doctor": ("doctor",),
-    "webtable.repository.opening": (
-        "create",
-        "open",
-    ),
+    "webtable.repository.opening": ("create", "open"),
     "webtable.repository.records.table": ("KeyedTable",),
-    "webtable.repository.scanning.site": (
-        "ALL",
-        "HostOnly",
-    ),
+    "webtable.repository.scanning.site": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),
 }

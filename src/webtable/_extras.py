@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from webtable.errors import MissingExtra
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def missing_extra(package: str, extra: str, exc: ImportError) -> MissingExtra:
-    """Return the error for a *package* that is not installed and comes with an *extra* of webtable."""
-    return MissingExtra(f"this needs {package}: {install_of(extra)} ({exc})")
+
+@contextmanager
+def needed(package: str, extra: str) -> Iterator[None]:
+    """Let the imports of the block, if a *package* is not installed, raise `MissingExtra`, which names its *extra*."""
+    try:
+        yield
+    except ImportError as exc:
+        raise MissingExtra(f"this needs {package}: {install_of(extra)} ({exc})") from exc
 
 
 def install_of(extra: str) -> str:

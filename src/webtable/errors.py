@@ -112,7 +112,12 @@ def _remade(kind: type[WebTableError], args: tuple[Any, ...], values: dict[str, 
 
 
 class InvalidURL(WebTableError, ValueError):
-    """A URL that cannot become a row key; the message quotes it and says why."""
+    """A URL that cannot become a row key; the message quotes it and says why.
+
+    `without_scheme` is the text that was given if it has no scheme, as a host has none; else "".
+    """
+
+    without_scheme: str = ""
 
 
 class KeyTooLong(InvalidURL):

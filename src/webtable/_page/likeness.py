@@ -14,16 +14,14 @@ from base64 import b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable._page.parts import BAND
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
 
-try:
+with needed("numpy", "likeness"):
     import numpy as np
-except ImportError as exc:
-    raise missing_extra("numpy", "likeness", exc) from exc
 
 if TYPE_CHECKING:
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]

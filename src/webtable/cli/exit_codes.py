@@ -18,7 +18,7 @@ from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
 from webtable.cli.messages import in_options, instead, options_of, suggest_option
-from webtable.cli.session import WORDS, CommandSession, named_session
+from webtable.cli.session import CommandSession, named_session
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -150,8 +150,7 @@ class CommandGroup(TyperGroup):
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 _trace()
             options = options_of(ctx.command, ctx.invoked_subcommand)
-            words = ctx.meta.get(WORDS, ctx.invoked_subcommand)
-            raise typer.Exit(_failed(exc, named_session(ctx), options, words)) from exc
+            raise typer.Exit(_failed(exc, named_session(ctx), options)) from exc
 
     def main(
         self,
@@ -183,7 +182,6 @@ def _failed(
     error: Exception,
     session: CommandSession | None = None,
     options: Mapping[str, str] | None = None,
-    command: str | None = None,
 ) -> int:
     """Report *error* in one line and return the exit code.
 
@@ -202,9 +200,8 @@ def _failed(
     message = told(message_of(error), "webtable {}".format if session is None else session.command, text)
     if isinstance(error, StoreUnavailable | NotAStore) and session is not None:
         message += f"; to see what is wrong: {session.command('doctor')}"
-    elif isinstance(error, InvalidURL) and session is not None and command is not None:
-        meant = instead(message, command, session)
-        message += f"; {meant}" if meant else ""
+    elif isinstance(error, InvalidURL) and session is not None:
+        message += instead(error.without_scheme, session)
     elif isinstance(error, OSError) and error.strerror:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     elif not isinstance(error, WebTableError | OSError):

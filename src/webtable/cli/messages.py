@@ -89,33 +89,22 @@ def suggest_option(error: Any) -> None:
         error.possibilities = ["--html"]
 
 
-_WITHOUT_SCHEME = r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is not a URL: it has no scheme"
-_TAKE_URL = {
-    **dict.fromkeys(("get", "history", "diff", "resolve", "validators", "not-modified", "delete"), ""),
-    **dict.fromkeys(("linking-to", "links-of", "duplicates", "keys encode"), ""),
-    "keys ranges": "--directory ",
-    "redirects": "--to ",
-}
-"""The commands that take a URL and need nothing else, with the option that it is for."""
 _STATUSES = range(100, 600)
 
 
-def instead(message: str, command: str, session: CommandSession) -> str:
-    """Return what to run in place of a *command* that was refused with *message*, "" if unknown.
+def instead(given: str, session: CommandSession) -> str:
+    """Return what was probably meant by a text that was *given* as a URL without a scheme, "" if unknown.
 
     >>> from webtable.cli.session import CommandSession
-    >>> instead("'a.org' is not a URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
-    'did you mean `webtable pages a.org` or `webtable get https://a.org/`?'
+    >>> instead("a.org", CommandSession("./webtable.db", said=""))
+    '; did you mean https://a.org/, or `webtable pages a.org` for all pages of the site?'
     """
-    found = re.match(_WITHOUT_SCHEME, message)
-    if found is None:
+    host, _, path = given.partition("/")
+    if "." not in host.strip(".") or set(given) & set("?#@' "):
         return ""
-    host, path = found[1], found[2] or "/"
-    site = shlex.join(["pages", host if path == "/" else f"https://{host}{path}"])
-    if command not in _TAKE_URL:
-        return f"did you mean `{session.command(site)}`?"
-    page = f"{command} {_TAKE_URL[command]}{shlex.quote(f'https://{host}{path}')}"
-    return f"did you mean `{session.command(site)}` or `{session.command(page)}`?"
+    url = f"https://{host}/{path}"
+    pages = session.command(shlex.join(["pages", url if path else host]))
+    return f"; did you mean {url}, or `{pages}` for all pages of the site?"
 
 
 def stored_likes(table: WebTable, url: str) -> str:

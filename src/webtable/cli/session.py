@@ -198,10 +198,6 @@ def import_indexes(names: Iterable[str]) -> None:
             imported(name)
 
 
-WORDS = "webtable.words"
-"""The key under which the contexts of a command have its own words, as in "keys encode"."""
-
-
 _NAMED = "webtable.session"
 
 
@@ -227,7 +223,6 @@ def to_be_read() -> Iterator[None]:
 
 def session(ctx: typer.Context) -> CommandSession:
     """Return the session of a command."""
-    ctx.meta[WORDS] = ctx.command_path.partition(" ")[2]
     found = ctx.find_object(CommandSession)
     if found is None:
         raise InvalidArgument("this command runs only under `webtable`")

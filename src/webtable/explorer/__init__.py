@@ -4,14 +4,12 @@
 reads.
 """
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("starlette, uvicorn and jinja2", "web"):
     import jinja2  # noqa: F401
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
-except ImportError as _exc:
-    raise missing_extra("starlette, uvicorn and jinja2", "web", _exc) from _exc
 
 from webtable._serving.access import Access
 from webtable.explorer.application import create_app

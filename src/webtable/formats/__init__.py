@@ -58,38 +58,17 @@ __all__ = [
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
     "webtable._page.json_lines": ("page_to_json",),
-    "webtable.formats.archives.archive": (
-        "Archived",
-        "write_wacz",
-        "write_warc",
-    ),
+    "webtable.formats.archives.archive": ("Archived", "write_wacz", "write_warc"),
     "webtable.formats.archives.warc_files": ("surt",),
     "webtable.formats.compressed.stream": ("lines_of",),
     "webtable.formats.exports.export": ("Exported", "write_export"),
     "webtable.formats.exports.one_file": ("CAPTURE_ENDINGS", "capture_format", "write_captures"),
-    "webtable.formats.exports.manifest": (
-        "ExportFile",
-        "CheckedExport",
-        "Manifest",
-        "read_export",
-        "verify_export",
-    ),
+    "webtable.formats.exports.manifest": ("ExportFile", "CheckedExport", "Manifest", "read_export", "verify_export"),
     "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
     "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
     "webtable._page.headers": ("DEFAULT_TYPES",),
-    "webtable.formats.read_report": (
-        "DamagedRecord",
-        "Place",
-        "ReadReport",
-    ),
-    "webtable.formats.answer_files": (
-        "ENDINGS",
-        "FORMATS",
-        "format_of",
-        "write",
-        "write_pages",
-        "write_rows",
-    ),
+    "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
+    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_pages", "write_rows"),
     "webtable.formats.read": ("read_pages",),
 }
 

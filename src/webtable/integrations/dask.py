@@ -7,13 +7,11 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("dask", "dask"):
     import dask
     import dask.dataframe
-except ImportError as _exc:
-    raise missing_extra("dask", "dask", _exc) from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,11 @@ import weakref
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("opentelemetry-api", "otel"):
     from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
     from opentelemetry.trace import SpanKind, StatusCode, get_tracer_provider
-except ImportError as _exc:
-    raise missing_extra("opentelemetry-api", "otel", _exc) from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

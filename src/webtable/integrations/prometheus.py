@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("prometheus-client", "metrics"):
     from prometheus_client.registry import Collector
-except ImportError as _exc:
-    raise missing_extra("prometheus-client", "metrics", _exc) from _exc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

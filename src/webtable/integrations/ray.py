@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,7 @@ def datasource(
     the store itself, and reads one of the *partitions* (by default four a core of this machine), or several where Ray
     wants fewer tasks. Raises what `answer.partitions` and `to_arrow` do.
     """
-    try:
+    with needed("ray", "ray"):
         from webtable.integrations._ray_source import AnswerSource
-    except ImportError as exc:
-        raise missing_extra("ray", "ray", exc) from exc
     parts = answer.partitions(4 * (os.cpu_count() or 1) if partitions is None else partitions)
     return AnswerSource(parts, parts[0].to_arrow(columns).schema)

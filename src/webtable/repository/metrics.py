@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable.store.metrics import BOUNDS_MS, OperationMetrics, ServerMetrics
 
 if TYPE_CHECKING:
@@ -136,10 +136,8 @@ class Exposed(NamedTuple):
 
 def prometheus() -> Any:
     """Return `prometheus_client`; raises `MissingExtra`."""
-    try:
+    with needed("prometheus-client", "metrics"):
         import prometheus_client.core
-    except ImportError as exc:
-        raise missing_extra("prometheus-client", "metrics", exc) from exc
     return prometheus_client
 
 

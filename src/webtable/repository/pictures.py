@@ -12,7 +12,7 @@ from heapq import nlargest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
@@ -49,13 +49,11 @@ MOST_REGIONS = 40
 @cache
 def matplotlib() -> Any:
     """Return matplotlib with the modules that are used; raises `MissingExtra`."""
-    try:
+    with needed("matplotlib", "plot"):
         import matplotlib as library
         import matplotlib.dates
         import matplotlib.figure
         import matplotlib.ticker
-    except ImportError as exc:
-        raise missing_extra("matplotlib", "plot", exc) from exc
     return library
 
 

@@ -152,13 +152,18 @@ def _is_plain_host(host: str) -> bool:
     return _PLAIN_HOST.fullmatch(host) is not None
 
 
+_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
+
+
 def _parsed_parts(url: str) -> _Parts:
     if not isinstance(url, str):
         raise InvalidURL(f"{url!r} is not a URL: it is {type(url).__name__}, not str")
     try:
         parts = _PARTS.fullmatch(ada_url.normalize_url(url))
     except ValueError as exc:
-        raise InvalidURL(f"{quoted(url)} is not a URL: {_reason(url)}") from exc
+        error = InvalidURL(f"{quoted(url)} is not a URL: {_reason(url)}")
+        error.without_scheme = "" if _SCHEME.match(url) else url.strip()
+        raise error from exc
     if parts is None:
         raise InvalidURL(f"{quoted(url)} is not an http or https URL: its scheme is {url.partition(':')[0].strip()!r}")
     scheme, host, port, path, query = parts.groups("")
@@ -168,7 +173,7 @@ def _parsed_parts(url: str) -> _Parts:
 def _reason(url: str) -> str:
     if not url.strip():
         return "it is empty"
-    if not re.match(r"\s*[A-Za-z][A-Za-z0-9+.-]*:", url):
+    if not _SCHEME.match(url):
         return "it has no scheme; it should begin with https:// or http://"
     if not url.isprintable() and any("\ud800" <= character <= "\udfff" for character in url):
         return "it has half of a surrogate pair"

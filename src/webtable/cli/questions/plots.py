@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from webtable._atomic_file import atomic_file
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session
@@ -99,7 +99,8 @@ def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
 
 def check_out(out: Path) -> None:
     """Raise `InvalidArgument` if no picture can be written to *out*, or `MissingExtra`, before anything is read."""
-    _matplotlib()
+    with needed("matplotlib", "plot"):
+        import matplotlib  # noqa: F401
     if out.suffix.lower() not in ENDINGS:
         raise InvalidArgument(f"out={str(out)!r} must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     if out.is_dir() or not out.parent.is_dir():
@@ -108,17 +109,11 @@ def check_out(out: Path) -> None:
 
 def write_picture(ax: Any, out: Path) -> None:
     """Write the figure of *ax* to the file *out*, which appears when it is complete, and report what it shows."""
+    import matplotlib
+
     ending = out.suffix.lower().removeprefix(".")
     # Without a date and random names, so that the same picture is the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-    with atomic_file(out) as part, _matplotlib().rc_context({"svg.hashsalt": "webtable"}):
+    with atomic_file(out) as part, matplotlib.rc_context({"svg.hashsalt": "webtable"}):
         ax.get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
     note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as exc:
-        raise missing_extra("matplotlib", "plot", exc) from exc
-    return matplotlib

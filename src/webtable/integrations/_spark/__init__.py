@@ -3,12 +3,10 @@
 Spark finds it by the package `pyspark_webtable`, which is installed with webtable.
 """
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("PySpark 4", "spark"):
     import pyspark.sql.datasource as _datasource  # noqa: F401 - all modules here need it
-except ImportError as _exc:
-    raise missing_extra("PySpark 4", "spark", _exc) from _exc
 
 from webtable.integrations._spark.source import WebTableSource
 

@@ -3,12 +3,10 @@
 All components of a crawler share one table and one writer, which the settings `WEBTABLE_…` describe.
 """
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("Scrapy", "scrapy"):
     import scrapy as _scrapy  # noqa: F401 - all modules here need it
-except ImportError as _exc:
-    raise missing_extra("Scrapy", "scrapy", _exc) from _exc
 
 from webtable.integrations.scrapy.captures import FROM_TABLE, WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.http_cache import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage

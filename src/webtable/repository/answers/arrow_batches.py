@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
 from webtable._atomic_file import atomic_file
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable._page.memory import LINK_BYTES
 from webtable.errors import FormatError
 
@@ -36,13 +36,11 @@ GROUP_BYTES = 64 * 2**20
 @cache
 def arrow() -> Any:
     """Return pyarrow with the modules that are used; raises `MissingExtra`."""
-    try:
+    with needed("pyarrow", "arrow"):
         import pyarrow
         import pyarrow.compute
         import pyarrow.json
         import pyarrow.parquet
-    except ImportError as exc:
-        raise missing_extra("pyarrow", "arrow", exc) from exc
     return pyarrow
 
 

@@ -1,11 +1,9 @@
 """Full text in a directory, by tantivy: for tables whose store keeps none itself, as HBase."""
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 
-try:
+with needed("tantivy", "search"):
     import tantivy  # noqa: F401
-except ImportError as _exc:
-    raise missing_extra("tantivy", "search", _exc) from _exc
 
 from webtable.store.search_directory.index import TantivyIndex
 
