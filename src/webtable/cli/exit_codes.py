@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import traceback
@@ -42,8 +41,6 @@ DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128
 """Shells add this to the number of the signal that ended a process."""
 INTERRUPTED = SIGNALLED + signal.SIGINT
-_SHELL = re.compile(r"HBase shell[^\n]*:\n")
-"""What stands before statements for the HBase shell, which are written a line each, to be pasted or piped."""
 MOST_NAMED = 5
 """At most this many damaged rows are named."""
 
@@ -206,9 +203,10 @@ def _failed(
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     elif not isinstance(error, WebTableError | OSError):
         message = f"unexpected error: {error!r} (--debug shows where)"
-    found = _SHELL.search(message) if isinstance(error, WebTableError) else None
-    complain(message[: found.end()] if found else message)
-    for line in message[found.end() :].splitlines() if found else ():
+    # Statements for the HBase shell are written a line each, to be pasted or piped.
+    before, colon, statements = message.partition("HBase shell:\n")
+    complain(before + colon)
+    for line in statements.splitlines():
         typer.echo(harmless(line))
     return exit_code(error)
 

@@ -142,8 +142,8 @@ class Alteration:
         """Raise `CapabilityError` if the store cannot change families, or cannot show the changed options."""
         if steps.tables and not self._store.capabilities.changes_families:
             raise CapabilityError(
-                f"{self._name}: a gateway cannot change a family. Use HBase's own protocol (hbase+native://); or run "
-                f"these lines in the HBase shell, and then alter again, which stores the layout:\n{steps.shell()}"
+                f"{self._name}: a gateway cannot change a family. Use HBase's own protocol (hbase+native://); or "
+                f"alter again, which stores the layout, after these lines in the HBase shell:\n{steps.shell()}"
             )
         unread = self._store.describe(self._table).unread
         hidden = [name for name in steps.options if name.partition(".")[2] in unread]
