@@ -236,7 +236,7 @@ def parse_types(text: str | None) -> Collection[str] | None:
 
 def parse_methods(text: str | None) -> Collection[str] | None:
     """Return the methods of the option `--methods`, None for all; raises `InvalidArgument`."""
-    from webtable._page.methods import DEFAULT_METHODS, wanted_methods
+    from webtable.formats import DEFAULT_METHODS, wanted_methods
 
     if text is None:
         return DEFAULT_METHODS

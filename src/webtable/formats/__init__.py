@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page.headers import DEFAULT_TYPES
     from webtable._page.json_lines import page_to_json
+    from webtable._page.methods import DEFAULT_METHODS, wanted_methods
     from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.archives.warc_files import surt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPTURE_ENDINGS",
+    "DEFAULT_METHODS",
     "DEFAULT_TYPES",
     "ENDINGS",
     "FORMATS",
@@ -45,6 +47,7 @@ __all__ = [
     "read_pages",
     "surt",
     "verify_export",
+    "wanted_methods",
     "write",
     "write_captures",
     "write_export",
@@ -58,6 +61,7 @@ __all__ = [
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
     "webtable._page.json_lines": ("page_to_json",),
+    "webtable._page.methods": ("DEFAULT_METHODS", "wanted_methods"),
     "webtable.formats.archives.archive": ("Archived", "write_wacz", "write_warc"),
     "webtable.formats.archives.warc_files": ("surt",),
     "webtable.formats.compressed.stream": ("lines_of",),

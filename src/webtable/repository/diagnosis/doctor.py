@@ -101,9 +101,10 @@ def checks(
     timeout: float = SECONDS,
     on_progress: Progress | None = None,
 ) -> Iterator[Check]:
-    """Yield the checks of `doctor` as they are made, within *timeout* seconds; *on_progress* gets the number of pages.
+    """Yield the checks of `doctor` as they are made, within *timeout* seconds.
 
-    Raises `InvalidArgument` for an invalid URL, and for a *timeout* that is not over 0.
+    *deep*, *all_bodies* and *on_progress* are those of `doctor`. Raises `InvalidArgument` for an invalid URL, and for a
+    *timeout* that is not over 0.
     """
     if not timeout > 0:
         raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")

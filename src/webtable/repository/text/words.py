@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import regex
 
-from webtable._extras import missing_extra
+from webtable._extras import needed
 from webtable.errors import InvalidArgument
 from webtable.rowkey.fields.field import shown
 from webtable.store.search import FIELDS, TermPhrase
@@ -88,10 +88,8 @@ class Analyzer:
 
     @cached_property
     def _stem(self) -> Callable[[str], str]:
-        try:
+        with needed("snowballstemmer", "search"):
             import snowballstemmer
-        except ImportError as exc:
-            raise missing_extra("snowballstemmer", "search", exc) from exc
         try:
             stemmer = snowballstemmer.stemmer(self.stemming)
         except KeyError:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
-from webtable._page.body import payload_digest
 from webtable._messages import Command, Message
+from webtable._page.body import payload_digest
 from webtable._page.completion import filled
 from webtable._page.facts import compacted
 from webtable._page.fields import ATTRIBUTES, TYPES
