@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from webtable.formats.archives.warc_files import surt
     from webtable.formats.compressed.stream import lines_of
     from webtable.formats.exports.export import Exported, write_export
-    from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
+    from webtable.formats.exports.manifest import (
+        CheckedExport,
+        ExportFile,
+        Manifest,
+        read_export,
+        read_manifest,
+        verify_export,
+    )
     from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format, write_captures
     from webtable.formats.lakes.lake import WrittenLake, write_lake
     from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
@@ -44,6 +51,7 @@ __all__ = [
     "lines_of",
     "page_to_json",
     "read_export",
+    "read_manifest",
     "read_pages",
     "surt",
     "verify_export",
@@ -67,7 +75,14 @@ _HOMES = {
     "webtable.formats.compressed.stream": ("lines_of",),
     "webtable.formats.exports.export": ("Exported", "write_export"),
     "webtable.formats.exports.one_file": ("CAPTURE_ENDINGS", "capture_format", "write_captures"),
-    "webtable.formats.exports.manifest": ("ExportFile", "CheckedExport", "Manifest", "read_export", "verify_export"),
+    "webtable.formats.exports.manifest": (
+        "ExportFile",
+        "CheckedExport",
+        "Manifest",
+        "read_export",
+        "read_manifest",
+        "verify_export",
+    ),
     "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
     "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
     "webtable._page.headers": ("DEFAULT_TYPES",),

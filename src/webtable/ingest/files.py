@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
+from webtable.formats.compressed.stream import BLOCK, ByteStream
+from webtable.formats.read_report import DamagedFile
+from webtable.formats.wacz import MAGIC as ZIP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +21,8 @@ _ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parqu
 # Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
 _DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
 _HOLDS = {"wat": "a WAT file, which has the metadata of pages", "wet": "a WET file, which has the text of pages"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PAGES = (".warc", ".wacz", ".jsonl", ".ndjson")
 _FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL {}"}
 
 
@@ -102,3 +107,18 @@ def is_empty(file: str) -> bool:
     """Whether *file* has 0 bytes; False for a pipe, where this is unknown."""
     path = Path(file)
     return file != "-" and path.is_file() and path.stat().st_size == 0
+
+
+def holds_pages(file: str) -> bool:
+    """Whether *file* is WARC, WACZ or JSON Lines: by its name, or by its first bytes."""
+    name = file.lower()
+    for compressed in (".gz", ".zst", ".lz4"):
+        name = name.removesuffix(compressed)
+    if name.endswith(_PAGES):
+        return True
+    with Path(file).open("rb") as opened:
+        try:
+            start = ByteStream(iter(lambda: opened.read(BLOCK), b"")).peek(64)
+        except DamagedFile:
+            return False
+    return start.startswith((b"WARC/", ZIP)) or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")

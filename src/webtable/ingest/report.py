@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from signal import Signals
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._page.fields import ATTRIBUTES
+from webtable._page.names import meant
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import WebTableError
@@ -16,6 +18,9 @@ from webtable.formats.read_report import MAX_DAMAGED, ReadReport
 from webtable.repository.derived.refresh import Recount
 from webtable.repository.derived.revisits import number_text
 from webtable.repository.writing.outcomes import Dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHOWN_ERRORS = 10
 """At most this many errors of one kind are kept."""
@@ -185,3 +190,10 @@ def names_text(counts: Counter[str]) -> str:
     """Return the most common of *counts*, by their names."""
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(_SHOWN_NAMES))
     return f"{shown}, …" if len(counts) > _SHOWN_NAMES else shown
+
+
+def ignored_fields(fields: Counter[str]) -> Iterator[str]:
+    """Yield the *fields* of rows that pages do not have, with their numbers, and those that were probably meant."""
+    for name, number in fields.most_common():
+        suggestion = meant(name, ATTRIBUTES).removeprefix("; ")
+        yield f"{name} {number:,} ({suggestion})" if suggestion else f"{name} {number:,}"

@@ -133,8 +133,7 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
     from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import shown_bytes
-    from webtable.formats import verify_export
-    from webtable.formats.exports.manifest import read_manifest
+    from webtable.formats import read_manifest, verify_export
     from webtable.ingest.report import IngestReport
 
     manifest = read_manifest(folder)
@@ -175,8 +174,6 @@ def _report_problems(checked: CheckedExport) -> None:
 
 def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
     """Return the table of the session, created as *manifest* says if it does not exist."""
-    from webtable.formats.exports.manifest import layout_options
-
     try:
         table = this.open()
     except TableNotFound:
@@ -190,7 +187,7 @@ def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
     if own:
         note(f"created without the indexes {', '.join(own)}: to have them, name them with webtable --index")
     indexes = [name for name in manifest.indexes if name not in own]
-    return webtable.open(this.store, create=True, indexes=indexes, **layout_options(manifest))
+    return webtable.open(this.store, create=True, indexes=indexes, **manifest.layout_options())
 
 
 def _report_differences(table: WebTable, manifest: Manifest) -> None:

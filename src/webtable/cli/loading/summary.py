@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from webtable._page.fields import ATTRIBUTES
-from webtable._page.names import meant
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import of_page
 from webtable.errors import StoreFull, StoreRefused
-from webtable.ingest.report import names_text
+from webtable.ingest.report import ignored_fields, names_text
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping
 
     from webtable.cli.session import CommandSession
@@ -58,7 +55,7 @@ def conclude(
     for message in report.damaged_files:
         complain(message)
     if read.unknown_fields:
-        note(f"ignored fields: {', '.join(_ignored(read.unknown_fields))}")
+        note(f"ignored fields: {', '.join(ignored_fields(read.unknown_fields))}")
     typer.echo(harmless(report.text(this.name if table is None else table.name)))
     if number := report.interrupted_by:
         by = "" if number == signal.SIGINT else f" by {number.name}"
@@ -82,12 +79,6 @@ def _why_lost(error: WebTableError) -> str:
         case StoreRefused():
             return "refuses every page"
     return "is gone"
-
-
-def _ignored(fields: Counter[str]) -> Iterator[str]:
-    for name, number in fields.most_common():
-        remedy = meant(name, ATTRIBUTES).removeprefix("; ")
-        yield f"{name} {number:,} ({remedy})" if remedy else f"{name} {number:,}"
 
 
 def _not_stored(failures: Failures, options: Mapping[str, str], command: Callable[[str], str]) -> Iterator[str]:

@@ -11,12 +11,7 @@ from pathlib import Path
 from webtable._clock import clock
 from webtable._shown.text import plural
 from webtable.formats import ReadReport, lines_of, read_pages
-from webtable.formats.compressed.stream import BLOCK, ByteStream
-from webtable.formats.read_report import DamagedFile
-from webtable.formats.wacz import MAGIC as ZIP
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PAGES = (".warc", ".wacz", ".jsonl", ".ndjson")
+from webtable.ingest.files import holds_pages
 
 
 @dataclass
@@ -49,7 +44,7 @@ class UrlFiles:
 
     def _urls(self, file: str) -> Iterator[str]:
         # A pipe can be read only once, so its beginning is not checked.
-        if file != "-" and Path(file).is_file() and _holds_pages(file):
+        if file != "-" and Path(file).is_file() and holds_pages(file):
             # Titles and links are of no use here, and take most of the time.
             yield from (page.url for page in read_pages(file, report=self.report, extract=False))
         else:
@@ -67,18 +62,3 @@ class UrlFiles:
                 text = line.decode("utf-8", "surrogateescape").strip()
                 if text and not text.startswith("#"):
                     yield text
-
-
-def _holds_pages(file: str) -> bool:
-    """Whether *file* is WARC, WACZ or JSON Lines: by its name, or by its first bytes."""
-    name = file.lower()
-    for compressed in (".gz", ".zst", ".lz4"):
-        name = name.removesuffix(compressed)
-    if name.endswith(_PAGES):
-        return True
-    with Path(file).open("rb") as opened:
-        try:
-            start = ByteStream(iter(lambda: opened.read(BLOCK), b"")).peek(64)
-        except DamagedFile:
-            return False
-    return start.startswith((b"WARC/", ZIP)) or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")

@@ -103,6 +103,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The URL of the last page in the files, None for an export without files."""
         return self.files[-1].last if self.files else None
 
+    def layout_options(self) -> dict[str, Any]:
+        """Return the options with which `webtable.open` makes a table of the same layout, without its indexes."""
+        from webtable.rowkey import Salt
+
+        layout = self.layout
+        return {
+            "salt": Salt(layout.salt, layout.digits),
+            **{name: getattr(layout, name) for name in ("names", "compression", "plain_columns", "versions", "ttl")},
+        }
+
     def write(self, folder: Path) -> None:
         """Write the manifest into *folder*; it replaces an earlier one."""
         with Folder(folder) as opened:
@@ -191,17 +201,6 @@ def digest_of(file: BinaryIO) -> str:
     with os.fdopen(os.dup(file.fileno()), "rb") as readable:
         readable.seek(0)
         return hashlib.file_digest(readable, "sha256").hexdigest()
-
-
-def layout_options(manifest: Manifest) -> dict[str, Any]:
-    """Return the options with which `webtable.open` makes a table of the layout in *manifest*, without its indexes."""
-    from webtable.rowkey import Salt
-
-    layout = manifest.layout
-    return {
-        "salt": Salt(layout.salt, layout.digits),
-        **{name: getattr(layout, name) for name in ("names", "compression", "plain_columns", "versions", "ttl")},
-    }
 
 
 @dataclass(slots=True)
