@@ -101,7 +101,7 @@ def checks(
     timeout: float = SECONDS,
     on_progress: Progress | None = None,
 ) -> Iterator[Check]:
-    """Yield the checks of `doctor` as they are made, within *timeout* seconds.
+    """Yield the checks that `doctor` makes of *url* as they are made, within *timeout* seconds.
 
     *deep*, *all_bodies* and *on_progress* are those of `doctor`. Raises `InvalidArgument` for an invalid URL, and for a
     *timeout* that is not over 0.
