@@ -45,9 +45,6 @@ _WORD = regex.compile(f"[{_LETTERS}]+")
 _UNSPACED = regex.compile(_UNSPACED_LETTER, regex.V1)
 _TERM = regex.compile(f"{_UNSPACED_LETTER}{{1,2}}|(?<!{_SPACED_LETTER}){_SPACED_LETTER}+", regex.V1)
 """Overlapping matches of it are the terms of a word."""
-_JOINED: Final = r"\p{M}\u1160-\u11ff"
-_JOINING = regex.compile(f"[{_JOINED}]")
-"""What may be composed with the character before it: marks, and the vowels and finals of Korean syllables."""
 
 
 def folded(text: str) -> str:
@@ -337,9 +334,10 @@ def _in_original(text: str, spans: Collection[Span]) -> list[Span]:
         return sorted(spans)
     # What may change its length, in the folded text and in the other; all the rest is one character for one.
     resized, shift = [(0, 0, 0, 0)], 0
-    for match in _resizing().finditer(text):
+    pattern, joined = _resizing()
+    for match in pattern.finditer(text):
         start, stop = match.span()
-        if start and _JOINING.match(match[0]):
+        if start and text[start] in joined:
             start -= 1
         begins, length = start + shift, len(folded(text[start:stop]))
         resized.append((begins, begins + length, start, stop))
@@ -353,11 +351,15 @@ def _in_original(text: str, spans: Collection[Span]) -> list[Span]:
 
 
 @cache
-def _resizing() -> Any:
-    """Return the pattern of characters, with what may be composed with them, that folding may resize."""
-    characters = map(chr, (*range(0x80, 0x2000), 0x2ADC, *range(0xFB00, 0xFB50), *range(0x1D15E, 0x1D1C1)))
-    others = "".join(character for character in characters if len(folded(character)) != 1)
-    return regex.compile(f"[{others}][{_JOINED}]*|[{_JOINED}]+")
+def _resizing() -> tuple[re.Pattern[str], frozenset[str]]:
+    """Return the pattern of what folding may resize, and what is composed with the character before it."""
+    characters = list(map(chr, (*range(0x80, 0xD800), *range(0xF900, 0x10000))))
+    # Marks, and the vowels and finals of Korean syllables. `re` has no class of marks, and is much faster than `regex`,
+    # also because it has few ranges: what is above U+FFFF counts as one.
+    joined = "".join(one for one in characters if unicodedata.category(one)[0] == "M" or "\u1160" <= one <= "\u11ff")
+    alone = "".join(one for one in characters if len(folded(one)) > 1)
+    high = "\U00010000-\U0010ffff"
+    return re.compile(f"[{alone}{joined}{high}][{joined}{high}]*"), frozenset(joined)
 
 
 # Folding makes these of one other character, as of "ſ", "ﬆ", "ﬁ" and "ŉ".
