@@ -23,6 +23,7 @@ import webtable.demo
 import webtable.errors
 import webtable.explorer
 import webtable.formats
+import webtable.ingest
 import webtable.integrations.dask
 import webtable.integrations.opentelemetry
 import webtable.integrations.prometheus
@@ -48,6 +49,7 @@ MODULES = [
     webtable.explorer,
     webtable.formats,
     webtable.indexes,
+    webtable.ingest,
     webtable.integrations.dask,
     webtable.integrations.opentelemetry,
     webtable.integrations.prometheus,
@@ -69,7 +71,7 @@ MODULES = [
 ]
 
 LISTED = [webtable.answers, webtable.indexes, webtable.maintenance, webtable.metrics, webtable.page, webtable.records]
-LISTED += [webtable.explorer, webtable.progress, webtable.questions, webtable.writing]
+LISTED += [webtable.explorer, webtable.ingest, webtable.progress, webtable.questions, webtable.writing]
 """The modules that only list public names."""
 
 

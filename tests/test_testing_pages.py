@@ -110,14 +110,14 @@ def test_a_tuple_is_written_as_it_is(path):
     assert body in gzip.decompress(path.read_bytes())
 
 
-def test_a_tuple_can_be_a_damaged_response(path):
+def test_a_tuple_can_be_a_response_whose_body_is_not_what_its_headers_say(path):
     report = ReadReport()
     write_warc(path, [(URL, 200, HTML | {"Content-Encoding": "gzip"}, b"no gzip"), (f"{URL}a", 999, HTML, b"<p>")])
 
-    found = [page.status for page in read_pages(path, report=report)]
+    pages = [(page.status, page.body, page.truncated) for page in read_pages(path, report=report)]
 
-    assert found == [999]
-    assert report.damaged_count == 1
+    assert pages == [(200, b"no gzip", True), (999, b"<p>", False)]
+    assert report.truncated.total() == 1
 
 
 def test_a_page_of_an_encoded_response_is_written_without_the_encoding(path):

@@ -80,7 +80,7 @@ def doctor(
 
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
-    dates, digests; that of a gateway with its address), "state", "found" and "remedy" (null if it is ok).
+    dates, digests, revisits; that of a gateway with its address), "state", "found" and "remedy" (null if it is ok).
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
