@@ -189,7 +189,7 @@ def test_a_killed_writer_process_is_replaced_and_pages_that_it_had_are_counted_a
     assert 0 < failed < 80
     assert stored + failed == len(slow_site.asked) > 200
     assert crawl.acknowledged <= stored_in(crawls)
-    assert "the process that stores pages ended by SIGKILL" in crawl.log
+    assert "the process that stores pages was ended by SIGKILL" in crawl.log
 
 
 def test_what_a_writer_process_was_given_is_stored_if_the_spider_is_killed(slow_site, crawls):
