@@ -48,6 +48,7 @@ MODULES = [
     webtable.errors,
     webtable.explorer,
     webtable.formats,
+    webtable.ingest,
     webtable.indexes,
     webtable.ingest,
     webtable.integrations.dask,
