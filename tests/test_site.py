@@ -50,7 +50,6 @@ MODULES = [
     webtable.formats,
     webtable.ingest,
     webtable.indexes,
-    webtable.ingest,
     webtable.integrations.dask,
     webtable.integrations.opentelemetry,
     webtable.integrations.prometheus,
