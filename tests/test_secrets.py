@@ -142,6 +142,9 @@ def answer(table: webtable.WebTable, name: str, store: webtable.WebTable) -> Any
 
 @pytest.mark.parametrize("name", METHODS)
 def test_an_answer_shows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path, name: str):
+    crawl = tmp_path / "crawl.jsonl"
+    crawl.write_text('{"url": "https://example.com/", "body": "<p>"}\n')
+    monkeypatch.setitem(GIVEN, "files", crawl)
     monkeypatch.setitem(GIVEN, "path", tmp_path / "backup.db" if name == "maintenance.backup" else None)
     monkeypatch.setattr("webtable.repository.derived.maintenance.FRESH_SECONDS", 0.0)
     with answering(monkeypatch) as table, webtable.open(tmp_path / "other.db", create=True) as other:

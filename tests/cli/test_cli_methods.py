@@ -64,7 +64,7 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
 ):
     # Files are divided in the process that starts the workers.
     monkeypatch.setattr(parts.parts_of, "__defaults__", (1, *parts.parts_of.__defaults__[1:]))
-    monkeypatch.setattr("webtable.cli.loading.division.PART_BYTES", 1)
+    monkeypatch.setattr("webtable.ingest.splitting.PART_BYTES", 1)
     Path("crawl.warc.gz").write_bytes(b"".join(map(gzip.compress, mixed(3, 200))))
 
     one = run("-s", "one.db", "ingest", *methods, "crawl.warc.gz")
@@ -82,22 +82,23 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
 def test_a_run_that_is_resumed_between_a_response_and_its_request_stores_the_same(
     run: Run, monkeypatch: pytest.MonkeyPatch, methods: list[str]
 ):
-    monkeypatch.setattr("webtable.cli.loading.chunks.CHUNK_PAGES", 1)
+    monkeypatch.setattr("webtable.ingest.batches.BATCH_PAGES", 1)
     Path("crawl.warc.gz").write_bytes(b"".join(map(gzip.compress, mixed(5))))
     run("-s", "whole.db", "ingest", *methods, "crawl.warc.gz")
     runs = 0
 
-    # A run that is told to end after each chunk: the next one goes on from the journal.
-    from webtable.cli.loading.loader import Loader
+    # A run that is told to end after each batch: the next one goes on from the journal.
+    from webtable.ingest.batches import PageBatch
+    from webtable.ingest.engine import Ingest
 
-    take = Loader.take
+    take = Ingest._take
 
-    def ended(self: Loader, chunk: object, given: object) -> None:
-        take(self, chunk, given)  # type: ignore[arg-type]
-        self._load.signal, self._load.is_ending = signal.SIGINT, True
+    def ended(self: Ingest, batch: PageBatch) -> None:
+        take(self, batch)
+        self.interrupt(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loader, "take", ended)
+        patch.setattr(Ingest, "_take", ended)
         while runs < 100 and run("-s", "parts.db", "ingest", "--resume", *methods, "crawl.warc.gz").code:
             runs += 1
             if '"is_done":true' in Path("parts.db.ingest").read_text():
