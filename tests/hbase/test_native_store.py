@@ -93,14 +93,6 @@ def test_the_doctor_checks_the_cluster_and_each_region_server(native_url):
 
 
 @pytest.mark.hbase
-def test_a_plan_names_the_region_and_the_server_of_each_scan(native_url):
-    with fresh_table(native_url) as table:
-        calls = table.pages(webtable.ALL).explain().calls
-
-    assert any("in the first region on localhost:16020" in call for call in calls)
-
-
-@pytest.mark.hbase
 def test_a_table_made_by_one_way_is_the_same_by_the_other(native_url, hbase_url, sample_pages):
     with fresh_table(native_url) as table:
         with table.writer() as writer:
