@@ -140,13 +140,13 @@ class Ingest:
         self.files = files
         self.options = options
         self.workers = workers
-        self.report = IngestReport(files=len(files), is_dry_run=is_dry_run)
+        self.report: IngestReport = IngestReport(files=len(files), is_dry_run=is_dry_run)
         self.journal: IngestJournal | None = None
         """The journal of how far each file is stored, if one is kept."""
         self.with_main = False
         """Whether workers import the script of this process, in which an index is declared."""
         self.table: WebTable | None = None
-        self.is_ending = False
+        self.is_ending: bool = False
         """Whether nothing more is to be read: it was interrupted, or the store is gone."""
         self.waiting: str | None = None
         """The error for which pages are sent again, while the store does not answer."""

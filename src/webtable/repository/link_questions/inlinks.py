@@ -103,8 +103,9 @@ class InlinksQuestion(TableQuestion[Inlink]):
 
     def __init__(self, frame: Frame, url: str, scope: Scope, window: Window, *, past: bool) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.target, self.past = canonical_url(url), past
-        self.title = f"{'past ' if past else ''}links to {self.target}" + (f" from {scope}" if scope.place else "")
+        self.target: str = canonical_url(url)
+        self.past: bool = past
+        self.title: str = f"{'past ' if past else ''}links to {self.target}" + (f" from {scope}" if scope.place else "")
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Inlink]:
         self.frame.indexes.ready(LINK.name, self.title)

@@ -77,11 +77,13 @@ LISTING = Listing(
 class EdgesQuestion(ScopeQuestion[Edge]):
     """Which links the pages of a scope have."""
 
-    notes = (f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status",)
+    notes: Sequence[str] = (
+        f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status",
+    )
 
     def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.title = f"links{self.pages.label_after('of')}"
+        self.title: str = f"links{self.pages.label_after('of')}"
 
     def spec(self) -> ScanSpec:
         return self.pages.spec(Wanted(self.frame.codec.select(("outlinks",))))

@@ -163,7 +163,7 @@ class LinksQuestion(Question[Link]):
         self.window = window
         self._frame, self._source = frame, canonical_url(url)
         self._row = frame.key.encode(self._source)
-        self.title = f"links of {self._source}"
+        self.title: str = f"links of {self._source}"
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         return self._frame.damage(rows)
@@ -200,7 +200,7 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
 
     def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
         super().__init__(frame, scope, window, BROKEN)
-        self.title = "broken links" + (f" of {scope}" if scope.place else "")
+        self.title: str = "broken links" + (f" of {scope}" if scope.place else "")
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (after or b"400").partition(b"\x00")

@@ -21,6 +21,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -53,17 +54,21 @@ ORPHANS = Listing(
 class OrphansQuestion(ScopeQuestion[Page]):
     """Which pages of a scope no other page links to."""
 
-    notes = ("the first inlinks of 256 pages are read at once, and one page is looked for that still links",)
+    notes: Sequence[str] = (
+        "the first inlinks of 256 pages are read at once, and one page is looked for that still links",
+    )
 
     def __init__(
         self, frame: Frame, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
     ) -> None:
         super().__init__(frame, scope, window, ORPHANS)
         self.within_host = within_host
-        self.title = f"{self.pages.label} without a link from another page{' of their host' if within_host else ''}"
+        of_host = " of their host" if within_host else ""
+        self.title: str = f"{self.pages.label} without a link from another page{of_host}"
         names = column_names(columns)
         frame.codec.select(names)
-        self.columns, self.fields = pages_with(names), fields_of(names)
+        self.columns: Columns = pages_with(names)
+        self.fields: Sequence[str] = fields_of(names)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
         frame = self.frame
@@ -115,11 +120,11 @@ DISCOVERED = Listing(
 class DiscoveredQuestion(ScopeQuestion[str]):
     """Which URLs of a scope are linked to, and are not pages."""
 
-    notes = ("rows that are pages are read as well, keys only, and left out",)
+    notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
     def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
         super().__init__(frame, scope, window, DISCOVERED)
-        self.title = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
+        self.title: str = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
 
     def spec(self) -> ScanSpec:
         return self.pages.unnarrowed(Wanted([self.frame.codec.columns.inlinks.encode() + b":"], keys_only=True))

@@ -130,7 +130,9 @@ LISTING = Listing(
 class ChangesQuestion(ScopeQuestion[Change]):
     """How the pages of a scope have changed between two times."""
 
-    notes = (f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call",)
+    notes: Sequence[str] = (
+        f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call",
+    )
 
     def __init__(
         self,
@@ -142,9 +144,10 @@ class ChangesQuestion(ScopeQuestion[Change]):
         kind: ChangeKind | Collection[ChangeKind] | None,
     ) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.kinds = _kinds(kind)
-        self.period, times = period_of(since, until)
-        self.title = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
+        self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
+        period, times = period_of(since, until)
+        self.period: Period = period
+        self.title: str = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Change]:
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)

@@ -25,7 +25,7 @@ from webtable.store import Row
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
@@ -95,12 +95,12 @@ LISTING = Listing(
 class CrawlsQuestion(SortedQuestion[Crawl]):
     """Which crawls the captures of a scope are from."""
 
-    notes = ("the list of versions of each page is read too",)
+    notes: Sequence[str] = ("the list of versions of each page is read too",)
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, gap: timedelta | str) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.gap = duration_of("gap", gap)
-        self.title = f"crawls{self.pages.label_after('of')} with pauses over {said_duration(self.gap)}"
+        self.gap: timedelta = duration_of("gap", gap)
+        self.title: str = f"crawls{self.pages.label_after('of')} with pauses over {said_duration(self.gap)}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Crawl]:
         order = self.window.order

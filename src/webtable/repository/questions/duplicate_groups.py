@@ -109,7 +109,7 @@ class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
         if by not in get_args(Sameness):
             raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
         self.by: Sameness = by
-        self.title = f"{self.pages.label} in groups of the same {by}"
+        self.title: str = f"{self.pages.label} in groups of the same {by}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
         valued = ((value_of(page, self.by), page) for page in self.pages.all(damage))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
-from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
+from webtable.repository.questions.changes import SINCE, UNTIL, Period, changes_of, period_of
 from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.scanning.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable._page.page import Page
     from webtable.repository.answers.results import Window
@@ -72,13 +72,14 @@ LISTING = Listing(
 class GrowthQuestion(SortedQuestion[Growth]):
     """Which pages of a scope have grown or shrunk most between two times."""
 
-    notes = ("for pages whose content has changed since, the list of versions is read",)
+    notes: Sequence[str] = ("for pages whose content has changed since, the list of versions is read",)
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, since: Moment | None, until: Moment | None) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.rank = _RANKS[window.order]
-        self.period, times = period_of(since, until)
-        self.title = f"{self.pages.label} by change of size {times}"
+        self.rank: Callable[[int], int] = _RANKS[window.order]
+        period, times = period_of(since, until)
+        self.period: Period = period
+        self.title: str = f"{self.pages.label} by change of size {times}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Growth]:
         changes = damage.sift(changes_of(self.frame, self.pages.all(damage), self.period, None))

@@ -90,7 +90,7 @@ class HostsQuestion(TableQuestion[Host]):
         super().__init__(frame, scope, window, LISTING)
         if scope.place is not None and not scope.place.is_whole_host:
             raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
-        self.title = f"hosts of the {scope}" if scope.place is not None else "hosts"
+        self.title: str = f"hosts of the {scope}" if scope.place is not None else "hosts"
         self._entries = HostEntries(frame, scope.place, self.title)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Host]:

@@ -76,15 +76,15 @@ class IndexQuestion(Question[Page]):
         is_by_url: bool = False,
     ) -> None:
         order = options.get("order") or next(iter(orders))
-        self.window = Window(order, options.get("limit"), options.get("after"))
+        self.window: Window = Window(order, options.get("limit"), options.get("after"))
         self.window.check(*orders, "storage")
         names = column_names(options.get("columns"))
         frame.codec.select(names)
-        self.columns = pages_with(names, columns, is_counted=is_counted)
+        self.columns: Columns = pages_with(names, columns, is_counted=is_counted)
         fields = fields_of(names)
         self._fields = (*fields, "link_counts") if is_counted else fields
         self._scope = Scope.of(options.get("site"))
-        self.title = title if self._scope.place is None else f"{title} among the {self._scope}"
+        self.title: str = title if self._scope.place is None else f"{title} among the {self._scope}"
         self._frame, self._index, self._places, self._shard_of = frame, index, places, shard_of
         self._is_reversed, self._is_storage = orders.get(order, False), order == "storage"
         self._only, self._notes, self._is_by_url = only, notes, is_by_url

@@ -95,13 +95,13 @@ LISTING = Listing(
 class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
     """Which pages of a scope have nearly the same text."""
 
-    notes = ("the texts of pages that have a band of their signatures in common are read and compared",)
+    notes: Sequence[str] = ("the texts of pages that have a band of their signatures in common are read and compared",)
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, at_least: float) -> None:
         super().__init__(frame, scope, window, LISTING)
         check_at_least(at_least)
         self.at_least = at_least
-        self.title = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
+        self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
         self.frame.indexes.ready(LIKENESS.name, self.title)

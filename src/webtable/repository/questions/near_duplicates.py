@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.likeness import Hashes
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Window
     from webtable.repository.scanning.damage import Damage
@@ -105,9 +106,9 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         check_at_least(wish.at_least)
         wish = wish._replace(url=canonical_url(wish.url))
         among = "" if scope.place is None else f" among the {scope}"
-        self.title = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
+        self.title: str = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
         names = column_names(columns)
-        self.columns = records_with(names, NEAR_DUPLICATES)
+        self.columns: Columns = records_with(names, NEAR_DUPLICATES)
         self._likeness = _Likeness(frame, wish, scope, fields_of(names), self.title)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicate]:

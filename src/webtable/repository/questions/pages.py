@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable.repository.answers.columns import Column
+    from webtable.repository.answers.columns import Column, Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -141,13 +141,15 @@ class PagesQuestion(ScopeQuestion[Page]):
     ) -> None:
         super().__init__(frame, scope, window, LISTING)
         self.condition = condition
-        self.keep, label = condition.filter()
-        self.title = self.pages.label + label
-        self.likely = condition.in_store(frame)
+        keep, label = condition.filter()
+        self.keep: Callable[[Page], bool] | None = keep
+        self.title: str = self.pages.label + label
+        self.likely: Containing | None = condition.in_store(frame)
         if self.likely is not None:
-            self.notes = [f"filter in the store: {self.likely.column.decode()} is {self.likely.words[0]}"]
-        self.selected = frame.codec.select(columns)
-        self.columns = pages_with(column_names(columns))
+            column, word = self.likely.column.decode(), self.likely.words[0]
+            self.notes: Sequence[str] = [f"filter in the store: {column} is {word}"]
+        self.selected: Sequence[bytes] = frame.codec.select(columns)
+        self.columns: Columns = pages_with(column_names(columns))
 
     def spec(self, expected: int | None = None) -> ScanSpec:
         wanted = Wanted(self.selected, containing=self.likely)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Window
     from webtable.repository.questions.listing import Listing
@@ -57,8 +58,9 @@ class RankedQuestion(TableQuestion[Hit]):
         query_of(phrase)
         self.phrase = phrase
         names = column_names(columns)
-        self.columns, self.fields = records_with(names, HITS), fields_of(names)
-        self.title = f"{scope} for {phrase.text} by relevance{phrase.said}"
+        self.columns: Columns = records_with(names, HITS)
+        self.fields: Sequence[str] = fields_of(names)
+        self.title: str = f"{scope} for {phrase.text} by relevance{phrase.said}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
         frame, phrase = self.frame, self.phrase

@@ -95,11 +95,11 @@ LISTING = Listing(
 class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
     """Where the redirects of a scope lead."""
 
-    notes = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
+    notes: Sequence[str] = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
 
     def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.title = f"chains of redirects{self.pages.label_after('from')}"
+        self.title: str = f"chains of redirects{self.pages.label_after('from')}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
         pages = self.pages

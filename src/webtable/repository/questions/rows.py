@@ -21,6 +21,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.questions.listing import Listing
@@ -189,8 +190,10 @@ class TableQuestion(Question[T]):
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
         window.check(*listing.orders)
-        self.frame, self.scope, self.window = frame, scope, window
-        self.columns = listing.columns
+        self.frame: Frame = frame
+        self.scope: Scope = scope
+        self.window: Window = window
+        self.columns: Columns = listing.columns
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         """Return a new collection of damaged rows, which counts them for the table."""
@@ -218,7 +221,7 @@ class ScopeQuestion(TableQuestion[T]):
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
         super().__init__(frame, scope, window, listing)
-        self.pages = ScopeRows(frame, scope)
+        self.pages: ScopeRows = ScopeRows(frame, scope)
 
     def url_of(self, result: T) -> str:
         """Return the URL of the row that *result* is from."""

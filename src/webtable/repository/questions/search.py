@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Question, Window
     from webtable.repository.scanning.scope import Scope
@@ -102,12 +103,13 @@ class SearchQuestion(ScopeQuestion[Hit]):
     ) -> None:
         super().__init__(frame, scope, window, listing)
         self.phrase = phrase
-        self.query = query_of(phrase)
+        self.query: TextQuery = query_of(phrase)
         words = f"{folded(phrase.text)!r}{' (in words too)' * phrase.substring}"
-        self.title = f"{self.pages.label} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
+        self.title: str = f"{self.pages.label} with {words} in their {_WHERE[phrase.in_]}{phrase.said}"
         names = column_names(columns)
-        self.columns, self.fields = records_with(names, HITS), fields_of(names)
-        self.in_titles = self.query.is_of_titles
+        self.columns: Columns = records_with(names, HITS)
+        self.fields: Sequence[str] = fields_of(names)
+        self.in_titles: bool = self.query.is_of_titles
 
     def url_of(self, result: Hit) -> str:
         return result.page.url

@@ -84,7 +84,7 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
             raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
         self.max_length = max_length
         problems = f"a title that is missing, of several pages, or of over {max_length} characters"
-        self.title = f"{self.pages.label} with {problems}"
+        self.title: str = f"{self.pages.label} with {problems}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:
         shown = (page for page in self.pages.all(damage) if _is_shown(page))

@@ -68,8 +68,8 @@ class UnresolvedQuestion(TableQuestion[Unresolved]):
 
     def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
         super().__init__(frame, scope, window, LISTING)
-        self.title = "open revisits" + (f" of {scope}" if scope.place is not None else "")
-        self.revisits = OpenRevisits(frame.store, frame.table, frame.key)
+        self.title: str = "open revisits" + (f" of {scope}" if scope.place is not None else "")
+        self.revisits: OpenRevisits = OpenRevisits(frame.store, frame.table, frame.key)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Unresolved]:
         del expected, damage  # what cannot be read stays out, as it can never be completed

@@ -296,7 +296,8 @@ class Connection(HappyBaseConnection):
         self.socket: GatewaySocket = make_socket(self.host, self.port)
         self.transport: Any = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
-        self.client = CheckedClient(service, protocol(self.transport, decode_response=False), self.socket)
+        reader = protocol(self.transport, decode_response=False)
+        self.client: CheckedClient = CheckedClient(service, reader, self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
         """Return the answer of the gateway; after any exception the connection cannot be used for another call."""

@@ -175,7 +175,8 @@ class HTTPSocket(GatewaySocket):
     def _secure(self, tls: ssl.SSLContext) -> None:
         assert self.sock is not None  # noqa: S101 - it was connected just now
         # Stored before the handshake, so that a child forked in the meantime can close it.
-        self.sock = sock = tls.wrap_socket(self.sock, server_hostname=self.address[0], do_handshake_on_connect=False)
+        sock = tls.wrap_socket(self.sock, server_hostname=self.address[0], do_handshake_on_connect=False)
+        self._made(sock)
         try:
             sock.settimeout(self._seconds(CONNECT_SECONDS))
             sock.do_handshake()
