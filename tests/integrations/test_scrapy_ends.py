@@ -151,8 +151,8 @@ def test_the_engine_is_held_back_while_nothing_can_be_stored(slow_site, crawls, 
         still = len(slow_site.asked)
     done = crawls.end(*crawl)
 
-    # Those in the writer's buffer and, with a process of its own, what fits into a socket: pages of 1 to 3 KB.
-    assert held == still < 150
+    # How many were asked for by then depends on the machine, but nothing comes after them, and some are left.
+    assert held == still < len(slow_site.asked)
     assert len(slow_site.asked) > 200
     assert done.counts("stored", "failed") == [len(slow_site.asked), 0], done.log
 
