@@ -12,7 +12,6 @@ from webtable._shown.bars import terminal_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import IndexNeeded, InvalidArgument
-from webtable.ingest.report import rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -121,4 +120,6 @@ def _state(run: Ingest) -> str:
         return f"{plural(read.pages, 'page')}  waiting for the store: {run.waiting}"
     if run.counted is not None:
         return f"{plural(read.pages, 'page')}  counting links: {run.counted:,}"
+    from webtable.ingest.report import rates  # most commands that show progress ingest nothing
+
     return f"{plural(read.pages, 'page')}  {rates(read.pages, read.bytes_read, run.seconds)}"
