@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     import pytest
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOMENT = 0.1
+"""The most seconds of the machine's time that a pause takes."""
 
 
 class ManualClock:
     """Begins at *moment*, or now, and stands still; `sleep` moves it on and returns at once.
 
-    Threads of the library that wait for each other, and sockets, go by the time of the machine as before.
+    Threads of the library that wait for each other, and sockets, go by the time of the machine as before. So does a
+    server, as HBase's master that is asked again and again whether a table is dropped: each pause gives it a moment.
     """
 
     def __init__(self, moment: datetime | None = None) -> None:
@@ -42,6 +45,7 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.passed += seconds
+        time.sleep(min(seconds, _MOMENT))
 
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> ManualClock:
         """Let the library go by this clock until the end of the test."""
