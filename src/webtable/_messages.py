@@ -57,19 +57,19 @@ def message_of(error: BaseException) -> str:
     return first if isinstance(first, Message) else str(error)
 
 
-def told(part: object, command: Callable[[str], str], text: Callable[[str], str] = str) -> str:
+def text_of(part: object, command: Callable[[str], str], text: Callable[[str], str] = str) -> str:
     """Return a message, or a part of one, as the command line says it; *command* returns the line that runs some words.
 
     Other parts are converted by *text*.
 
-    >>> told(Message("add it with ", Command("index add time")), lambda words: f"webtable -s crawl.db {words}")
+    >>> text_of(Message("add it with ", Command("index add time")), lambda words: f"webtable -s crawl.db {words}")
     'add it with webtable -s crawl.db index add time'
     """
     match part:
         case Message():
-            return "".join(told(piece, command, text) for piece in part.parts)
+            return "".join(text_of(piece, command, text) for piece in part.parts)
         case Command():
             return command(part.words)
         case Words():
-            return told(part.command_line, command)
+            return text_of(part.command_line, command)
     return text(str(part))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from webtable._messages import message_of, told
+from webtable._messages import message_of, text_of
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
@@ -194,7 +194,7 @@ def _failed(
         return int(getattr(error, "exit_code", USAGE))
     speaks_of_arguments = isinstance(error, InvalidArgument | FullScanNeeded)
     text = partial(in_options, options=options or {}) if speaks_of_arguments else str
-    message = told(message_of(error), "webtable {}".format if session is None else session.command, text)
+    message = text_of(message_of(error), "webtable {}".format if session is None else session.command, text)
     if isinstance(error, StoreUnavailable | NotAStore) and session is not None:
         message += f"; to see what is wrong: {session.command('doctor')}"
     elif isinstance(error, InvalidURL) and session is not None:

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from webtable._messages import message_of, told
+from webtable._messages import message_of, text_of
 from webtable.errors import CellTooLarge
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def of_page(error: WebTableError, options: Mapping[str, str], command: Callable[
 
     Only the end of the message is checked: a URL may contain `max_body=`, too.
     """
-    message, cuts = told(message_of(error), command), CellTooLarge.CUTS
+    message, cuts = text_of(message_of(error), command), CellTooLarge.CUTS
     if not message.endswith(cuts):
         return message
     return message.removesuffix(cuts) + (f"; {options['max_body']} cuts long bodies" if "max_body" in options else "")

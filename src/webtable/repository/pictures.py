@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
 
     from webtable._page.page import Page
@@ -70,14 +69,6 @@ def axes_of(ax: Axes | None, width: float = 8, height: float = 4.5) -> Axes:
     made: Axes = figure.subplots()
     made.spines[["top", "right"]].set_visible(False)
     return made
-
-
-def figure_of(ax: Axes) -> Figure | SubFigure:
-    """Return the figure of *ax*; raises `InvalidArgument` if it was removed from its figure."""
-    figure = ax.get_figure(root=False)
-    if figure is None:
-        raise InvalidArgument(f"ax={ax!r} is not in a figure")
-    return figure
 
 
 def _will_be_shown() -> bool:

@@ -100,14 +100,6 @@ _ALPHABET = b"-./0123456789:abcdefghijklmnopqrstuvwxyz~"
 _RANKS = [min(bisect_left(_ALPHABET, byte), len(_ALPHABET) - 1) for byte in range(256)]
 
 
-def first_keys(store: Store, table: str, most: int) -> list[bytes]:
-    """Return at most *most* row keys of any table: the first of each region, or of regions spread over it."""
-    regions = _spread(store.regions(table), most)
-    each = -(-most // len(regions))
-    found = store.first_rows(table, [region.keys for region in regions], each, Wanted(keys_only=True))
-    return [row.key for rows in found for row in rows][:most]
-
-
 def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:
     """Return the URLs of at most *most* pages of *table*, those that were fetched first at the front.
 

@@ -13,7 +13,7 @@ import typer
 from webtable import doctor as diagnosed
 from webtable._atomic_file import atomic_file
 from webtable._clock import clock
-from webtable._messages import told
+from webtable._messages import text_of
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.session import import_indexes, naming, session
@@ -117,7 +117,7 @@ class _CheckLine:
 
     def __init__(self, check: Check, command: Callable[[str], str]) -> None:
         self.check, self.state = check.check, check.state
-        self.found, self.remedy = (one_line(told(text, command)) for text in (check.found, check.remedy))
+        self.found, self.remedy = (one_line(text_of(text, command)) for text in (check.found, check.remedy))
 
 
 def _write(line: _CheckLine, chosen: FactsFormat) -> None:

@@ -217,6 +217,8 @@ class ScopeQuestion(TableQuestion[T]):
     `notes` are remarks for its explanation. Raises `FullScanNeeded`.
     """
 
+    how: Sequence[str] = ()
+    """What holds of the whole kind of question."""
     notes: Sequence[str] = ()
 
     def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
@@ -236,22 +238,19 @@ class ScopeQuestion(TableQuestion[T]):
         return self.pages.spec()
 
     def explain(self) -> Explanation:
-        """Return the ranges of the scope."""
+        """Return the ranges of the scope; of questions that sort, all of them are read for any result."""
         spec = self.spec()
-        return self.plan(spec.wanted.columns or (), spec.ranges, *self.notes)
+        return self.plan(spec.wanted.columns or (), spec.ranges, *self.how, *self.notes)
 
 
 class SortedQuestion(ScopeQuestion[T]):
     """A question that cannot answer before it has seen all pages of a scope: what it finds is sorted on disk."""
 
+    how: Sequence[str] = ("all pages are read for any part of the answer, and what is found is sorted on disk",)
+
     def spec(self) -> ScanSpec:
         """Return the scan of all pages."""
         return self.pages.whole()
-
-    def explain(self) -> Explanation:
-        """Return the ranges of the scope, all of which are read for any result."""
-        spec, note = self.spec(), "all pages are read for any part of the answer, and what is found is sorted on disk"
-        return self.plan(spec.wanted.columns or (), spec.ranges, note, *self.notes)
 
 
 def url_at(place: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from webtable._messages import message_of, told
+from webtable._messages import message_of, text_of
 from webtable._shown import Shown, ShowsItself
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.repository.scanning.scope import Scope
@@ -65,7 +65,7 @@ class Section:
             for row in ask():
                 found.add(*row)
         except (IndexNeeded, MissingExtra) as exc:
-            return replace(self, left_out=told(message_of(exc), lambda words: f"{program} {words}"))
+            return replace(self, left_out=text_of(message_of(exc), lambda words: f"{program} {words}"))
         return self.filled(found)
 
     def to_dict(self) -> dict[str, Any]:
