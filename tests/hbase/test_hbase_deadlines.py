@@ -205,7 +205,7 @@ def shut_at_the_fourth_piece(gateways: Gateways) -> None:
 
 
 def test_a_piece_that_was_read_ahead_in_vain_is_asked_for_again_when_it_is_wanted(gateways):
-    # The piece is asked for again on a new connection, which has the same time: a busy machine needs more than one second.
+    # The piece is asked for again on a new connection, within the same time: a busy machine needs more than a second.
     with gateways.store(timeout=4.0) as store:
         shut_at_the_fourth_piece(gateways)
         rows = store.scan("pages", RANGES)
