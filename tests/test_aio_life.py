@@ -495,7 +495,7 @@ asyncio.run(main())
     assert stored(tmp_path) == 100
 
 
-@pytest.mark.skipif(not hasattr(webtable._forks.os, "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(webtable._process_hooks.os, "fork"), reason="no fork here")
 def test_a_forked_process_reads_and_leaves_the_writer_to_its_parent(tmp_path):
     ended = run(
         """

@@ -27,7 +27,7 @@ from test_exports import sealed
 from test_wacz_reading import warc
 from webtable import Page
 from webtable._checksums import with_checksum
-from webtable._folder import Folder, plain_parts
+from webtable._files import Folder, plain_parts
 from webtable.errors import FormatError, StoreError, WebTableError
 from webtable.formats import read_export, read_pages, verify_export, write_export, write_lake
 from webtable.formats.lakes import lake

@@ -21,7 +21,7 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument, UnknownColumn
 from webtable.formats import write_lake
 from webtable.formats.lakes.lake_manifest import read_lake_manifest

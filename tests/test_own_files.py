@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import webtable
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable.cli import app
 from webtable.repository.writing.spool import Spool
 

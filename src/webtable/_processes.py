@@ -22,8 +22,7 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
-from webtable._forks import renew_after_fork
-from webtable._signals import ENDING
+from webtable._process_hooks import ENDING, renew_after_fork
 from webtable.errors import WebTableError
 
 # multiprocessing is imported where it is used: most programs that load this module start no process.

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import OtherProcess
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from base64 import b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import needed
+from webtable._importable import needed
 from webtable._page.parts import BAND
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable._processes import Child
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable._threads import Threads
 from webtable.errors import InvalidArgument
 

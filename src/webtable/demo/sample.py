@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import webtable
-from webtable._atomic_file import OWNER_ONLY_FOLDER, private_opener
 from webtable._clock import clock
+from webtable._files import OWNER_ONLY_FOLDER, private_opener
 from webtable.formats import read_pages
 from webtable.formats.archives.warc_records import record
 

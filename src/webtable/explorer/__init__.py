@@ -4,7 +4,7 @@
 reads.
 """
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("starlette, uvicorn and jinja2", "web"):
     import jinja2  # noqa: F401

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.formats import answer_formats

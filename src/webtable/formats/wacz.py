@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from webtable._folder import plain_parts
+from webtable._files import plain_parts
 from webtable.errors import FormatError
 from webtable.formats.read_report import DamagedFile
 

@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from webtable._clock import clock
 from webtable._importable import importing_from_here
+from webtable._process_hooks import handling_signals
 from webtable._processes import Ended, GivenUp, Workers
-from webtable._signals import handling_signals
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.parts import FilePart, parts_of, whole_parts

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("dask", "dask"):
     import dask

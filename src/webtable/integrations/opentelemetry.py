@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("opentelemetry-api", "otel"):
     from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider

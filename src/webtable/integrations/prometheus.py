@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("prometheus-client", "metrics"):
     from prometheus_client.registry import Collector

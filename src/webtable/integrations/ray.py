@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Final, Generic, Self, TypeVar
 import msgspec
 
 from webtable._clock import clock
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._extras import needed
+from webtable._importable import needed
 from webtable.store.metrics import BOUNDS_MS, OperationMetrics, ServerMetrics
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from heapq import nlargest
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
-from webtable._extras import needed
+from webtable._importable import needed
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural

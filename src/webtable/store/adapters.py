@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from webtable._extras import install_of
+from webtable._importable import install_of
 from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.port import Store
 

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 
 LOGGER: Final = logging.getLogger("webtable.store")
 logging.getLogger("webtable").addHandler(logging.NullHandler())  # quiet if the program does not configure logging

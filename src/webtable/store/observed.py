@@ -10,7 +10,7 @@ from logging import INFO
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from webtable._clock import clock
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import TableNotFound, WebTableError
 from webtable.store.deadline import check_cancelled
 from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, OperationMetrics, Tally, log_event

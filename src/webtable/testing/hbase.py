@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import webtable
-from webtable._extras import install_of
+from webtable._importable import install_of
 from webtable.errors import StoreUnavailable, WebTableError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.testing.hbase import NoHBase, hbase_server
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._atomic_file import is_full
+from webtable._files import is_full
 from webtable._shown import harmless
 from webtable._shown.sizes import parse_size, size_text
 from webtable._shown.text import plural

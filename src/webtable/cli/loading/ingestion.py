@@ -13,8 +13,8 @@ import typer
 
 import webtable
 from webtable._clock import clock
+from webtable._process_hooks import handling_signals
 from webtable._shown.sizes import parse_size
-from webtable._signals import handling_signals
 from webtable.cli.exit_codes import SIGNALLED, note
 from webtable.cli.messages import options_of
 from webtable.cli.options import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable._shown import harmless
 from webtable._shown.sizes import parse_size
 from webtable._shown.text import plural

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from webtable._atomic_file import atomic_file
-from webtable._extras import needed
+from webtable._files import atomic_file
+from webtable._importable import needed
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import SiteArgument, site_of
 from webtable.cli.session import session

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from webtable import doctor as diagnosed
-from webtable._atomic_file import atomic_file
 from webtable._clock import clock
+from webtable._files import atomic_file
 from webtable._messages import text_of
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, one_line

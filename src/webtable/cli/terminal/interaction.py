@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from webtable._signals import handling_signals
+from webtable._process_hooks import handling_signals
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.errors import InvalidArgument
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable._shown import harmless
 from webtable._shown.values import charset_in, decoded, harmless_json, value_text
 from webtable.cli import completion

@@ -15,8 +15,8 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
-from webtable._atomic_file import atomic_file, naming_errors, partial_path
 from webtable._clock import clock
+from webtable._files import atomic_file, naming_errors, partial_path
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
 from webtable.formats.archives.warc_records import date_text, sha256

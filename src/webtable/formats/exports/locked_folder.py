@@ -6,8 +6,7 @@ import fcntl
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from webtable._atomic_file import naming_errors
-from webtable._folder import Folder
+from webtable._files import Folder, naming_errors
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable._limits import EXPORT_LIMITS
 from webtable.errors import FormatError, WebTableError
 from webtable.formats.read import read_pages

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable.formats.exports.capture_files import KINDS
 from webtable.formats.exports.manifest import ExportFile, digest_of, file_name
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable.errors import InvalidArgument
 from webtable.formats.archives.archive import Archived
 from webtable.formats.exports.capture_files import KINDS

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from webtable._folder import Folder
+    from webtable._files import Folder
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable

@@ -12,7 +12,7 @@ from webtable.errors import FormatError
 from webtable.formats.exports.manifest import sealed_bytes, write_sealed
 
 if TYPE_CHECKING:
-    from webtable._folder import Folder
+    from webtable._files import Folder
 
 PartitionedBy = Literal["host", "month"]
 """What the folders of a dataset are named after: the host of a page, or the month of its newest capture."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable._folder import Folder
+    from webtable._files import Folder
     from webtable.formats.lakes.lake_manifest import LakeManifest, PartitionedBy
     from webtable.formats.lakes.partitioned_files import LakeFile
     from webtable.repository.answers.results import Pages

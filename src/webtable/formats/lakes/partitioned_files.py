@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from webtable._atomic_file import naming_errors
+from webtable._files import naming_errors
 from webtable.formats.exports.manifest import digest_of
 from webtable.repository.answers.arrow_batches import GROUP_BYTES, GROUP_ROWS, arrow, new_file
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable._folder import Folder
+    from webtable._files import Folder
 
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 """What Hive writes for a value that is missing."""

@@ -3,7 +3,7 @@
 Spark finds it by the package `pyspark_webtable`, which is installed with webtable.
 """
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("PySpark 4", "spark"):
     import pyspark.sql.datasource as _datasource  # noqa: F401 - all modules here need it

@@ -3,7 +3,7 @@
 All components of a crawler share one table and one writer, which the settings `WEBTABLE_…` describe.
 """
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("Scrapy", "scrapy"):
     import scrapy as _scrapy  # noqa: F401 - all modules here need it

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
 
-from webtable._atomic_file import atomic_file
-from webtable._extras import needed
+from webtable._files import atomic_file
+from webtable._importable import needed
 from webtable._page.memory import LINK_BYTES
 from webtable.errors import FormatError
 

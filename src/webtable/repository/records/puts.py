@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from webtable._clock import milliseconds, moment_of, now_in_milliseconds
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import CellTooLarge, ExpiredCapture, HiddenByDelete, InvalidArgument, UnknownColumn
 from webtable.rowkey import RowKey
 from webtable.rowkey.fields.field import shown

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import regex
 
-from webtable._extras import needed
+from webtable._importable import needed
 from webtable.errors import InvalidArgument
 from webtable.rowkey.fields.field import shown
 from webtable.store.search import FIELDS, TermPhrase

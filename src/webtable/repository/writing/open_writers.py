@@ -11,7 +11,7 @@ import weakref
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.store.deadline import Deadline, until
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import zstandard
 
-from webtable._atomic_file import private_opener
 from webtable._clock import clock
-from webtable._folder import Folder
+from webtable._files import Folder, private_opener
 from webtable._page.json_lines import page_to_json
 from webtable._page.memory import memory_of
 from webtable._page.page import Page

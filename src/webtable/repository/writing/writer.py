@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from webtable._clock import clock
-from webtable._forks import generation
 from webtable._page.page import Page
+from webtable._process_hooks import generation
 from webtable.errors import (
     ExpiredCapture,
     InvalidCapture,

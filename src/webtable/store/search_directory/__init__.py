@@ -1,6 +1,6 @@
 """Full text in a directory, by tantivy: for tables whose store keeps none itself, as HBase."""
 
-from webtable._extras import needed
+from webtable._importable import needed
 
 with needed("tantivy", "search"):
     import tantivy  # noqa: F401

@@ -13,8 +13,8 @@ import msgspec
 import tantivy
 from tantivy import Order
 
-from webtable._folder import Folder, plain_parts
-from webtable._forks import renew_after_fork
+from webtable._files import Folder, plain_parts
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import FormatError
 from webtable.store.search import Match
 from webtable.store.search_directory.documents import row_of

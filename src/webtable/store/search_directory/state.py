@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webtable._checksums import unsealed, with_checksum
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable._messages import Command, Message
 from webtable._stored_form import check_format
 from webtable.errors import FormatError, NotAStore, StoreError, StoreUnavailable

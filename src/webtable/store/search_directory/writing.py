@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import tantivy
 
-from webtable._folder import Folder
+from webtable._files import Folder
 from webtable.store.search_directory.documents import DocumentPacking, row_text, schema
 from webtable.store.search_directory.failures import translated
 from webtable.store.search_directory.queries import QueryMaker

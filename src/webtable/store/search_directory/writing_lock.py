@@ -6,9 +6,8 @@ import fcntl
 import os
 from typing import TYPE_CHECKING
 
-from webtable._atomic_file import OWNER_ONLY_FOLDER
-from webtable._folder import Folder
-from webtable._forks import renew_after_fork
+from webtable._files import OWNER_ONLY_FOLDER, Folder
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import FormatError, NotAStore, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from logging import INFO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.metrics import Tally, log_event

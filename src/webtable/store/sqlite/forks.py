@@ -18,7 +18,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

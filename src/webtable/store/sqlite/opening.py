@@ -12,9 +12,8 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from webtable._atomic_file import OWNER_ONLY
 from webtable._clock import clock
-from webtable._folder import Folder
+from webtable._files import OWNER_ONLY, Folder
 from webtable._messages import Command, Message
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound

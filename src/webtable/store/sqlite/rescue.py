@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable.errors import StoreError, StoreFull, StoreRefused, TableNotFound
 from webtable.store.health import Rescued
 from webtable.store.sqlite.catalogue import add_table, find_table, table_names

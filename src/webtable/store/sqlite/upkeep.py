@@ -15,7 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from webtable._atomic_file import atomic_file
+from webtable._files import atomic_file
 from webtable._messages import Command, Message
 from webtable._shown.sizes import size_text
 from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnavailable

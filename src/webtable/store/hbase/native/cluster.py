@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import TableNotFound
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cells import decoded_rows

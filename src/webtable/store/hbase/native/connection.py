@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.failures import ConnectionLost, ServerError
 from webtable.store.hbase.shared.failures import WrongReply

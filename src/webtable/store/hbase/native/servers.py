@@ -8,7 +8,7 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError
 from webtable.store.hbase.native.connection import RpcConnection
 from webtable.store.hbase.native.failures import ConnectionLost

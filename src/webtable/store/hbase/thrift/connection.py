@@ -17,7 +17,7 @@ from thriftpy2.thrift import TApplicationException, TClient, TException, TMessag
 from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected

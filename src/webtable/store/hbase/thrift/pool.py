@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
-from webtable._forks import renew_after_fork
+from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
