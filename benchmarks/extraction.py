@@ -10,8 +10,8 @@ import psutil
 
 from benchmarks.measuring import Result
 from benchmarks.plain_ingest import by_selectolax
-from webtable._page.extract import extract
 from webtable.formats import read_pages
+from webtable.page.extract import extract
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import webtable
 from benchmarks.measuring import Result
-from webtable._page.likeness import signature
-from webtable._page.parts import BAND
 from webtable.formats import read_pages
+from webtable.page.parts import BAND
+from webtable.page.similarity import signature
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting

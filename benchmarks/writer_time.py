@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, tidied
-from webtable._page.body import digest_of
+from webtable.page.body import digest_of
 from webtable.repository.stored.values import pack
 from webtable.store import Put
 from webtable.store.wrapped import WrappedStore

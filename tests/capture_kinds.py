@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page
-from webtable._page.fields import ATTRIBUTES, values_of
+from webtable.page.json_lines import ATTRIBUTES, values_of
 
 DELETION_CLOCK = "webtable.repository.removing.deletion.now_in_milliseconds"
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)

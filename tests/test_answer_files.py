@@ -12,11 +12,11 @@ import pyarrow.parquet
 import pytest
 
 import webtable
-from webtable._page.page import Page
-from webtable._page.parts import Link
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import FORMATS, read_pages, write
 from webtable.formats.answer_files import BINARY
+from webtable.page.page import Page
+from webtable.page.parts import Link
 from webtable.rowkey.examples import LATEST_KEY
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)

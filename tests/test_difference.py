@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webtable._page.page import Page
-from webtable._page.parts import Link
+from webtable.page.page import Page
+from webtable.page.parts import Link
 from webtable.repository.text.difference import Difference, difference
 
 URL = "https://example.com/a"

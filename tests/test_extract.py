@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from nightly import some
 from webtable._limits import ReadLimits
-from webtable._page.body import is_html, looks_like_html
-from webtable._page.extract import Extract, MainContent, extract, main_content, plain_text
-from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
-from webtable._page.page import Page
-from webtable._page.parts import SAID, Link
 from webtable.errors import InvalidArgument
+from webtable.page.body import is_html, looks_like_html
+from webtable.page.extract import MAX_ANCHOR, MAX_FACT, Extract, Facts, MainContent, extract, main_content, plain_text
+from webtable.page.page import Page
+from webtable.page.parts import SAID, Link
 
 URL = "https://example.com/docs/intro?page=1"
 

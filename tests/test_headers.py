@@ -20,11 +20,11 @@ from scrapy.http import Response as ScrapyResponse
 
 import webtable
 from webtable import Page
-from webtable._page.facts import with_facts
-from webtable._page.headers import Headers, http_date, redirect_target
-from webtable._page.page import with_header_fields
 from webtable.errors import InvalidCapture, StoreError
 from webtable.formats import read_pages
+from webtable.page.facts import with_facts
+from webtable.page.headers import Headers, http_date, redirect_target
+from webtable.page.page import with_header_fields
 
 
 def message() -> Message:

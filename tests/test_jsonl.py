@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._page.page import Page, with_header_fields
-from webtable._page.parts import Link
 from webtable.errors import FormatError, UnknownColumn
 from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
+from webtable.page.page import Page, with_header_fields
+from webtable.page.parts import Link
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
 times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5, minutes=-30))]))

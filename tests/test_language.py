@@ -7,9 +7,9 @@ import pytest
 from languages import TEXTS
 from webtable import Page
 from webtable._limits import ReadLimits
-from webtable._page import completion, language
-from webtable._page.completion import filled
-from webtable._page.language import MOST_TEXT, detected
+from webtable.page import completion
+from webtable.page import completion as language
+from webtable.page.completion import MOST_TEXT, detected, filled
 
 URL = "https://example.com/a"
 AROUND = "<nav><a href=/>Start page</a> <a href=/about>About us</a></nav>"

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from webtable import Page
-from webtable._page.likeness import MOST_CHARACTERS, shingles, signature, signature_of, similarity
-from webtable._page.parts import BAND
+from webtable.page.parts import BAND
+from webtable.page.similarity import MOST_CHARACTERS, shingles, signature, signature_of, similarity
 
 WORDS = [f"word{n}" for n in range(3_000)]
 # Signatures are stored, and compared with those of later versions: these must never change.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.text.excerpts import Excerpt, excerpts
 from webtable.repository.text.matching import Phrase, hit_in, query_of, texts_of
 from webtable.repository.text.words import Analyzer, TextQuery, folded

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import webtable
-from webtable._page.methods import Request, asked_by, request_of, stored_url
 from webtable.errors import InvalidArgument
 from webtable.formats import Place, ReadReport, read_pages, surt, write_warc
 from webtable.formats.exchanges import MOST_BYTES, MOST_RECORDS
 from webtable.formats.parts import parts_of
+from webtable.page.methods import Request, asked_by, request_of, stored_url
 
 URL = "https://example.com/a"
 FORM = "application/x-www-form-urlencoded"

@@ -20,11 +20,11 @@ from scrapy.http import Response as ScrapyResponse
 
 import webtable
 from webtable import Page
-from webtable._page.json_lines import page_to_json
-from webtable._page.page import with_header_fields
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import write
 from webtable.page import Bookkeeping
+from webtable.page.json_lines import page_to_json
+from webtable.page.page import with_header_fields
 
 BODY = "<title>Привет</title>".encode("koi8-r")
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import webtable
-from webtable._page.parser_process import Unavailable
 from webtable.errors import FormatError
 from webtable.formats import Place, ReadLimits, ReadReport, read_pages
+from webtable.page.parser_process import Unavailable
 from webtable.repository.answers.arrow_pages import page_of
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678_000, UTC)

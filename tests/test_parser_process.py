@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
+from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 
 MB = 1 << 20
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from webtable._page import extract
 from webtable._recent import RecentValues
+from webtable.page import extract
 
 
 def test_what_was_used_least_recently_is_forgotten_first():

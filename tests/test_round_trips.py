@@ -20,8 +20,8 @@ from nightly import examples, some
 from test_warc_out import checked_by_warcio
 from webtable import Page
 from webtable._clock import milliseconds
-from webtable._page.body import digest_of
 from webtable.formats import read_export, read_pages, write_export, write_wacz, write_warc
+from webtable.page.body import digest_of
 from webtable.store import Delete
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]

@@ -19,9 +19,9 @@ import webtable
 from nightly import examples
 from test_warc import record, response
 from webtable import Link, Page
-from webtable._page.fields import values_of
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
+from webtable.page.json_lines import values_of
 from webtable.repository.stored.named_columns import PAGE_COLUMNS
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
-    from webtable._page.parts import Link
     from webtable.errors import WebTableError, WriteFailed
+    from webtable.page.page import Page
+    from webtable.page.parts import Link
     from webtable.repository.diagnosis.doctor import doctor
     from webtable.repository.opening import create, open
     from webtable.repository.records.table import KeyedTable
@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 _HOMES: dict[str, tuple[str, ...]] = {
-    "webtable._page.page": ("Page",),
-    "webtable._page.parts": ("Link",),
+    "webtable.page.page": ("Page",),
+    "webtable.page.parts": ("Link",),
     "webtable.errors": ("WebTableError", "WriteFailed"),
     "webtable.repository.diagnosis.doctor": ("doctor",),
     "webtable.repository.opening": ("create", "open"),

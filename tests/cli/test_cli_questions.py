@@ -17,8 +17,8 @@ from running import Run
 
 import webtable
 from manual_clock import ManualClock
-from webtable._page.body import digest_of
 from webtable.errors import InvalidArgument
+from webtable.page.body import digest_of
 from webtable.repository.arguments import is_ago, parse_time
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -31,7 +31,7 @@ OF_OTHER_COMMANDS = {
     "rich",
     "selectolax",
     "thriftpy2",
-    "webtable._page.extract",
+    "webtable.page.extract",
     "webtable.formats.read",
     "webtable.repository.text.difference",
     "webtable.repository.writing.writer",

@@ -13,8 +13,8 @@ import zstandard
 import webtable
 from store_differences import on_every_store
 from webtable import Link, Page
-from webtable._page.body import digest_of
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
+from webtable.page.body import digest_of
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Wanted
 from webtable.testing import CountingStore

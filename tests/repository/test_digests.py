@@ -9,8 +9,8 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable._page.body import digest_of
 from webtable.errors import LayoutMismatch
+from webtable.page.body import digest_of
 from webtable.repository.stored import content as contents
 from webtable.repository.stored.content import check_body
 from webtable.repository.stored.values import pack

@@ -8,8 +8,8 @@ from damaging import damage
 import webtable
 from store_differences import on_every_store
 from webtable import Link
-from webtable._page.page import Page
 from webtable.errors import InvalidToken
+from webtable.page.page import Page
 from webtable.repository.link_questions import link_graph
 from webtable.repository.link_questions.link_graph import Edge
 from webtable.testing import CountingStore

@@ -17,8 +17,8 @@ from damaging import PAGE, Web, cell_of, damage, write
 from store_differences import on_every_store
 from webtable import Link, Page, WebTable
 from webtable._checksums import place, with_checksum
-from webtable._page.fields import values_of
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn, WriteFailed
+from webtable.page.json_lines import values_of
 from webtable.repository.answers import arrow_batches as batches
 from webtable.repository.answers import arrow_pages
 from webtable.repository.answers.page_columns import PAGES

@@ -17,9 +17,9 @@ from nightly import some
 from store_differences import with_thrift1
 from webtable import Link, Page
 from webtable._checksums import place, with_checksum
-from webtable._page.fields import ATTRIBUTES, values_of
 from webtable.errors import DamagedRow
 from webtable.maintenance import Verification
+from webtable.page.json_lines import ATTRIBUTES, values_of
 from webtable.repository.stored.values import pack
 from webtable.store import Delete
 

@@ -130,7 +130,7 @@ def test_a_buffer_counts_what_links_take(spied, site):
 def test_an_estimate_of_a_page_is_near_what_python_takes():
     import tracemalloc
 
-    from webtable._page.memory import memory_of
+    from webtable.page.page import memory_of
 
     def page(number: int) -> Page:
         links = tuple(Link(f"https://h{number % 7}.example.com/{number}/{one}", f"anchor {one}") for one in range(60))

@@ -16,9 +16,9 @@ from sites import Site, with_limit
 
 import webtable
 from nightly import examples
-from webtable._page import extract
-from webtable._page.parts import BAND
 from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument, MissingExtra, UnknownIndex
+from webtable.page import extract
+from webtable.page.parts import BAND
 from webtable.repository.derived.cells import DerivedCellWriter
 from webtable.rowkey import KeyRange
 
@@ -369,7 +369,7 @@ def test_a_similarity_is_above_0_and_up_to_1(site, at_least):
 
 def test_without_numpy_the_message_names_the_extra(site, monkeypatch):
     site.store(text_page(site, "/a", 24))
-    monkeypatch.delitem(sys.modules, "webtable._page.likeness")
+    monkeypatch.delitem(sys.modules, "webtable.page.similarity")
     monkeypatch.setitem(sys.modules, "numpy", None)
 
     with pytest.raises(MissingExtra, match=r"hbase-webtable\[likeness\]"):

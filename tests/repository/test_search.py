@@ -10,8 +10,8 @@ from sites import Site
 
 import webtable
 from store_differences import on_every_store
-from webtable._page.parts import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
+from webtable.page.parts import Link
 from webtable.repository.text import matching as matched
 from webtable.store import Cell, Row
 

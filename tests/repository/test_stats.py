@@ -8,9 +8,9 @@ import pytest
 
 import webtable
 from store_differences import on_every_store
-from webtable._page.page import Page
-from webtable._page.parts import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
+from webtable.page.page import Page
+from webtable.page.parts import Link
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.page_counts import AGES, Group
 from webtable.repository.questions import stats as counting

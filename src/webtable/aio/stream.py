@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from webtable._clock import clock
-from webtable._page.memory import memory_of
-from webtable._page.page import Page
+from webtable.page.page import Page, memory_of
 
 if TYPE_CHECKING:
     from webtable._threads import Task

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.metrics import WriterMetrics
     from webtable.repository.writing.outcomes import Dropped, PageOutcome
 

@@ -6,9 +6,6 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
-    from webtable._page.headers import DEFAULT_TYPES
-    from webtable._page.json_lines import page_to_json
-    from webtable._page.methods import DEFAULT_METHODS, wanted_methods
     from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.archives.warc_files import surt
@@ -27,6 +24,9 @@ if TYPE_CHECKING:
     from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
+    from webtable.page.headers import DEFAULT_TYPES
+    from webtable.page.json_lines import page_to_json
+    from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 
 __all__ = [
     "CAPTURE_ENDINGS",
@@ -68,8 +68,8 @@ __all__ = [
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable._page.json_lines": ("page_to_json",),
-    "webtable._page.methods": ("DEFAULT_METHODS", "wanted_methods"),
+    "webtable.page.json_lines": ("page_to_json",),
+    "webtable.page.methods": ("DEFAULT_METHODS", "wanted_methods"),
     "webtable.formats.archives.archive": ("Archived", "write_wacz", "write_warc"),
     "webtable.formats.archives.warc_files": ("surt",),
     "webtable.formats.compressed.stream": ("lines_of",),
@@ -85,7 +85,7 @@ _HOMES = {
     ),
     "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
     "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
-    "webtable._page.headers": ("DEFAULT_TYPES",),
+    "webtable.page.headers": ("DEFAULT_TYPES",),
     "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
     "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_pages", "write_rows"),
     "webtable.formats.read": ("read_pages",),

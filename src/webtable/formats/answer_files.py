@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from webtable._files import atomic_file
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.formats import answer_formats
+from webtable.page.page import Page
 from webtable.repository.answers.columns import Column, Columns, column, columns_of
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tabular import Tabular
@@ -135,7 +135,7 @@ def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | N
 
     *fields* limits the fields that are written; raises `UnknownColumn` for one that a page does not have.
     """
-    from webtable._page.json_lines import checked_fields, page_to_json
+    from webtable.page.json_lines import checked_fields, page_to_json
 
     names = None if fields is None else checked_fields(fields)
     counted = CountedRecords(pages)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from webtable._page.methods import Request
+from webtable.page.methods import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ import zstandard
 from fastwarc.stream_io import BrotliReader
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.body import is_text, looks_like_html
-from webtable._page.headers import Headers, header_text
-from webtable._page.methods import Request, request_of
 from webtable.formats.read_report import Damaged, OverLimit
+from webtable.page.body import is_text, looks_like_html
+from webtable.page.headers import Headers, header_text
+from webtable.page.methods import Request, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

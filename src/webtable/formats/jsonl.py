@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.fields import ATTRIBUTES, TIMES, page_with, values_of
-from webtable._page.page import Page
-from webtable._page.parts import Status  # noqa: TC001 - msgspec reads the annotation
-from webtable._page.row_values import headers_in_row, time_in_row
 from webtable.errors import InvalidURL
 from webtable.formats.compressed.stream import TooLong
 from webtable.formats.read_report import (
@@ -24,6 +20,10 @@ from webtable.formats.read_report import (
     check_announced,
     check_fields,
 )
+from webtable.page.json_lines import ATTRIBUTES, TIMES, page_with, values_of
+from webtable.page.page import Page
+from webtable.page.parts import Status  # noqa: TC001 - msgspec reads the annotation
+from webtable.page.row_values import headers_in_row, time_in_row
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

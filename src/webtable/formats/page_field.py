@@ -8,15 +8,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.facts import html_facts
-from webtable._page.fields import TYPES, page_with, values_of
 from webtable.formats.read_report import Damaged
+from webtable.page.facts import html_facts
+from webtable.page.json_lines import TYPES, page_with, values_of
 from webtable.repository.stored.page_state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 NOT_MODIFIED = 304
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.errors import InvalidURL, UnknownColumn
 from webtable.formats.parquet_rows import Answer, Request, answered
 from webtable.formats.read_report import (
@@ -27,6 +26,7 @@ from webtable.formats.read_report import (
     check_announced,
     check_fields,
 )
+from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.repository.answers.arrow_batches import check_arrow
 from webtable.repository.answers.arrow_pages import checked_columns, page_of
 from webtable.repository.answers.arrow_rows import ROWS_AT_ONCE
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from webtable._limits import ReadLimits
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 MAGIC = b"PAR1"
 """The first bytes of Parquet files."""

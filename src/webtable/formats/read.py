@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.completion import filled
-from webtable._page.headers import DEFAULT_TYPES
-from webtable._page.methods import DEFAULT_METHODS, wanted_methods
-from webtable._page.page import Page, with_header_fields
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.exchanges import MOST_OF_PIPE
@@ -24,6 +20,10 @@ from webtable.formats.read_report import DamagedFile, DamagedRecord, Place, Read
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
 from webtable.formats.warc import MEMBER_START, WARCOptions, read_warc
+from webtable.page.completion import filled
+from webtable.page.headers import DEFAULT_TYPES
+from webtable.page.methods import DEFAULT_METHODS, wanted_methods
+from webtable.page.page import Page, with_header_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

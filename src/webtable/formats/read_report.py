@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._page.headers import media_type
+from webtable.page.headers import media_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from webtable._limits import ReadLimits
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 MAX_DAMAGED = 1_000
 """How many damaged records a report lists; all are counted."""

@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.body import looks_like_html, payload_digest
-from webtable._page.fields import attributes
-from webtable._page.headers import Headers, media_type
-from webtable._page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
-from webtable._page.page import BLANK, Page
 from webtable.errors import InvalidURL
 from webtable.formats.exchanges import MOST_RECORDS, ExchangeRecord, Exchanges, kind_of
 from webtable.formats.http import (
@@ -42,6 +37,11 @@ from webtable.formats.read_report import (
     check_type,
     count,
 )
+from webtable.page.body import looks_like_html, payload_digest
+from webtable.page.headers import Headers, media_type
+from webtable.page.json_lines import attributes
+from webtable.page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
+from webtable.page.page import BLANK, Page
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

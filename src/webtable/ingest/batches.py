@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.headers import DEFAULT_TYPES
-from webtable._page.memory import memory_of
-from webtable._page.methods import DEFAULT_METHODS, wanted_methods
-from webtable._page.page import Page
 from webtable.errors import (
     FormatError,
     InvalidArgument,
@@ -29,6 +25,9 @@ from webtable.formats import ReadReport, read_pages
 from webtable.formats.parts import FilePart
 from webtable.ingest.report import IngestCounts, ReportPieces
 from webtable.ingest.splitting import UnreadPart
+from webtable.page.headers import DEFAULT_TYPES
+from webtable.page.methods import DEFAULT_METHODS, wanted_methods
+from webtable.page.page import Page, memory_of
 from webtable.repository.arguments import check_positive
 from webtable.rowkey.urls import canonical_or_none
 

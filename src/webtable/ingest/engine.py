@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from signal import Signals
     from typing import BinaryIO
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.table.web_table import WebTable
 
 _SECONDS_AFTER_SIGNAL = 30.0

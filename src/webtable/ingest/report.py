@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._page.fields import ATTRIBUTES
-from webtable._page.names import meant
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.errors import WebTableError
 from webtable.formats.read_report import MAX_DAMAGED, ReadReport
+from webtable.page.json_lines import ATTRIBUTES
+from webtable.page.parts import meant
 from webtable.repository.derived.refresh import Recount
 from webtable.repository.derived.revisits import number_text
 from webtable.repository.writing.outcomes import Dropped

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Grouping
     from webtable.rowkey import WebKey
 

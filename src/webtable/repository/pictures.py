@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 # The palette of Okabe and Ito: https://jfly.uni-koeln.de/color/
 BLUE, GREEN, ORANGE = "#0072B2", "#009E73", "#E69F00"

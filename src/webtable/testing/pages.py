@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from webtable._clock import clock
-from webtable._page.headers import Headers
-from webtable._page.page import Page, with_header_fields
 from webtable.errors import InvalidArgument
 from webtable.formats.archives.warc_records import REVISIT, record, sha256
+from webtable.page.headers import Headers
+from webtable.page.page import Page, with_header_fields
 
 if TYPE_CHECKING:
     from os import PathLike

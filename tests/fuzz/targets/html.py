@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
 from webtable._limits import ReadLimits
-from webtable._page.extract import extract, main_content, plain_text
-from webtable._page.html import MAX_FACT
+from webtable.page.extract import MAX_FACT, extract, main_content, plain_text
 from webtable.rowkey import canonical_url
 
 _LIMITS = ReadLimits(parsed=1 << 16, links=20, link_text=1_000, seconds=1.0)

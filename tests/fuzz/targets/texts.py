@@ -7,11 +7,11 @@ from contextlib import suppress
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
-from webtable._page.headers import Headers, media_type
 from webtable._shown.sizes import parse_size
 from webtable.cli.options import parse_limits
 from webtable.cli.terminal.text import parse_days
 from webtable.errors import InvalidArgument
+from webtable.page.headers import Headers, media_type
 from webtable.repository.arguments import is_ago, parse_time
 from webtable.store.hbase.thrift.store import address_of as hbase_address
 from webtable.store.memory import MemoryStore

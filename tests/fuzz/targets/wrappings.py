@@ -10,9 +10,9 @@ import zstandard
 from fastwarc.stream_io import Lz4Writer
 
 from webtable import Page
-from webtable._page.json_lines import page_to_json
 from webtable.errors import FormatError
 from webtable.formats import ReadLimits, ReadReport, read_pages
+from webtable.page.json_lines import page_to_json
 from webtable.rowkey import canonical_url
 
 LIMITS = ReadLimits(record=1 << 20, head=1 << 14, fields=50, members=50, parsed=1 << 18, links=500, seconds=1.0)

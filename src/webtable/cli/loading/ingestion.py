@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from signal import Signals
 
-    from webtable._page.page import Page
     from webtable.ingest.engine import Ingest
+    from webtable.page.page import Page
     from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.table.web_table import WebTable
 

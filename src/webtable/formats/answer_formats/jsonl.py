@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._page.json_lines import body_to_json
 from webtable._shown.values import harmless_json
+from webtable.page.json_lines import body_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.scanning.site import Site
     from webtable.repository.table.web_table import WebTable

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from webtable._clock import clock
-from webtable._page.methods import GET, asked_by
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
+from webtable.page.methods import GET, asked_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
-    from webtable._page.page import Page
     from webtable.formats.archives.warc_records import WARCRecord
+    from webtable.page.page import Page
 
 _WWW = re.compile(r"www\d*\.")
 

@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._page.body import algorithm_of
-from webtable._page.completion import filled
-from webtable._page.fields import values_of
-from webtable._page.headers import media_type
-from webtable._page.page import Page
-from webtable._page.parts import SAID
 from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, field_value
 from webtable.formats.read_report import Damaged, LeftOut
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
+from webtable.page.body import algorithm_of
+from webtable.page.completion import filled
+from webtable.page.headers import media_type
+from webtable.page.json_lines import values_of
+from webtable.page.page import Page
+from webtable.page.parts import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

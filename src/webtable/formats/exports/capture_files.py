@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from webtable._clock import clock
-from webtable._page.json_lines import page_to_json
-from webtable._page.memory import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_captures, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
+from webtable.page.json_lines import page_to_json
+from webtable.page.page import LINK_BYTES
 from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import column
 from webtable.repository.answers.page_columns import PAGES
@@ -20,9 +20,9 @@ from webtable.repository.stored.page_state import GIVEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable._page.page import Page
     from webtable.formats.archives.warc_records import WARCRecord
     from webtable.formats.exports.manifest import Format
+    from webtable.page.page import Page
 
 
 class CaptureFile(Protocol):

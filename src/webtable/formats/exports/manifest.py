@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._limits import ReadLimits
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 NAME: Final = "manifest.json"
 FORMAT_NUMBER: Final = 1

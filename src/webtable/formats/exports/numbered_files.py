@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from webtable._page.page import Page
     from webtable.formats.exports.capture_files import CaptureFile
     from webtable.formats.exports.manifest import Format
+    from webtable.page.page import Page
 
 _Captures: TypeAlias = tuple[str, "Iterator[Page]"]
 """The URL of a page, and its captures, oldest first."""

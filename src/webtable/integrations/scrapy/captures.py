@@ -16,8 +16,8 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webtable import Page, WebTableError
-from webtable._page.methods import DEFAULT_METHODS, is_wanted
 from webtable.integrations.scrapy.crawl_table import CrawlTable
+from webtable.page.methods import DEFAULT_METHODS, is_wanted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

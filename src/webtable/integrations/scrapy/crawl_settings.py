@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from webtable._page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.errors import InvalidArgument
+from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

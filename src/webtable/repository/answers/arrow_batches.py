@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from webtable._files import atomic_file
 from webtable._importable import needed
-from webtable._page.memory import LINK_BYTES
 from webtable.errors import FormatError
+from webtable.page.page import LINK_BYTES
 
 if TYPE_CHECKING:
     import os

@@ -17,12 +17,11 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.fields import ATTRIBUTES, TIMES
-from webtable._page.names import meant
-from webtable._page.page import Page
-from webtable._page.parts import Link
-from webtable._page.row_values import headers_in_row, time_in_row, whole_number
 from webtable.errors import InvalidCapture, UnknownColumn
+from webtable.page.json_lines import ATTRIBUTES, TIMES
+from webtable.page.page import Page
+from webtable.page.parts import Link, meant
+from webtable.page.row_values import headers_in_row, time_in_row, whole_number
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.arrow_rows import UnreadableRow, rows_of
 from webtable.repository.answers.page_columns import PAGES, URL

@@ -13,11 +13,11 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from webtable._page.names import unknown_column
 from webtable._shown import Marked, harmless, shown_text
 from webtable._shown.sizes import size_text
 from webtable._shown.text import minute_text
 from webtable.errors import InvalidArgument, UnknownColumn
+from webtable.page.parts import unknown_column
 from webtable.repository.stored.named_columns import column_names
 
 Type = Literal["string", "int", "float", "bool", "time", "bytes", "strings", "headers", "cells", "links", "counts"]

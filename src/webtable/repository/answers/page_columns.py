@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from webtable._page.page import Page
+from webtable.page.page import Page
 from webtable.repository.answers.columns import Column, Columns, Form, column, declared
 from webtable.repository.stored.named_columns import COMPUTED, EXTRA_COLUMNS, fields_of
 from webtable.rowkey import registered_domain

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.parts import Link
 from webtable.errors import DamagedRow
+from webtable.page.parts import Link
 from webtable.repository.derived.inlinks import with_self_links
 from webtable.repository.stored.content import PackedVersion, check_body
 from webtable.repository.stored.values import pack
@@ -18,7 +18,7 @@ from webtable.repository.stored.values import pack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.copying.tables import TablePair
     from webtable.repository.stored.page_state import Version
     from webtable.store import Cell, NewCell, Row

@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import EPOCH, milliseconds
-from webtable._page.page import Page
 from webtable.errors import WebTableError
+from webtable.page.page import Page
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
 from webtable.repository.derived.signatures import is_unsigned, sign_pages, with_signature

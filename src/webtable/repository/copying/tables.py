@@ -20,7 +20,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.stored.page_state import Deleted, Version
 
 

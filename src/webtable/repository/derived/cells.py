@@ -15,10 +15,10 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.page import Page
-from webtable._page.parts import Link
 from webtable._threads import Threads
 from webtable.errors import WebTableError
+from webtable.page.page import Page
+from webtable.page.parts import Link
 from webtable.repository.stored.cells import RemovedCells, removals
 from webtable.repository.stored.codec import as_stored, bare
 from webtable.repository.stored.page_state import hints_at

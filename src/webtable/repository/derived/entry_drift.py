@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._clock import milliseconds
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, KeyFormatError
+from webtable.page.page import Page
 from webtable.repository.derived.drift import Drift, DriftCheckpoint, DriftComparison, Made, SourcedCell, pieces
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.signatures import is_unsigned, read_and_signed

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import clock, moment_of, now_in_milliseconds
-from webtable._page.page import BLANK
 from webtable.errors import DamagedRow, InvalidURL
+from webtable.page.page import BLANK
 from webtable.repository.derived.host_changes import PART_ROWS, HostChange, HostChanges, Sized, SpanReader, is_cut
 from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts

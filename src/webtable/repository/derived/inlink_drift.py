@@ -24,7 +24,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.store import Cell

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.parts import Link
 from webtable.errors import InvalidURL
+from webtable.page.parts import Link
 from webtable.repository.stored.cells import cells_of, removals
 from webtable.repository.stored.page_state import content_date, hints_at
 from webtable.rowkey import KeyRange, WebKey
@@ -26,7 +26,7 @@ from webtable.store import NewCell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.derived.cells import DerivedCells
     from webtable.store import Cell, Store
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import clock, milliseconds, possible_moment
-from webtable._page.page import BLANK
-from webtable._page.parts import LinkCounts
 from webtable.errors import DamagedRow, KeyFormatError
+from webtable.page.page import BLANK
+from webtable.page.parts import LinkCounts
 from webtable.repository.derived.inlinks import inlinks_of
 from webtable.repository.derived.queue import CountedBatch, RecountQueue
 from webtable.repository.frame import Frame

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from os import PathLike
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.derived.drift import Mend
     from webtable.repository.frame import Frame

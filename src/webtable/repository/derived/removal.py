@@ -16,7 +16,7 @@ from webtable.schema import INDEX_COLUMN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.derived.updates import Updater
     from webtable.store import Put, Row
 

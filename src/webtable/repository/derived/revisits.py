@@ -15,9 +15,9 @@ import msgspec
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.body import payload_digest_of
-from webtable._page.page import Page
 from webtable._shown.text import plural
+from webtable.page.body import payload_digest_of
+from webtable.page.page import Page
 from webtable.repository.stored.cells import cells_of, written
 from webtable.repository.stored.values import json_of, pack, unpack
 from webtable.rowkey import KeyRange

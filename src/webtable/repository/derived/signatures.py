@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page.page import Page
+from webtable.page.page import Page
 from webtable.repository.stored.cells import together
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def is_unsigned(page: Page) -> bool:
 
 def with_signature(page: Page, body: bytes | None) -> Page:
     """Return *page* with the signature of its *body*; without a signature if that is None."""
-    from webtable._page.likeness import signature_of  # it needs numpy, and who has no such index does without
+    from webtable.page.similarity import signature_of  # it needs numpy, and who has no such index does without
 
     return page if body is None else replace(page, _likeness=signature_of(replace(page, body=body)))
 

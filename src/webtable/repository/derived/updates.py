@@ -18,7 +18,7 @@ from webtable.repository.indexes.states import Maintained
 from webtable.store import Put
 
 if TYPE_CHECKING:
-    from webtable._page.parts import Link
+    from webtable.page.parts import Link
     from webtable.repository.frame import Frame
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable._messages import Command, Message
-from webtable._page.page import Page
 from webtable._shown.text import plural
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.arguments import Progress
 from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.repository.questions.verification import verified, wanted_to_verify

@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from webtable._clock import milliseconds
-from webtable._page.extract import main_content
-from webtable._page.page import charset_of, media_of
 from webtable.errors import InvalidArgument
+from webtable.page.extract import main_content
+from webtable.page.page import charset_of, media_of
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
 from webtable.repository.text.words import Analyzer
 from webtable.store.search import Document
@@ -18,7 +18,7 @@ from webtable.store.search import Document
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.frame import Frame
 
 MOST_ANCHORS = 64

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable._messages import Command
-from webtable._page.page import Page
 from webtable.errors import IndexNeeded, StoreError
+from webtable.page.page import Page
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.frame import Frame
 from webtable.repository.full_text.documents import TextMaker, TextSettings

@@ -18,8 +18,8 @@ import msgspec
 
 from webtable._clock import clock, milliseconds
 from webtable._messages import Command
-from webtable._page.page import Page
 from webtable.errors import IndexNeeded
+from webtable.page.page import Page
 from webtable.repository.full_text.documents import TextSettings
 from webtable.repository.full_text.index import documents_of, full_text_of
 from webtable.repository.full_text.place import directory_of, index_of, new_index_of

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webtable._page.page import Page
-from webtable._page.parts import BAND
 from webtable.errors import IndexFailed, InvalidArgument
+from webtable.page.page import Page
+from webtable.page.parts import BAND
 from webtable.repository.stored.values import JSONValue
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.fields.domain import reversed_host

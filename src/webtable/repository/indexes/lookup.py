@@ -26,7 +26,7 @@ from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
     from webtable.store import Row

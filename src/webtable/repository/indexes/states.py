@@ -263,5 +263,5 @@ def _defined(name: str) -> tuple[str, IndexState]:
             f"no index {name!r}: built-in are {', '.join(BUILT_IN)}; name your own as package.module:attribute"
         )
     if BUILT_IN[name].signs_pages:
-        import_module("webtable._page.likeness")  # it needs numpy, and what has no such index does without
+        import_module("webtable.page.similarity")  # it needs numpy, and what has no such index does without
     return name, IndexState()

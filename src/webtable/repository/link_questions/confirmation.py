@@ -19,7 +19,7 @@ from webtable.rowkey.urls import canonical_or_none, without_port
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webtable._page.parts import Link
+    from webtable.page.parts import Link
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
 

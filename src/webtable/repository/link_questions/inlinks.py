@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from webtable._clock import moment_of
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.listing import BY_URL, SITE, Listing
 from webtable.repository.questions.rows import ScopeQuestion, url_at

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import moment_of, now_in_milliseconds
-from webtable._page.parts import Link
+from webtable.page.parts import Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, KeyFormatError
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK

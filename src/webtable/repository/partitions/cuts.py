@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from webtable._page.page import Page
 from webtable.errors import IndexNeeded
+from webtable.page.page import Page
 from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
 from webtable.repository.scanning.samples import (
     KEYS_A_PART,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.derived.revisits import OpenRevisits
 from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.rows import PageRows

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable._clock import milliseconds
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
 from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds, moment_of
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import DURATIONS, duration_of, said_duration

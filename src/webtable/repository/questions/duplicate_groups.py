@@ -20,7 +20,7 @@ from webtable.rowkey import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage

@@ -17,7 +17,7 @@ from webtable.repository.scanning.temporary_tables import TemporaryTables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.arguments import Moment
     from webtable.repository.frame import Frame

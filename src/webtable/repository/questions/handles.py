@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.indexes.index import URL, handle_of
 from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions

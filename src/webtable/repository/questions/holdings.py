@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded
+from webtable.page.page import Page
 from webtable.repository.derived.queue import Pending, RecountQueue
 from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import HOST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.page_columns import PAGES, pages_with

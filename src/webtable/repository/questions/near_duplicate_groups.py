@@ -21,7 +21,7 @@ from webtable.repository.scanning.temporary_tables import TemporaryTables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page.likeness import Hashes
+    from webtable.page.similarity import Hashes
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage
@@ -193,7 +193,7 @@ class _Joined:
         self._parents[second] = first
 
     def _is_like(self, one: int, other: int) -> bool:
-        from webtable._page.likeness import similarity
+        from webtable.page.similarity import similarity
 
         return similarity(self._shingles(one), self._shingles(other)) >= self._at_least
 
@@ -212,7 +212,7 @@ class _Joined:
 
     def _read(self, numbers: Sequence[int]) -> Hashes:
         """Read the texts of the pages *numbers*, keep their shingles, and return those of the last one."""
-        from webtable._page.likeness import shingles
+        from webtable.page.similarity import shingles
 
         hashes = shingles("")
         rows = [self._frame.key.salted(self._place(number)) for number in numbers]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from webtable._page.page import BLANK, Page
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.page.page import BLANK, Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in, records_with
 from webtable.repository.arguments import LIKE
@@ -32,7 +32,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page.likeness import Hashes
+    from webtable.page.similarity import Hashes
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Window
@@ -167,7 +167,7 @@ class _Likeness:
 
     def _own(self) -> tuple[str, Hashes]:
         """Return the signature and the shingles of the page itself; raises `DamagedRow`."""
-        from webtable._page.likeness import shingles  # it needs numpy, which only this answer does
+        from webtable.page.similarity import shingles  # it needs numpy, which only this answer does
 
         (page,) = self.frame.pages.read([self.frame.key.encode(self.wish.url)], ("body",))
         if page is None or page.body is None:
@@ -186,7 +186,7 @@ class _Likeness:
         self, after: bytes | None, names: Sequence[str], damage: Damage
     ) -> Iterator[tuple[bytes, NearDuplicate]]:
         """Yield the near duplicates after the row key *after*, each with its key, in the order of these."""
-        from webtable._page.likeness import shingles, similarity
+        from webtable.page.similarity import shingles, similarity
 
         frame = self.frame
         frame.indexes.ready(LIKENESS.name, self.question)

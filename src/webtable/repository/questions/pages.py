@@ -6,8 +6,8 @@ from collections.abc import Collection
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.answers.arrow_batches import arrow, first_rows
 from webtable.repository.answers.arrow_pages import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with

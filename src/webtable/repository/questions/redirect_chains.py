@@ -21,7 +21,7 @@ from webtable.repository.scanning.temporary_tables import TemporaryTables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage

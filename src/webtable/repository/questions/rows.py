@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.answers.explanation import Explanation
 from webtable.repository.answers.results import Question
 from webtable.repository.questions.host_entries import narrowed_ranges

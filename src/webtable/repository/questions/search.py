@@ -28,7 +28,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.explanation import Explanation
     from webtable.repository.answers.results import Question, Window

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from webtable._page.completion import is_html_page
 from webtable.errors import InvalidArgument
+from webtable.page.completion import is_html_page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
@@ -17,7 +17,7 @@ from webtable.repository.scanning.temporary_tables import TemporaryTables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.damage import Damage

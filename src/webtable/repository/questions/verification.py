@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded, InvalidURL, KeyFormatError, TableNotFound
+from webtable.page.page import Page
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import clock, milliseconds
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.answers.batch import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.stored.cells import BODY_BYTES

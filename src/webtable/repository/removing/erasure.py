@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._page.parts import Link
 from webtable.errors import DamagedRow, InvalidURL
+from webtable.page.parts import Link
 from webtable.repository.derived.inlinks import PAST, inlinks_of
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.queue import RecountQueue

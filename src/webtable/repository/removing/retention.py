@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.questions.pages import Condition
 from webtable.repository.removing.deletion import PAGES_AT_ONCE, Deletion
 from webtable.repository.removing.erasure import Erasure

@@ -19,7 +19,7 @@ from webtable.repository.reports.section import Found, Heading, Pair, Report, Se
 from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.reports.asked import AskedTable

@@ -6,14 +6,14 @@ import heapq
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable._page.completion import is_html_page
 from webtable._shown.sizes import class_bounds, class_name, size_class
+from webtable.page.completion import is_html_page
 from webtable.repository.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping
 from webtable.repository.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Grouping
 
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")

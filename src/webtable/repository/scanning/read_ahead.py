@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from webtable._page.memory import LINK_BYTES
-from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import DamagedRow
+from webtable.page.page import LINK_BYTES, Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

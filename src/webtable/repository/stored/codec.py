@@ -12,10 +12,9 @@ from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._clock import milliseconds, possible_moment
-from webtable._page.memory import LINK_BYTES
-from webtable._page.page import BLANK, Page
-from webtable._page.parts import LinkCounts
 from webtable.errors import CellTooLarge, DamagedRow
+from webtable.page.page import BLANK, LINK_BYTES, Page
+from webtable.page.parts import LinkCounts
 from webtable.repository.stored.content import ContentCodec
 from webtable.repository.stored.named_columns import EXTRA_COLUMNS, checked_fields
 from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import moment_of
-from webtable._page.body import algorithm_of, digest_like
-from webtable._page.parts import Link
 from webtable.errors import DamagedRow
+from webtable.page.body import algorithm_of, digest_like
+from webtable.page.parts import Link
 from webtable.repository.stored.page_state import CAPTURED, DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.stored.values import MAGIC, JSONValue, checked_json, json_of, pack, unpack
 from webtable.schema import Layout, web_columns
@@ -24,7 +24,7 @@ from webtable.store import NewCell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.store import Cell, Row
 
 Packed = tuple[bytes | None, bytes | None]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from webtable._page.facts import repeated_facts
-from webtable._page.headers import Headers, freshened
-from webtable._page.page import Page
+from webtable.page.facts import repeated_facts
+from webtable.page.headers import Headers, freshened
+from webtable.page.page import Page
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
     RESPONSE_FIELDS,

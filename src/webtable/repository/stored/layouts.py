@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import Fresh, clock, milliseconds, moment_of
-from webtable._page.parts import LinkCounts
 from webtable.errors import LayoutMismatch, TableNotFound
+from webtable.page.parts import LinkCounts
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import NewCell, Put, Wanted
@@ -19,7 +19,7 @@ from webtable.store import NewCell, Put, Wanted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.stored.codec import PageCodec
     from webtable.repository.stored.page_state import Capture, Stored
     from webtable.schema import FamilySchema

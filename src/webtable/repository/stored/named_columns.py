@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from webtable._page.fields import ATTRIBUTES
-from webtable._page.names import unknown_column
 from webtable.errors import UnknownColumn
+from webtable.page.json_lines import ATTRIBUTES
+from webtable.page.parts import unknown_column
 
 EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
 """The columns of a page that are separate cells, and are read only on request."""

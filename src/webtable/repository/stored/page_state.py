@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.fields import ATTRIBUTES
-from webtable._page.page import STORED_NAMES, Page
-from webtable._page.parts import HTMLFacts, Size, Status
 from webtable.errors import DamagedRow
+from webtable.page.json_lines import ATTRIBUTES
+from webtable.page.page import STORED_NAMES, Page
+from webtable.page.parts import HTMLFacts, Size, Status
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAMES):

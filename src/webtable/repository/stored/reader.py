@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.page.page import Page
 from webtable.repository.stored.cells import together
 from webtable.repository.stored.content import check_body
 from webtable.repository.stored.page_state import NOTHING, Stored, Version
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from webtable._page.parts import Link
+    from webtable.page.parts import Link
     from webtable.repository.stored.codec import PageCodec
     from webtable.repository.stored.layouts import Limits, Refreshed
     from webtable.store import Cell

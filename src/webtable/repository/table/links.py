@@ -12,7 +12,7 @@ from webtable.repository.scanning.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable._page.parts import Link
+    from webtable.page.parts import Link
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Progress
     from webtable.repository.derived.refresh import Recount

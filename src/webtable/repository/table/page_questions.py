@@ -9,7 +9,7 @@ from webtable.repository import questions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.arguments import Moment
     from webtable.repository.frame import Frame
     from webtable.repository.questions.handles import Resolution

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.headers import DEFAULT_TYPES
-from webtable._page.methods import DEFAULT_METHODS
 from webtable._shown import Shown, ShowsItself
+from webtable.page.headers import DEFAULT_TYPES
+from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import questions
 from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
 from webtable.repository.frame import Frame
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-    from webtable._page.page import Page
     from webtable.ingest.report import IngestReport
+    from webtable.page.page import Page
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.metrics import Metrics
     from webtable.repository.removing.retention import DeletedPage, Deletions

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from webtable._page.body import digest_like, is_html
-from webtable._page.extract import extract
-from webtable._page.headers import Headers
-from webtable._page.page import Page, charset_of
-from webtable._page.parts import Link
 from webtable._shown import harmless
 from webtable._shown.text import plural
+from webtable.page.body import digest_like, is_html
+from webtable.page.extract import extract
+from webtable.page.headers import Headers
+from webtable.page.page import Page, charset_of
+from webtable.page.parts import Link
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, marked, side_by_side, unified
 

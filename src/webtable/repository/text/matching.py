@@ -11,11 +11,11 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from webtable._page.page import Page
 from webtable._shown import Shown, ShowsItself
 from webtable._shown.text import plural
 from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES

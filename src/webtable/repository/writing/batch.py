@@ -41,7 +41,7 @@ from webtable.repository.writing.plan import Planner, stored_of
 from webtable.repository.writing.repeats import Sources, sources_of
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.writing.outcomes import PageOutcome
     from webtable.repository.writing.plan import BatchPlan

@@ -13,13 +13,6 @@ from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
 from webtable._messages import Command, Message
-from webtable._page.body import payload_digest
-from webtable._page.completion import filled
-from webtable._page.facts import compacted
-from webtable._page.fields import ATTRIBUTES, TYPES
-from webtable._page.headers import Headers
-from webtable._page.page import BLANK, Page
-from webtable._page.parts import SHARED, Link
 from webtable.errors import (
     ExpiredCapture,
     FutureCapture,
@@ -28,6 +21,13 @@ from webtable.errors import (
     InvalidCapture,
     WebTableError,
 )
+from webtable.page.body import payload_digest
+from webtable.page.completion import filled
+from webtable.page.facts import compacted
+from webtable.page.headers import Headers
+from webtable.page.json_lines import ATTRIBUTES, TYPES
+from webtable.page.page import BLANK, Page
+from webtable.page.parts import SHARED, Link
 from webtable.repository.derived.inlinks import is_only_self
 from webtable.repository.stored.values import json_of
 from webtable.repository.writing.repeats import rows_for

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from webtable._clock import EPOCH, milliseconds
-from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
+from webtable.page.page import Page
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.decisions import mended
 from webtable.repository.stored.page_state import NEWEST

@@ -9,10 +9,9 @@ from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import clock
-from webtable._page.memory import memory_of
-from webtable._page.page import Page
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
+from webtable.page.page import Page, memory_of
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing.outcomes import PageOutcome, Retry
 from webtable.store.deadline import Deadline, attempts, until

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from webtable._page.page import Page
+    from webtable.page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.metrics import WriterMetrics
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._page.body import algorithm_of, digest_like, digest_of
-from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import WebTableError
+from webtable.page.body import algorithm_of, digest_like, digest_of
+from webtable.page.page import Page
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.derived.signatures import is_unsigned, signed, with_signature
 from webtable.repository.derived.updates import BatchUpdate

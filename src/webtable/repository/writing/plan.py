@@ -10,10 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import clock
-from webtable._page.memory import memory_of
-from webtable._page.page import Page
-from webtable._page.parts import Link
 from webtable.errors import WebTableError
+from webtable.page.page import Page, memory_of
+from webtable.page.parts import Link
 from webtable.repository.derived.cells import PageChange
 from webtable.repository.stored.decisions import decide, decide_open
 from webtable.repository.stored.page_state import (

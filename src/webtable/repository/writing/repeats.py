@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from webtable._page.body import algorithm_of, payload_digest_of
-from webtable._page.facts import repeated_facts
-from webtable._page.page import BLANK, Page
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
+from webtable.page.body import algorithm_of, payload_digest_of
+from webtable.page.facts import repeated_facts
+from webtable.page.page import BLANK, Page
 from webtable.repository.derived.inlinks import with_self_links
 from webtable.repository.derived.revisits import other_scheme
 from webtable.repository.stored.decisions import response_fields

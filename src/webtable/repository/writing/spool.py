@@ -13,10 +13,9 @@ import zstandard
 
 from webtable._clock import clock
 from webtable._files import Folder, private_opener
-from webtable._page.json_lines import page_to_json
-from webtable._page.memory import memory_of
-from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidCapture, WriteFailed
+from webtable.page.json_lines import page_to_json
+from webtable.page.page import Page, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

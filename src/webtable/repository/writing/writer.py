@@ -6,7 +6,6 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from webtable._clock import clock
-from webtable._page.page import Page
 from webtable._process_hooks import generation
 from webtable.errors import (
     ExpiredCapture,
@@ -17,6 +16,7 @@ from webtable.errors import (
     WriteFailed,
     failed_together,
 )
+from webtable.page.page import Page
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
 from webtable.repository.metrics import WriterMetrics

@@ -15,10 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from webtable._importable import needed
-from webtable._page.parts import BAND
+from webtable.page.parts import BAND
 
 if TYPE_CHECKING:
-    from webtable._page.page import Page
+    from webtable.page.page import Page
 
 with needed("numpy", "likeness"):
     import numpy as np

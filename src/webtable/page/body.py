@@ -101,6 +101,7 @@ def looks_like_html(body: bytes) -> bool:
 
 
 def is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    """Whether a *body* with these headers is text that people read: by its type, else by the bytes it begins with."""
     if is_html(content_type) or (not content_type and looks_like_html(body)):
         return True
     if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):

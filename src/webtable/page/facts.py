@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from webtable._page.headers import Headers, canonical_link, redirect_target, said_once
-from webtable._page.parts import SHARED
+from webtable.page.headers import Headers, canonical_link, redirect_target, said_once
+from webtable.page.parts import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webtable._page.page import Page
-    from webtable._page.parts import HTMLFacts, SharedFact
+    from webtable.page.page import Page
+    from webtable.page.parts import HTMLFacts, SharedFact
     from webtable.repository.stored.page_state import Capture
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from webtable._page.headers import Headers
+from webtable.page.headers import Headers
 
 
 def headers_in_row(given: Any) -> Headers:

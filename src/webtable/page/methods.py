@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus, urlencode
 
-from webtable._page.headers import attribute_of, headers_of
 from webtable.errors import InvalidArgument
+from webtable.page.headers import attribute_of, headers_of
 from webtable.rowkey.urls import canonical_url
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Pages as values, and what their responses and their HTML say."""

@@ -1,0 +1,27 @@
+"""Pages, their links and their headers."""
+
+from typing import TYPE_CHECKING
+
+from webtable._late import late
+
+if TYPE_CHECKING:
+    from webtable.page.headers import Headers
+    from webtable.page.page import Page
+    from webtable.page.parts import Bookkeeping, Link, LinkCounts
+
+__all__ = [
+    "Bookkeeping",
+    "Headers",
+    "Link",
+    "LinkCounts",
+    "Page",
+]
+
+_HOMES = {
+    "webtable.page.headers": ("Headers",),
+    "webtable.page.page": ("Page",),
+    "webtable.page.parts": ("Bookkeeping", "Link", "LinkCounts"),
+}
+
+if not TYPE_CHECKING:  # a type checker would assume that every name exists
+    __getattr__, __dir__ = late(__name__, _HOMES)
