@@ -16,8 +16,8 @@ from nightly import examples
 from webtable.errors import InvalidArgument
 from webtable.rowkey import CompositeKey, Hash, HashedKey, HashSalt, Text, Timestamp, UInt, WebKey
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.measures import fair_share, gini
-from webtable.rowkey.advice.samples import arrival_sample
+from webtable.rowkey.advice.advice import arrival_sample
+from webtable.rowkey.advice.costs import fair_share, gini
 from webtable.rowkey.examples import LONG_KEY, REVERSED_KEY, SPREAD_LOG_KEY, USER_APP_KEY
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.measures import HOT, fair_share
+from webtable.rowkey.advice.costs import HOT, fair_share
 from webtable.rowkey.advice.ranking import hosts_that_spread
 from webtable.rowkey.examples import LONG_KEY
 

@@ -21,7 +21,7 @@ from webtable.rowkey import (
     UInt,
 )
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.design import remedies_of
+from webtable.rowkey.advice.designs import remedies_of
 from webtable.rowkey.examples import LATEST_KEY, LONG_KEY, MESSAGE_KEY, METRIC_KEY, USER_APP_KEY
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -28,7 +28,7 @@ from webtable.rowkey import (
     registered_domain,
     split_points,
 )
-from webtable.rowkey.web_salt import has_one_owner
+from webtable.rowkey.web import has_one_owner
 
 SALTS = [Salt.host(), Salt.host(digits=1), Salt.host(digits=4), Salt.domain(), Salt.url(), Salt.none()]
 WPT = json.loads((Path(__file__).parent / "data" / "wpt_http_urls.json").read_text())

@@ -53,7 +53,7 @@ from webtable.rowkey import (
     starting_with,
 )
 from webtable.rowkey.examples import EXAMPLES
-from webtable.rowkey.web_salt import REGISTERED_DOMAIN
+from webtable.rowkey.web import REGISTERED_DOMAIN
 
 NOON = datetime(2023, 6, 11, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -6,15 +6,13 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable.rowkey.composite import CompositeKey
-    from webtable.rowkey.fields.dates import Date, DateTime, Time
+    from webtable.rowkey.fields.dates import Date, DateTime, ReverseTimestamp, Time, Timestamp
     from webtable.rowkey.fields.domain import ReversedDomain
     from webtable.rowkey.fields.field import Condition, Constant, Field, Part, below, between, starting_with
-    from webtable.rowkey.fields.hashes import Hash
+    from webtable.rowkey.fields.hashes import Hash, HashSalt, RandomSalt, RoundRobinSalt
     from webtable.rowkey.fields.modifiers import Descending, Reversed
     from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
-    from webtable.rowkey.fields.salts import HashSalt, RandomSalt, RoundRobinSalt
     from webtable.rowkey.fields.text import Bytes, FixedText, Text
-    from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
     from webtable.rowkey.ranges import (
         KeyRange,
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
         uniform_split_points,
     )
     from webtable.rowkey.urls import canonical_host, canonical_url, join_url
-    from webtable.rowkey.web import MAX_WEB_KEY, WebKey
-    from webtable.rowkey.web_salt import Salt, registered_domain, suffix_list_version
+    from webtable.rowkey.web import MAX_WEB_KEY, Salt, WebKey, registered_domain, suffix_list_version
 
 __all__ = [
     "MAX_KEY",
@@ -88,16 +85,50 @@ __all__ = [
 
 _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
-    "webtable.rowkey.fields.dates": ("Date", "DateTime", "Time"),
+    "webtable.rowkey.fields.dates": (
+        "Date",
+        "DateTime",
+        "ReverseTimestamp",
+        "Time",
+        "Timestamp",
+    ),
     "webtable.rowkey.fields.domain": ("ReversedDomain",),
-    "webtable.rowkey.fields.field": ("Condition", "Constant", "Field", "Part", "below", "between", "starting_with"),
-    "webtable.rowkey.fields.hashes": ("Hash",),
-    "webtable.rowkey.fields.modifiers": ("Descending", "Reversed"),
-    "webtable.rowkey.fields.numbers": ("Digits", "Hex", "Int", "UInt"),
-    "webtable.rowkey.fields.salts": ("HashSalt", "RandomSalt", "RoundRobinSalt"),
-    "webtable.rowkey.fields.text": ("Bytes", "FixedText", "Text"),
-    "webtable.rowkey.fields.times": ("ReverseTimestamp", "Timestamp"),
-    "webtable.rowkey.key": ("HashedKey", "Latest", "MAX_KEY", "RowKey"),
+    "webtable.rowkey.fields.field": (
+        "Condition",
+        "Constant",
+        "Field",
+        "Part",
+        "below",
+        "between",
+        "starting_with",
+    ),
+    "webtable.rowkey.fields.hashes": (
+        "Hash",
+        "HashSalt",
+        "RandomSalt",
+        "RoundRobinSalt",
+    ),
+    "webtable.rowkey.fields.modifiers": (
+        "Descending",
+        "Reversed",
+    ),
+    "webtable.rowkey.fields.numbers": (
+        "Digits",
+        "Hex",
+        "Int",
+        "UInt",
+    ),
+    "webtable.rowkey.fields.text": (
+        "Bytes",
+        "FixedText",
+        "Text",
+    ),
+    "webtable.rowkey.key": (
+        "HashedKey",
+        "Latest",
+        "MAX_KEY",
+        "RowKey",
+    ),
     "webtable.rowkey.ranges": (
         "KeyRange",
         "hex_split_points",
@@ -111,9 +142,18 @@ _HOMES = {
         "split_points",
         "uniform_split_points",
     ),
-    "webtable.rowkey.urls": ("canonical_host", "canonical_url", "join_url"),
-    "webtable.rowkey.web": ("MAX_WEB_KEY", "WebKey"),
-    "webtable.rowkey.web_salt": ("Salt", "registered_domain", "suffix_list_version"),
+    "webtable.rowkey.urls": (
+        "canonical_host",
+        "canonical_url",
+        "join_url",
+    ),
+    "webtable.rowkey.web": (
+        "MAX_WEB_KEY",
+        "Salt",
+        "WebKey",
+        "registered_domain",
+        "suffix_list_version",
+    ),
 }
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name

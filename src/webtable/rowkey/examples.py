@@ -6,13 +6,11 @@ Each is a value to import, with its advantages and costs. The guide in docs/rowk
 from __future__ import annotations
 
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.dates import Date, Time
-from webtable.rowkey.fields.hashes import Hash
+from webtable.rowkey.fields.dates import Date, ReverseTimestamp, Time, Timestamp
+from webtable.rowkey.fields.hashes import Hash, HashSalt, RandomSalt
 from webtable.rowkey.fields.modifiers import Reversed
 from webtable.rowkey.fields.numbers import Digits, UInt
-from webtable.rowkey.fields.salts import HashSalt, RandomSalt
 from webtable.rowkey.fields.text import Bytes, Text
-from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.web import WebKey
 

@@ -13,7 +13,7 @@ from webtable._messages import Command, Message
 from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
-from webtable.rowkey.web_salt import SaltSource
+from webtable.rowkey.web import SaltSource
 from webtable.schema.table import ALL_VERSIONS, TableSchema, days_text, versions_text
 from webtable.schema.web import (
     DEFAULT_TTL,

@@ -2,12 +2,18 @@
 
 from webtable.rowkey.advice.advice import Advice, advise
 from webtable.rowkey.advice.costs import QuestionCost
-from webtable.rowkey.advice.design import Design, key_design
+from webtable.rowkey.advice.designs import (
+    URL_VALUES,
+    WEB_DESIGNS,
+    Design,
+    key_design,
+    no_url_values,
+    url_design,
+    web_design,
+)
 from webtable.rowkey.advice.heat_map import heat_map
-from webtable.rowkey.advice.judgement import Judgement, scale_of
 from webtable.rowkey.advice.questions import Question
-from webtable.rowkey.advice.ranking import CrawlScope
-from webtable.rowkey.advice.url_designs import URL_VALUES, WEB_DESIGNS, no_url_values, url_design, web_design
+from webtable.rowkey.advice.ranking import CrawlScope, Judgement, scale_of
 
 __all__ = [
     "URL_VALUES",

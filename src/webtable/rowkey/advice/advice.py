@@ -2,29 +2,82 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
-from webtable.rowkey.advice.costs import inquiries
-from webtable.rowkey.advice.design import Design, key_design
+from webtable.rowkey.advice.costs import CellSize, inquiries
+from webtable.rowkey.advice.designs import WEB_DESIGNS, Design, in_time, key_design, web_design
 from webtable.rowkey.advice.heat_map import heat_map
-from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged, share_text
-from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.questions import QuestionSet, asked_of
-from webtable.rowkey.advice.ranking import Ranking, scope_of, sentences_of
-from webtable.rowkey.advice.samples import ArrivalSample, arrival_sample
-from webtable.rowkey.advice.url_designs import WEB_DESIGNS, in_time, web_design
+from webtable.rowkey.advice.ranking import Judgement, Ranking, WrittenTable, judged, scope_of, sentences_of, share_text
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:
     from webtable.rowkey.advice.questions import Question
+
+
+# --- Samples of a stream of keys: reproducible, and in limited memory -------------------------------------------------
+
+
+Item = TypeVar("Item")
+
+
+class ArrivalSample(NamedTuple, Generic[Item]):
+    """A sample of `total` items, in the order of arrival: one of every `stride`, drawn at random."""
+
+    items: list[Item]
+    total: int
+    stride: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all items."""
+        return self.stride == 1
+
+    @property
+    def margin(self) -> float:
+        """The largest error of a share of the sample, 95 times out of 100; 0 if it is whole.
+
+        It is that of a simple random sample of this size (the normal approximation, at a share of one half); this
+        sample is drawn evenly over time and therefore rather better.
+        """
+        return 0.0 if self.is_whole or not self.items else 1.96 * math.sqrt(0.25 / len(self.items))
+
+
+def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
+    """Return a sample of at most *most* of *items* (an even number), and at least half as many if there are more.
+
+    Every block of items (the stride) gives one, chosen at random, so the sample is even over time. When it is full, one
+    of every two neighbours is kept, and blocks get twice as long. The same items give the same sample.
+    """
+    draw = random.Random(0)  # noqa: S311 - not for security; the sample must be the same each time
+    kept: list[Item] = []
+    stride, chosen, total = 1, 0, 0
+    for item in items:
+        if len(kept) == most and total % stride == 0:
+            kept = [kept[at + draw.getrandbits(1)] for at in range(0, most, 2)]
+            stride *= 2
+        place = total % stride
+        if place == 0:
+            chosen = draw.randrange(stride)
+            kept.append(item)
+        elif place == chosen:
+            kept[-1] = item
+        total += 1
+    return ArrivalSample(kept, total, stride)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 WINDOWS = 64
 """The default number of windows into which the writes are divided."""

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from webtable._shown.markup import Markup, escaped, tag
-from webtable.rowkey.advice.judgement import (
+from webtable.rowkey.advice.ranking import (
     MOST_ROWS,
     HeatRow,
     Scale,
@@ -20,7 +20,7 @@ from webtable.rowkey.advice.judgement import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.rowkey.advice.judgement import Judgement
+    from webtable.rowkey.advice.ranking import Judgement
 
 # Sixteen steps of equal contrast: in OKLCH the lightness changes by the same amount each time, so that they are
 # distinguishable without hues too. From paper to red, and from night to yellow.

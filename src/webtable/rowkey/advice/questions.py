@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.url_designs import URL_VALUES, times_of, url_value
+from webtable.rowkey.advice.designs import URL_VALUES, times_of, url_value
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.field import Field, shown
 from webtable.rowkey.fields.hashes import Hash
@@ -19,7 +19,7 @@ from webtable.rowkey.fields.hashes import Hash
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from webtable.rowkey.advice.design import Design
+    from webtable.rowkey.advice.designs import Design
 
 MOST_DERIVED = 24
 """The most questions that are derived from the keys; those with the fewest values take precedence."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.errors import FieldError, InvalidArgument, WebTableError
 from webtable.rowkey.fields.field import NOT_GIVEN, Constant, Field, Part, shown
-from webtable.rowkey.fields.hashes import Hash
-from webtable.rowkey.fields.salts import RandomSalt, Spread
+from webtable.rowkey.fields.hashes import Hash, RandomSalt, Spread
 from webtable.rowkey.fields.text import Bytes, check_terminator
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.dates import Date, Time
+from webtable.rowkey.fields.dates import Date, Time, in_utc
 from webtable.rowkey.fields.field import Field, Newest, shown
-from webtable.rowkey.fields.times import in_utc
 from webtable.rowkey.ranges import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
