@@ -68,4 +68,4 @@ def test_text_becomes_markup_in_one_module():
         or (isinstance(node, ast.ImportFrom) and node.module == "html")
     }
 
-    assert escaping == {"_shown/markup.py"}
+    assert escaping == {"display/markup.py"}

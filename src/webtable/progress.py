@@ -8,8 +8,8 @@ import weakref
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from webtable._shown.bars import SECONDS_BETWEEN, terminal_bar
-from webtable._shown.markup import escaped, tag
+from webtable.display.markup import escaped, tag
+from webtable.display.text import SECONDS_BETWEEN, terminal_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -57,7 +57,7 @@ def test_inputs_of_the_right_structure_keep_the_promise(name):
         ("rpc", "webtable.store.hbase.native.connection._message", lambda data, at: (at + 1, at + 1 + data[at])),
         ("jsonl", "webtable.formats.jsonl.TIMES", ()),
         ("warc", "webtable.formats.read_report.ReadReport.add_record", lambda report, offset: None),
-        ("texts", "webtable._shown.sizes._SIZE", re.compile(r"(.+)(k)?")),
+        ("texts", "webtable.display.text._SIZE", re.compile(r"(.+)(k)?")),
     ],
 )
 def test_what_breaks_is_found(monkeypatch, name, broken, by):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import webtable
 from webtable import Link, Page, WebTable
-from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.display import MOST_CHARACTERS, Marked, Shown
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import host_entries

@@ -13,11 +13,11 @@ import typer
 from typer.core import TyperGroup
 
 from webtable._messages import message_of, text_of
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
 from webtable.cli.messages import in_options, instead, options_of, suggest_option
 from webtable.cli.session import CommandSession, named_session
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,

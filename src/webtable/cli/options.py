@@ -13,10 +13,10 @@ from urllib.parse import quote
 import typer
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._shown.sizes import parse_size
 from webtable.cli.exit_codes import note
 from webtable.cli.session import import_indexes
 from webtable.cli.terminal.text import parse_days, parse_names, parse_versions
+from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.questions import SITE, named_site
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
+from webtable.display.text import plural, size_text
 from webtable.errors import WebTableError
 from webtable.formats.read_report import MAX_DAMAGED, ReadReport
 from webtable.page.json_lines import ATTRIBUTES

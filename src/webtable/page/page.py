@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable._clock import clock
-from webtable._shown import Shown, shown_text
+from webtable.display import Shown, shown_text
 from webtable.page.body import codec_name, decoded, encoding_of, is_html, is_text
 from webtable.page.headers import (
     REDIRECTS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Never, ge
 
 import msgspec
 
-from webtable._shown.text import minute_text
+from webtable.display.text import minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

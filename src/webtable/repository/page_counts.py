@@ -12,8 +12,7 @@ from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webtable._shown.sizes import class_name, size_class
-from webtable._shown.text import plural
+from webtable.display.text import class_name, plural, size_class
 from webtable.rowkey import key_text
 from webtable.rowkey.fields.domain import host_of
 

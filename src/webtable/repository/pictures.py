@@ -13,9 +13,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from webtable._importable import needed
-from webtable._shown import harmless
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
+from webtable.display import harmless
+from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument
 from webtable.repository.page_counts import DATES, HOT, RegionShares, shown_groups
 

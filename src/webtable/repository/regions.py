@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.repository.records.table import KeyedTable
 from webtable.rowkey import KeyRange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable._shown import Shown, ShowsItself
+from webtable.display import Shown, ShowsItself
 from webtable.schema.layout import Layout
 from webtable.schema.shell import alter_statement, create_statement, option_text
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, days_text, versions_text

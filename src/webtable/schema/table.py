@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from webtable._shown import Shown, ShowsItself
-from webtable._shown.text import plural
+from webtable.display import Shown, ShowsItself
+from webtable.display.text import plural
 from webtable.errors import InvalidArgument
 
 Compression = Literal["NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote
 
-from webtable._shown.sizes import IN_BYTES, size_of
+from webtable.display.text import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
 from webtable.schema.table import check_table_name
 

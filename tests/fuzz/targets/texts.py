@@ -7,9 +7,9 @@ from contextlib import suppress
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
-from webtable._shown.sizes import parse_size
 from webtable.cli.options import parse_limits
 from webtable.cli.terminal.text import parse_days
+from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.page.headers import Headers, media_type
 from webtable.repository.arguments import is_ago, parse_time

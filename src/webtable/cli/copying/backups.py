@@ -10,12 +10,11 @@ import typer
 
 from webtable import ALL
 from webtable._clock import clock
-from webtable._shown import harmless
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.session import naming, session, to_be_read
 from webtable.cli.terminal.text import examples
+from webtable.display import harmless
+from webtable.display.text import plural, size_text
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.schema import Snapshots, index_table_name
 from webtable.store import StoreURL, adapter_of, open_store

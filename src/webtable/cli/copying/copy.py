@@ -11,8 +11,6 @@ from uuid import uuid4
 import typer
 
 import webtable
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, exit_code, note, report_damage
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
@@ -36,6 +34,8 @@ from webtable.cli.options import (
 from webtable.cli.session import CommandSession, import_indexes, naming, session, to_be_read
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.waiting import when_there
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:

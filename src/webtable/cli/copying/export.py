@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from webtable._files import is_full
-from webtable._shown import harmless
-from webtable._shown.sizes import parse_size, size_text
-from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.copying.targets import ArchiveFormat, LakeFolder, check_is_no_site, chosen_format
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
@@ -21,6 +18,8 @@ from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm_replacing
 from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples, parse_names
+from webtable.display import harmless
+from webtable.display.text import parse_size, plural, size_text
 from webtable.errors import InvalidArgument
 from webtable.progress import ProgressBar, progress_bar
 from webtable.questions import PAGES

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import clock
 from webtable._process_hooks import handling_signals
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import note
+from webtable.display.text import plural, size_text
 from webtable.errors import StoreUnavailable
 from webtable.maintenance import Copied, CopyCheck
 from webtable.store import Deadline

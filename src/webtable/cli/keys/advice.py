@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import note
 from webtable.cli.keys.advice_forms import AdviceFormat, write_advice
 from webtable.cli.keys.declared_keys import RowFiles, holds_rows, own_keys
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, file_name, parse_names
+from webtable.display.text import plural
 from webtable.errors import InvalidArgument
 from webtable.ingest.files import check_files
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._shown import harmless
-from webtable._shown.values import harmless_json
 from webtable.cli.terminal.output import console, on_terminal, write_bytes, write_lines
 from webtable.cli.terminal.tables import new_table
+from webtable.display import harmless
+from webtable.display.values import harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

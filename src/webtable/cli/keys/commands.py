@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import note
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.session import DEFAULT_STORE, session
 from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples, file_name
+from webtable.display.text import plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.ingest.files import check_files
 from webtable.rowkey import KeyRange, WebKey, hex_split_points, key_text, parse_key, sample_split_points, split_points

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._importable import importable, importing_from_here
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats import lines_of
 from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey

@@ -13,12 +13,12 @@ import msgspec
 import typer
 
 from webtable import ALL
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
 from webtable.cli.keys.declared_keys import fields_of, own_keys, value_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import write_json
 from webtable.cli.terminal.text import examples, parse_names
+from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
 from webtable.rowkey import below, between, key_text, parse_key, starting_with
 

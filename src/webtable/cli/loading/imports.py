@@ -12,8 +12,6 @@ import typer
 import webtable
 from webtable._clock import clock
 from webtable._limits import EXPORT_LIMITS, ReadLimits
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
 from webtable.cli.options import (
     JournalOption,
@@ -28,6 +26,7 @@ from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.cli.terminal.waiting import when_there
+from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:

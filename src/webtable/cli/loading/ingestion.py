@@ -14,7 +14,6 @@ import typer
 import webtable
 from webtable._clock import clock
 from webtable._process_hooks import handling_signals
-from webtable._shown.sizes import parse_size
 from webtable.cli.exit_codes import SIGNALLED, note
 from webtable.cli.messages import options_of
 from webtable.cli.options import (
@@ -40,6 +39,7 @@ from webtable.cli.options import (
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.waiting import when_there
+from webtable.display.text import parse_size
 from webtable.errors import ExpiredCapture, TableNotFound
 from webtable.store import adapter_of
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import of_page
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.errors import StoreFull, StoreRefused
 from webtable.ingest.report import ignored_fields, names_text
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webtable._clock import clock
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.formats import ReadReport, lines_of, read_pages
 from webtable.ingest.files import holds_pages
 

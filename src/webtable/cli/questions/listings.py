@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import typer
 
 from webtable._files import atomic_file
-from webtable._shown import harmless
-from webtable._shown.sizes import parse_size
-from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import why_nothing
@@ -33,6 +30,8 @@ from webtable.cli.terminal.output import (
 )
 from webtable.cli.terminal.progress import with_progress
 from webtable.cli.terminal.text import examples, parse_names
+from webtable.display import harmless
+from webtable.display.text import parse_size, plural
 from webtable.errors import InvalidArgument
 from webtable.formats import ENDINGS, FORMATS, format_of, write_rows
 from webtable.questions import LISTINGS, Limited, Listing, ListingOption, is_ago, parse_time, read_for

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.messages import stored_likes
 from webtable.cli.session import session
@@ -26,6 +24,8 @@ from webtable.cli.terminal.output import (
     write_records,
 )
 from webtable.cli.terminal.text import TIME, examples, parse_times
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.questions import PAGES, TIME_FORMS, parse_time, read_for
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.answers import GroupRow
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import ResumeOption, SiteArgument, WorkersOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, parse_names
+from webtable.display.text import plural, size_text
 from webtable.progress import progress_bar
 
 if TYPE_CHECKING:

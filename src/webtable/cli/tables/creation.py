@@ -7,8 +7,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from webtable import create as create_table
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import STORE, complain
 from webtable.cli.options import (
     Compression,
@@ -28,6 +26,8 @@ from webtable.cli.options import (
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.text import examples
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.errors import SchemaDrift
 from webtable.schema import LayoutPlan, Plan
 from webtable.store import adapter_of

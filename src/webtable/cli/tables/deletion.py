@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._shown import harmless
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.messages import why_empty
@@ -20,6 +17,8 @@ from webtable.cli.session import session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
 from webtable.cli.terminal.output import on_terminal
 from webtable.cli.terminal.text import examples, parse_times
+from webtable.display import harmless
+from webtable.display.text import plural, size_text
 from webtable.maintenance import Deletions
 from webtable.progress import progress_bar
 from webtable.questions import named_site

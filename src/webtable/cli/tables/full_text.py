@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from webtable._clock import clock
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.options import YesOption
 from webtable.cli.session import session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.text import examples
+from webtable.display.text import plural, size_text
 from webtable.progress import progress_bar
 
 if TYPE_CHECKING:

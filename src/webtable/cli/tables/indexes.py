@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable._shown import harmless
-from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
@@ -17,6 +15,8 @@ from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch, WebTableError
 from webtable.progress import progress_bar
 from webtable.questions import Column, column

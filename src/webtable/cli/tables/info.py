@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from webtable._shown import harmless
-from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
 from webtable.cli.terminal.output import FactsFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.terminal.tables import new_table
 from webtable.cli.terminal.text import examples
+from webtable.display import harmless
+from webtable.display.text import size_text
 from webtable.errors import LayoutMismatch
 from webtable.maintenance import holdings
 from webtable.progress import progress_bar

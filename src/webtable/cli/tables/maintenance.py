@@ -6,8 +6,6 @@ from typing import Annotated, Final
 
 import typer
 
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note, report_damage, report_findings
 from webtable.cli.messages import why_empty
 from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
@@ -16,6 +14,7 @@ from webtable.cli.terminal.interaction import confirm
 from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
 from webtable.cli.terminal.progress import pages_of
 from webtable.cli.terminal.text import examples
+from webtable.display.text import plural, size_text
 from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar
 from webtable.questions import column

@@ -6,10 +6,9 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import Marked, harmless, plain_text
-from webtable._shown.sizes import size_text
-from webtable._shown.text import minute_text
-from webtable._shown.values import charset_in, decoded, value_text
+from webtable.display import Marked, harmless, plain_text
+from webtable.display.text import minute_text, size_text
+from webtable.display.values import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

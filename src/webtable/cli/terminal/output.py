@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable._files import atomic_file
-from webtable._shown import harmless
-from webtable._shown.values import charset_in, decoded, harmless_json, value_text
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
 from webtable.cli.terminal.cells import field, shown_of
 from webtable.cli.terminal.tables import UNLIMITED, new_table, print_table
 from webtable.cli.terminal.text import parse_names
+from webtable.display import harmless
+from webtable.display.values import charset_in, decoded, harmless_json, value_text
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS, write_rows
 

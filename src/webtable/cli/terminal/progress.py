@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from webtable import ALL
-from webtable._shown.bars import terminal_bar
-from webtable._shown.sizes import size_text
-from webtable._shown.text import plural
+from webtable.display.text import plural, size_text, terminal_bar
 from webtable.errors import IndexNeeded, InvalidArgument
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._shown.values import harmless_json
+from webtable.display.values import harmless_json
 from webtable.page.json_lines import body_to_json
 
 if TYPE_CHECKING:

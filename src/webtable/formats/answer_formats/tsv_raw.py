@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import harmless
-from webtable._shown.values import rows_of
+from webtable.display import harmless
+from webtable.display.values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

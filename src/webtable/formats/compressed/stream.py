@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, NoReturn
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.errors import FormatError
 from webtable.formats.compressed.members import pieces_of
 from webtable.formats.read_report import DamagedFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
 
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from webtable._shown import Marked, harmless, shown_text
-from webtable._shown.sizes import size_text
-from webtable._shown.text import minute_text
+from webtable.display import Marked, harmless, shown_text
+from webtable.display.text import minute_text, size_text
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.page.parts import unknown_column
 from webtable.repository.stored.named_columns import column_names

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from webtable._shown import harmless
-from webtable._shown.markup import preformatted
+from webtable.display import harmless
+from webtable.display.markup import preformatted
 from webtable.rowkey import KeyRange
 
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from webtable._shown import Shown, ShowsItself, Unbroken, shown_text
+from webtable.display import Shown, ShowsItself, Unbroken, shown_text
 from webtable.errors import MissingExtra
 from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of, write_parquet
 

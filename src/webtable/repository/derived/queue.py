@@ -15,7 +15,7 @@ import msgspec
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import now_in_milliseconds
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.repository.stored.cells import written
 from webtable.repository.stored.values import pack, unpack
 from webtable.rowkey import KeyRange

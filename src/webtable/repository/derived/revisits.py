@@ -15,7 +15,7 @@ import msgspec
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import milliseconds, now_in_milliseconds
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.page.body import payload_digest_of
 from webtable.page.page import Page
 from webtable.repository.stored.cells import cells_of, written

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from webtable._messages import Command, Message, message_of
-from webtable._shown import Shown, ShowsItself
+from webtable.display import Shown, ShowsItself
 from webtable.errors import (
     InvalidArgument,
     LayoutMismatch,

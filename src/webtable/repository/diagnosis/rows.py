@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable._messages import Command, Message
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.arguments import Progress

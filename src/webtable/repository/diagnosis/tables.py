@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock, moment_of
 from webtable._messages import Command, Message, message_of
-from webtable._shown.sizes import size_text
+from webtable.display.text import size_text
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.derived.queue import RecountQueue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from webtable._shown.sizes import parse_size
+from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import Columns
 from webtable.repository.arguments import parse_time

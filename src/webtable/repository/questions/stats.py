@@ -9,8 +9,8 @@ from datetime import datetime  # noqa: TC003 - msgspec reads it
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from webtable._clock import clock
-from webtable._shown import Shown
-from webtable._shown.text import plural
+from webtable.display import Shown
+from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular

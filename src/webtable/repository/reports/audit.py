@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
-from webtable._shown.markup import tag
-from webtable._shown.sizes import size_text
+from webtable.display.markup import tag
+from webtable.display.text import size_text
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS
 from webtable.repository.reports.findings import Findings

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from webtable._clock import clock
-from webtable._shown.markup import shares, tag
+from webtable.display.markup import shares, tag
 from webtable.progress import counting
 from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED

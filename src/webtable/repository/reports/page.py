@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from webtable._shown.markup import Markup, bar, document, escaped, shortened, table, tag, terms, web_link
-from webtable._shown.sizes import size_text
+from webtable.display.markup import Markup, bar, document, escaped, shortened, table, tag, terms, web_link
+from webtable.display.text import size_text
 from webtable.repository.reports.section import Pair
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable._messages import message_of, text_of
-from webtable._shown import Shown, ShowsItself
+from webtable.display import Shown, ShowsItself
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.site import named_site

@@ -6,7 +6,7 @@ import heapq
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable._shown.sizes import class_bounds, class_name, size_class
+from webtable.display.text import class_bounds, class_name, size_class
 from webtable.page.completion import is_html_page
 from webtable.repository.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping
 from webtable.repository.reports.section import Found

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from webtable._messages import Words
-from webtable._shown.sizes import size_text
+from webtable.display.text import size_text
 from webtable.errors import FullScanNeeded
 from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
 from webtable.rowkey import KeyRange, Salt, WebKey

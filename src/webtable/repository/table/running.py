@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webtable._shown.markup import tag
+from webtable.display.markup import tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._shown import Shown, ShowsItself
+from webtable.display import Shown, ShowsItself
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import questions

@@ -9,7 +9,7 @@ from difflib import Match, SequenceMatcher
 from itertools import count, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.display import MOST_CHARACTERS, Marked, Shown
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.text.excerpts import excerpts
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from webtable._shown import harmless
-from webtable._shown.text import plural
+from webtable.display import harmless
+from webtable.display.text import plural
 from webtable.page.body import digest_like, is_html
 from webtable.page.extract import extract
 from webtable.page.headers import Headers
@@ -19,7 +19,7 @@ from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, mark
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from webtable._shown import Marked, Shown
+    from webtable.display import Marked, Shown
     from webtable.repository.answers.columns import Columns
 
 _CLOCKS = ("date", "age")

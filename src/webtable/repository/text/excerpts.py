@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._shown import Marked
+from webtable.display import Marked
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:

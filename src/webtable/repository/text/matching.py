@@ -11,9 +11,9 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from webtable._shown import Shown, ShowsItself
-from webtable._shown.text import plural
 from webtable._threads import Task, Threads
+from webtable.display import Shown, ShowsItself
+from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from webtable._shown import Shown
+from webtable.display import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import CellSize, inquiries
 from webtable.rowkey.advice.designs import WEB_DESIGNS, Design, in_time, key_design, web_design

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from webtable._shown.markup import Markup, escaped, tag
+from webtable.display.markup import Markup, escaped, tag
 from webtable.rowkey.advice.ranking import (
     MOST_ROWS,
     HeatRow,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.rowkey.advice.costs import (
     HOT,
     CellSize,

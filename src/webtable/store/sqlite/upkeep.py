@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._files import atomic_file
 from webtable._messages import Command, Message
-from webtable._shown.sizes import size_text
+from webtable.display.text import size_text
 from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.health import MORE_TIME, Check, failed, warned, well

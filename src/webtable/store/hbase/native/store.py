@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from webtable._clock import clock
 from webtable._messages import Command
-from webtable._shown.text import plural
+from webtable.display.text import plural
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 
-from webtable._shown.text import MOST_CHARACTERS, harmless
+from webtable.display.text import MOST_CHARACTERS, harmless
 
 SCOPE = "webtable"
 """The class of the element that the style applies to."""
@@ -111,7 +111,7 @@ def style() -> Markup:
     """Return the CSS rules for the element with the class `SCOPE` and its content."""
     from importlib.resources import files
 
-    return Markup(files("webtable._shown").joinpath("page.css").read_text(encoding="utf-8"))
+    return Markup(files("webtable.display").joinpath("page.css").read_text(encoding="utf-8"))
 
 
 def document(title: str, *content: object) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from webtable._shown.markup import escaped, table, tag
-from webtable._shown.text import harmless, minute_text, shown_text
+from webtable.display.markup import escaped, table, tag
+from webtable.display.text import harmless, minute_text, shown_text
 
 if TYPE_CHECKING:
     from rich.table import Table
