@@ -16,15 +16,15 @@ from benchmarks.measuring import Result
 from webtable.formats import read_pages
 from webtable.repository.text.words import Analyzer
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.search import Document, TermPhrase, TermQuery
-from webtable.store.search_directory import TantivyIndex
+from webtable.store.full_text import Document, TermPhrase, TermQuery
+from webtable.store.full_text.tantivy import TantivyIndex
 from webtable.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from benchmarks.setting import Setting
-    from webtable.store.search import SearchIndex
+    from webtable.store.full_text import SearchIndex
 
 NEEDS: frozenset[str] = frozenset()
 LIKES = {"corpus"}

@@ -13,7 +13,7 @@ from benchmarks.measuring import Result, tidied
 from webtable.page.body import digest_of
 from webtable.repository.stored.values import pack
 from webtable.store import Put
-from webtable.store.wrapped import WrappedStore
+from webtable.store.observed import WrappedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import log
 
-from webtable.store.search import FIELDS, Document, TermPhrase, TermQuery
+from webtable.store.full_text import FIELDS, Document, TermPhrase, TermQuery
 
 K1, B = 1.2, 0.75
 NAMES = tuple(FIELDS)

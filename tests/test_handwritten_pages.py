@@ -14,7 +14,7 @@ from webtable.store import open_store
 from webtable.store.adapters import BUILT_IN
 from webtable.store.hbase.native import store as native
 from webtable.store.hbase.thrift import store as hbase
-from webtable.store.sqlite import address as sqlite
+from webtable.store.sqlite import file as sqlite
 from webtable.store.url import StoreURL
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"

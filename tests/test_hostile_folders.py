@@ -33,8 +33,8 @@ from webtable.formats import read_export, read_pages, verify_export, write_expor
 from webtable.formats.lakes import lake
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.writing.spool import Spool
-from webtable.store.search import Document, TermPhrase, TermQuery
-from webtable.store.search_directory import TantivyIndex
+from webtable.store.full_text import Document, TermPhrase, TermQuery
+from webtable.store.full_text.tantivy import TantivyIndex
 from webtable.store.sqlite import SQLiteStore
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The contract of the port of full text: what `webtable.store.search.port` promises, on both of its adapters."""
+"""The contract of the port of full text: what `webtable.store.full_text.port` promises, on both of its adapters."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from webtable.errors import (
 )
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.search import FIELDS, Document, Match, TermPhrase, TermQuery
-from webtable.store.search_directory import TantivyIndex
-from webtable.store.search_directory.failures import translated
+from webtable.store.full_text import FIELDS, Document, Match, TermPhrase, TermQuery
+from webtable.store.full_text.tantivy import TantivyIndex
+from webtable.store.full_text.tantivy.state import translated
 from webtable.store.sqlite import SQLiteStore
 from webtable.store.sqlite.failures import meaning
 
@@ -912,7 +912,7 @@ import sys
 sys.modules["tantivy"] = None
 from webtable.errors import MissingExtra
 try:
-    import webtable.store.search_directory
+    import webtable.store.full_text.tantivy
 except MissingExtra as exc:
     print(exc)
 """

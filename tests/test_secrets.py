@@ -23,7 +23,7 @@ from webtable.repository.table.links import TableLinks
 from webtable.repository.table.maintenance import TableMaintenance
 from webtable.store import StoreURL, open_store
 from webtable.store.hbase.thrift.store import OPTIONS
-from webtable.store.sqlite.address import OPTIONS as SQLITE_OPTIONS
+from webtable.store.sqlite.file import OPTIONS as SQLITE_OPTIONS
 from webtable.store.url import without_secrets
 
 SHOWN = {

@@ -10,7 +10,7 @@ import webtable
 from webtable import Page
 from webtable.errors import StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.sqlite import SQLiteStore, read_only
+from webtable.store.sqlite import SQLiteStore, connections
 
 
 def made(path: Path, *titles: str) -> Path:
@@ -63,5 +63,5 @@ def test_writes_are_refused_with_the_reason(reader):
 
 
 def test_a_file_of_its_own_is_not_read_only(tmp_path):
-    assert not read_only.is_read_only(made(tmp_path / "crawl.db", "a"))
-    assert not read_only.is_read_only(tmp_path / "new.db")
+    assert not connections.is_read_only(made(tmp_path / "crawl.db", "a"))
+    assert not connections.is_read_only(tmp_path / "new.db")

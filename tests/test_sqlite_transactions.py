@@ -19,8 +19,8 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Cell, Delete, NewCell, Put
-from webtable.store.sqlite import SQLiteStore, fair_lock
-from webtable.store.sqlite.fair_lock import FairLock
+from webtable.store.sqlite import SQLiteStore, connections
+from webtable.store.sqlite.connections import FairLock
 
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3))
 
@@ -364,7 +364,7 @@ def test_who_waits_too_long_is_told_which_process_writes(store, path):
         [outcome] = impatient.write("t", [put(b"a")])
 
     assert isinstance(outcome, StoreUnavailable)
-    named = f"by process {other.pid} (python" if fair_lock.LOCKS.exists() else "by another process"
+    named = f"by process {other.pid} (python" if connections.LOCKS.exists() else "by another process"
     assert "locked for over" in str(outcome)
     assert named in str(outcome)
 
@@ -373,7 +373,7 @@ def test_another_connection_of_the_process_is_told_as_such_or_not_at_all(store, 
     with closing(sqlite3.connect(path, isolation_level=None)) as other, SQLiteStore(path, timeout=0.1) as impatient:
         other.execute("BEGIN IMMEDIATE")
         [known] = impatient.write("t", [put(b"a")])
-        monkeypatch.setattr(fair_lock, "LOCKS", tmp_path / "none")
+        monkeypatch.setattr(connections, "LOCKS", tmp_path / "none")
         [unknown] = impatient.write("t", [put(b"a")])
 
     assert "by another" in str(known)

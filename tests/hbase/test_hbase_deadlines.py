@@ -19,8 +19,8 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Containing, Delete, TimeRange, Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.shared.retries import repeated
-from webtable.store.hbase.shared.workers import Workers
+from webtable.store.hbase.shared.failures import repeated
+from webtable.store.hbase.shared.sockets import Workers
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 ROWS = [b"%05d" % number for number in range(3000)]

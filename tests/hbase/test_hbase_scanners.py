@@ -23,7 +23,7 @@ from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.shared import scans as shared_scans
 from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.shared.selection import Selection, check_scanned
+from webtable.store.hbase.shared.filters import Selection, check_scanned
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces
 from webtable.store.rows import Row, Wanted

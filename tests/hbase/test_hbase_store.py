@@ -40,14 +40,13 @@ from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, NativeStore
 from webtable.store.hbase.shared import filters
 from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.filters import Selection, expression, selection
 from webtable.store.hbase.shared.scans import FirstRows, overlap, rows_of
-from webtable.store.hbase.shared.selection import Selection, expression, selection
-from webtable.store.hbase.shared.workers import Workers
+from webtable.store.hbase.shared.sockets import Workers
 from webtable.store.hbase.shared.write import stages
 from webtable.store.hbase.thrift import thrift1 as happybase_calls
 from webtable.store.hbase.thrift.connection import Connection, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway import Connector
-from webtable.store.hbase.thrift.pool import Pool
+from webtable.store.hbase.thrift.gateway import Connector, Pool
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces
 from webtable.testing.call_counts import counted_store

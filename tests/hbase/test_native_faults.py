@@ -487,7 +487,7 @@ def test_a_store_that_is_left_open_warns(settings):
 
 
 def test_an_interrupt_leaves_a_store_that_can_be_used(store, filled, monkeypatch):
-    from webtable.store.hbase.native.wire import Wire
+    from webtable.store.hbase.native.connection import Wire
 
     more = Wire._more
 

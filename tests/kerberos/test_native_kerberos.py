@@ -14,7 +14,7 @@ import webtable
 from webtable.errors import StoreRefused, StoreUnavailable
 from webtable.store import StoreURL
 from webtable.store.hbase import NativeStore
-from webtable.store.hbase.native.wire import Wire
+from webtable.store.hbase.native.connection import Wire
 from webtable.testing import fresh_table
 
 pytestmark = pytest.mark.skipif("WEBTABLE_KERBEROS" not in os.environ, reason="a job of its own: make test-kerberos")

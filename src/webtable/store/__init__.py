@@ -8,6 +8,7 @@ from webtable.store.adapters import adapter_for
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by
 from webtable.store.health import Check, Space
+from webtable.store.observed import Call, WrappedStore
 from webtable.store.port import Store
 from webtable.store.rows import (
     EVERYTHING,
@@ -26,7 +27,6 @@ from webtable.store.rows import (
     Wanted,
 )
 from webtable.store.url import StoreURL, without_secrets
-from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:
     import os

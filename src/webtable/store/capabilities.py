@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webtable.schema import ShellCommand
+    from webtable.store.full_text import SearchIndex
     from webtable.store.health import Check, Rescued, Space
     from webtable.store.metrics import ServerMetrics
-    from webtable.store.search import SearchIndex
     from webtable.store.url import StoreURL
 
 

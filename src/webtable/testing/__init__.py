@@ -20,7 +20,7 @@ PYTEST_DONT_REWRITE: there is no assert here, and a conftest.py may import names
 """
 
 from webtable.store.memory import MemoryStore
-from webtable.store.wrapped import Call, WrappedStore
+from webtable.store.observed import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, fresh_table, hbase_native_url, hbase_server
 from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
 from webtable.testing.stores import CountingStore, FailingStore, ListeningStore

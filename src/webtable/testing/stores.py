@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from webtable.store.metrics import Tally
-from webtable.store.wrapped import Call, WrappedStore
+from webtable.store.observed import Call, WrappedStore
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -15,7 +15,7 @@ from webtable.page.headers import Headers, media_type
 from webtable.repository.arguments import is_ago, parse_time
 from webtable.store.hbase.thrift.store import address_of as hbase_address
 from webtable.store.memory import MemoryStore
-from webtable.store.sqlite.address import address_of as sqlite_address
+from webtable.store.sqlite.file import address_of as sqlite_address
 from webtable.store.url import HIDDEN, StoreURL
 
 

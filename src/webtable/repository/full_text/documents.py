@@ -13,7 +13,7 @@ from webtable.page.extract import main_content
 from webtable.page.page import charset_of, media_of
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
 from webtable.repository.text.words import Analyzer
-from webtable.store.search import Document
+from webtable.store.full_text import Document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,12 +16,12 @@ from webtable.repository.frame import Frame
 from webtable.repository.full_text.documents import TextMaker, TextSettings
 from webtable.repository.full_text.place import index_of
 from webtable.repository.stored.codec import bare
-from webtable.store.search import SearchIndex
+from webtable.store.full_text import SearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.store.search import Document
+    from webtable.store.full_text import Document
 
 _SETTINGS = msgspec.json.Decoder(TextSettings)
 

@@ -15,7 +15,7 @@ from webtable.errors import CapabilityError
 
 if TYPE_CHECKING:
     from webtable.repository.frame import Frame
-    from webtable.store.search import SearchIndex
+    from webtable.store.full_text import SearchIndex
 
 VARIABLE = "WEBTABLE_SEARCH"
 """The environment variable that names the directory with the directories of tables."""
@@ -58,6 +58,6 @@ def directory_of(frame: Frame) -> Path | None:
 # Kept open: to open an index takes longer than a question to it.
 @lru_cache(maxsize=_OPEN_AT_ONCE)
 def _opened(directory: Path) -> SearchIndex:
-    from webtable.store.search_directory import TantivyIndex  # it needs an extra
+    from webtable.store.full_text.tantivy import TantivyIndex  # it needs an extra
 
     return TantivyIndex(directory)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.full_text.index import FullTextOfTable
-    from webtable.store.search import SearchIndex
+    from webtable.store.full_text import SearchIndex
 
 MARGIN = timedelta(hours=1)
 """How late a capture may be stored, for a refresh by time to find it."""

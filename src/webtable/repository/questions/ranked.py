@@ -21,7 +21,7 @@ from webtable.repository.stored.cells import BODY_ROWS
 from webtable.repository.stored.named_columns import column_names, fields_of
 from webtable.repository.text.matching import HITS, Hit, Phrase, hit_in, query_of
 from webtable.repository.text.words import TextQuery
-from webtable.store.search import Match, TermQuery
+from webtable.store.full_text import Match, TermQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from webtable.repository.text.excerpts import Excerpt, excerpts, joined
 from webtable.repository.text.words import Analyzer, TextQuery
 from webtable.rowkey.fields.field import shown
 from webtable.store import Row
-from webtable.store.search import FIELDS
+from webtable.store.full_text import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

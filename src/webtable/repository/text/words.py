@@ -23,7 +23,7 @@ import regex
 from webtable._importable import needed
 from webtable.errors import InvalidArgument
 from webtable.rowkey.fields.field import shown
-from webtable.store.search import FIELDS, TermPhrase
+from webtable.store.full_text import FIELDS, TermPhrase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 from collections import deque
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._clock import clock
 from webtable.errors import StoreRefused, StoreUnavailable
@@ -13,12 +17,177 @@ from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.failures import DamagedCells
-from webtable.store.sqlite.fair_lock import FairLock
-from webtable.store.sqlite.read_only import FileState, is_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+
+# --- A fair lock for the threads of a process, and the processes that have locked the file, for messages --------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The thread whose turn it is, and its purpose."""
+
+    purpose: str
+    thread: threading.Thread = field(default_factory=threading.current_thread)
+    since: float = field(default_factory=clock.monotonic)
+
+    def __str__(self) -> str:
+        return f"thread {self.thread.name!r}, which has been {self.purpose} for {clock.monotonic() - self.since:.1f} s"
+
+
+class FairLock:
+    """A lock that is passed on in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+        self._taken = False
+        self._turn: _Turn | None = None
+
+    @property
+    def holder(self) -> str:
+        """The thread that has the turn, its purpose and how long; empty if no thread has it."""
+        return str(self._turn or "")
+
+    def take(self, purpose: str, seconds: float) -> bool:
+        """Return whether the turn came within *seconds*; `give_back` ends it. Others see *purpose* in errors."""
+        with self._guard:
+            if not self._taken:
+                self._taken, self._turn = True, _Turn(purpose)
+                return True
+            ticket = threading.Lock()
+            ticket.acquire()
+            self._waiting.append(ticket)
+        try:
+            came = ticket.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+        except BaseException:
+            if not self._left_queue(ticket):
+                self.give_back()
+            raise
+        if not came and self._left_queue(ticket):
+            return False
+        self._turn = _Turn(purpose)
+        return True
+
+    def give_back(self) -> None:
+        """Pass the turn on to the next thread."""
+        with self._guard:
+            self._turn = None
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+    def _left_queue(self, ticket: threading.Lock) -> bool:
+        """Leave the queue; return False if the turn has come in the meantime."""
+        with self._guard:
+            try:
+                self._waiting.remove(ticket)
+            except ValueError:
+                return False
+            return True
+
+
+LOCKS = Path("/proc/locks")  # Linux has it
+
+# The bytes that SQLite locks: in the -shm file those of the writer, of a checkpoint and of a recovery; in the file
+# itself those of a writer without WAL (https://www.sqlite.org/walformat.html, section 2.3; os_unix.c).
+_LOG_BYTES: Final = range(120, 123)
+_FILE_BYTES: Final = range(0x40000000, 0x40000002)
+
+
+def other_holder(path: Path) -> str:
+    """Return the process, or the connection of this process, that has locked the file at *path* for writing.
+
+    The files are only looked up, not opened: closing one of them would release the locks of this process.
+    """
+    for process in _lockers(path.with_name(path.name + "-shm"), _LOG_BYTES), _lockers(path, _FILE_BYTES):
+        for number in process:
+            if number == os.getpid():
+                return "another connection of this process"
+            return f"process {number}{_program(number)}"
+    return "another process"
+
+
+def _lockers(path: Path, wanted: range) -> Iterator[int]:
+    """Yield the processes that have locked one of the *wanted* bytes of a file for writing."""
+    with suppress(OSError, ValueError):
+        inode = path.stat().st_ino
+        for line in LOCKS.read_text().splitlines():
+            # 12: POSIX  ADVISORY  WRITE 4711 fe:00:10961951 120 120
+            fields = line.split()
+            if fields[1] != "POSIX" or fields[3] != "WRITE" or fields[5].rpartition(":")[2] != str(inode):
+                continue
+            if int(fields[6]) in wanted:
+                yield int(fields[4])
+
+
+def _program(process: int) -> str:
+    """Return the name of its program in brackets; empty if it is unknown."""
+    try:
+        return f" ({Path(f'/proc/{process}/comm').read_text().strip()})"
+    except OSError:
+        return ""
+
+
+# --- Reading a file that this process may not write, or beside which it may not make files ----------------------------
+#
+# SQLite makes a -wal and a -shm beside a file even to read it. Where it may not, or where these would belong to
+# another user than the file, it is told not to: if nobody has the file open, there is no -wal, and the file alone is
+# everything (`immutable`). If somebody has, their -wal and -shm are read. That may begin at any time, so an immutable
+# file is compared with what it was before and after each read (https://www.sqlite.org/wal.html#read_only_databases).
+
+
+IMMUTABLE = "mode=ro&immutable=1"
+SHARED = "mode=ro&readonly_shm=1"
+
+
+class FileState(NamedTuple):
+    """What a file looked like: whether there is a -wal beside it, and its inode, size in bytes and time in ns."""
+
+    has_log: bool
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState:
+        """Return what the file looks like now; raises `OSError`."""
+        status = path.stat()
+        return cls(log_of(path).exists(), status.st_ino, status.st_size, status.st_mtime_ns)
+
+    @property
+    def mode(self) -> str:
+        """The parameters of the URI by which the file is to be read."""
+        return SHARED if self.has_log else IMMUTABLE
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether this process may not write the file, or may neither make files beside it nor write those of its owner."""
+    return may(path, os.F_OK) and not (
+        may(path, os.W_OK)
+        and (may(path.parent, os.W_OK) or all(may(one, os.W_OK) for one in (log_of(path), _shared_of(path))))
+    )
+
+
+def may(path: Path, mode: int) -> bool:
+    """Whether this process may do with *path* what *mode* says, as for `os.access`."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def log_of(path: Path) -> Path:
+    """Return the path of the -wal beside the file."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _shared_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-shm")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 IDLE_READERS: Final = 8
 SAFE_SETTINGS: Final = (

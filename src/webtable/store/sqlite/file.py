@@ -4,27 +4,79 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import threading
 from contextlib import contextmanager, suppress
 from logging import INFO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 from webtable._process_hooks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.metrics import Tally, log_event
 from webtable.store.sqlite import forks
-from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of
-from webtable.store.sqlite.connections import Connections, Wait
+from webtable.store.sqlite.connections import Connections, Wait, other_holder
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
-from webtable.store.sqlite.fair_lock import other_holder
 from webtable.store.sqlite.opening import opened
+from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webtable.store.url import StoreURL
+
+
+# --- URLs of the embedded store: `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path --------------------
+
+
+OPTIONS: Final = frozenset({"table", "timeout", "max_cell"})
+_MEMORY: Final = re.compile(r":memory:|[?&]mode=memory\b")
+
+
+class FileAddress(NamedTuple):
+    """A file, and a table in it, by default `pages`."""
+
+    path: str
+    table: str
+    options: URLOptions
+
+
+def address_of(url: StoreURL) -> FileAddress:
+    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
+    if url.is_path:
+        check_path(url.text)
+        return FileAddress(url.text, DEFAULT_TABLE, URLOptions())
+    if url.scheme == "file":
+        check_path(f"file:{url.rest}")
+        raise InvalidArgument(f"store={url.text!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE")
+    rest = url.rest.removeprefix("//")
+    if rest.startswith("file:"):
+        check_path(rest)
+    quoted, _, query = rest.partition("?")
+    path = unquote(quoted)
+    check_path(path)
+    options = url.options(query, OPTIONS)
+    return FileAddress(path, options.get("table", DEFAULT_TABLE), options)
+
+
+def check_path(path: str) -> None:
+    """Raise `InvalidArgument` if *path* does not name a file, but means a database in memory to SQLite."""
+    if not path:
+        raise InvalidArgument("store='' must name a file, as in crawl.db")
+    if path in (":memory:", "/:memory:") or (path.startswith("file:") and _MEMORY.search(path)):
+        raise InvalidArgument(
+            f"store={path!r}: SQLite has no store in memory; a store is a file, which threads and processes "
+            "share: give one in a temporary directory (tempfile.TemporaryDirectory()), or ./:memory: for a file of "
+            "that name; for tests there is memory:NAME, which is not persistent"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 _TRY: Final = 0.25
 """How many seconds SQLite waits for another process at a time; a fork can happen in between."""

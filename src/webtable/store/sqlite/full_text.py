@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 import zstandard
 
 from webtable.errors import StoreError, TableNotFound
-from webtable.store.search import FIELDS, Match, SearchIndex
-from webtable.store.sqlite.catalogue import find_table
-from webtable.store.sqlite.search_tables import (
+from webtable.store.full_text import FIELDS, Match, SearchIndex
+from webtable.store.sqlite.catalogue import (
     COLUMNS,
     CONTENTLESS_DELETE,
     DOCUMENTS,
@@ -22,6 +21,7 @@ from webtable.store.sqlite.search_tables import (
     SEARCH,
     SEARCHES,
     exists,
+    find_table,
     remove_search,
 )
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from webtable.store.search import Document, TermPhrase, TermQuery
+    from webtable.store.full_text import Document, TermPhrase, TermQuery
     from webtable.store.sqlite.file import StoreFile
 
 _SCORE: Final = f"-bm25(search_{{0}}, {', '.join(map(str, FIELDS.values()))})"

@@ -16,12 +16,11 @@ from webtable.store.health import Space
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
-from webtable.store.sqlite.address import address_of
 from webtable.store.sqlite.connections import bytes_of, temporary_files
-from webtable.store.sqlite.file import StoreFile
+from webtable.store.sqlite.file import StoreFile, address_of
 from webtable.store.sqlite.full_text import FullText
 from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
-from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
+from webtable.store.sqlite.upkeep import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.writes import Mutations, rows_in
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from webtable.store.hbase.native.cells import decoded_rows, encode_delete, encod
 from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT
 from webtable.store.hbase.shared.failures import TableDisabled, WrongReply
-from webtable.store.hbase.shared.filters import MESSAGES, columns_filter, filter_of_scan
+from webtable.store.hbase.shared.filters import MESSAGES, check_scanned, columns_filter, filter_of_scan
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
-from webtable.store.hbase.shared.selection import check_scanned
 from webtable.store.rows import Put, Row
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion, TableRegions
     from webtable.store.hbase.native.servers import Sent
-    from webtable.store.hbase.shared.selection import ColumnPiece, Selection
+    from webtable.store.hbase.shared.filters import ColumnPiece, Selection
     from webtable.store.rows import Cell, Mutation
     from webtable.store.url import HostPort
 

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument
+from webtable.store.hbase.native.connection import Wire
 from webtable.store.hbase.native.failures import ConnectionLost, ServerError
-from webtable.store.hbase.native.wire import Wire
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.sockets import CONNECT_SECONDS
 

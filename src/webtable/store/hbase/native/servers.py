@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError
-from webtable.store.hbase.native.connection import RpcConnection
+from webtable.store.hbase.native.connection import RpcConnection, SecureWire, Wire
 from webtable.store.hbase.native.failures import ConnectionLost
-from webtable.store.hbase.native.wire import SecureWire, Wire
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.metrics import ServerMetrics
 

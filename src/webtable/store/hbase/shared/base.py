@@ -11,8 +11,8 @@ from webtable._clock import clock
 from webtable.errors import CapabilityError, StoreError, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.deadline import Deadline, of_call
+from webtable.store.hbase.shared.filters import MOST, ColumnPiece, Selection, selection
 from webtable.store.hbase.shared.scans import FirstRows, overlap, pieces_of, rows_of_each
-from webtable.store.hbase.shared.selection import MOST, ColumnPiece, Selection, selection
 from webtable.store.hbase.shared.write import Client, Write
 from webtable.store.health import Check, warned, well
 from webtable.store.port import Store
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.shared.scans import FirstRowsClient, Pieces
+    from webtable.store.hbase.shared.sockets import Workers
     from webtable.store.hbase.shared.tables import TableCache, Tables
-    from webtable.store.hbase.shared.workers import Workers
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.shared.selection import Selection
-    from webtable.store.hbase.shared.workers import Workers
+    from webtable.store.hbase.shared.filters import Selection
+    from webtable.store.hbase.shared.sockets import Workers
     from webtable.store.rows import Row
 
 RANGES_A_CALL: Final = 1000

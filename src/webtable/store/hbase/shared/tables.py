@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.shared.selection import Selection
+    from webtable.store.hbase.shared.filters import Selection
 
 
 class Tables(ABC):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.shared.workers import Workers
+    from webtable.store.hbase.shared.sockets import Workers
 
 BATCH_BYTES: Final = 2 * 1024 * 1024
 """The size of a call. As measured 1 and 2 MB are equal, 4 and 8 MB no faster, and the gateway holds several."""

@@ -14,25 +14,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from thriftpy2.thrift import TApplicationException
+
 from webtable._clock import clock
 from webtable._messages import Command
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.hbase.shared.base import HBaseBase, clock_check
 from webtable.store.hbase.shared.scans import FIRST_ROWS, Pieces
-from webtable.store.hbase.shared.sockets import client_context
-from webtable.store.hbase.shared.tables import TableCache
-from webtable.store.hbase.shared.workers import Workers
-from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.hbase.thrift.failures import DRIVER_ERRORS
-from webtable.store.hbase.thrift.gateway import Connector, Gateway
+from webtable.store.hbase.shared.sockets import Workers, client_context
+from webtable.store.hbase.shared.tables import FOREVER, TableCache, Tables, known_family, ttl_of
+from webtable.store.hbase.thrift.connection import GatewaySocket, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_declined, translated
+from webtable.store.hbase.thrift.gateway import Connector, Gateway, none_of, table_name
 from webtable.store.hbase.thrift.http import PASSWORD, USER, HTTPMode, Login, NoHeaders, check_headers, headers_by
-from webtable.store.hbase.thrift.opening import check_gateway, check_gateways
-from webtable.store.hbase.thrift.tables import GatewayTables
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces, Thrift1
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces, Thrift2
 from webtable.store.health import Check, failed, warned, well
+from webtable.store.rows import Region, TableDescription
 from webtable.store.url import HostPort, URLOptions
 
 if TYPE_CHECKING:
@@ -41,12 +42,305 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webtable.rowkey import KeyRange
-    from webtable.store.hbase.shared.selection import Selection
-    from webtable.store.hbase.thrift.connection import Protocol, Transport
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.shared.filters import Selection
+    from webtable.store.hbase.thrift.gateway import OnCall
     from webtable.store.hbase.thrift.http import Headers
-    from webtable.store.hbase.thrift.pool import OnCall
     from webtable.store.metrics import ServerMetrics
     from webtable.store.url import StoreURL
+
+
+# --- What answers at the addresses of a store URL is identified before it is used -------------------------------------
+
+
+_SECONDS: Final = 5.0
+_FIRST_SHARE: Final = 1 / 2
+"""The share of the time for the expected gateway; the rest is for identifying what is there instead."""
+_ELSEWHERE_SECONDS: Final = 1.5
+_WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
+    ("buffered", "binary"),
+    ("framed", "binary"),
+    ("buffered", "compact"),
+    ("framed", "compact"),
+)
+
+_OTHERS: Final = {
+    b"HTTP/": "an HTTP server; if it is a gateway in HTTP mode, use hbase+http://",
+    b"\x15\x03": "a server that speaks TLS; if it is a gateway in HTTP mode, use hbase+https://",
+}
+"""Descriptions of servers by the first bytes of their answer (those of TLS are an alert)."""
+
+
+def check_gateways(connectors: Sequence[Connector], name: str, wanted: int, deadline: Deadline) -> None:
+    """Return when the Thrift*wanted* service of HBase answers at one of *connectors*, which are tried in turn.
+
+    Raises `NotAStore` if something else answers there, `StoreUnavailable` if nothing does.
+    """
+    errors: list[tuple[Connector, Exception]] = []
+    for connector in connectors:
+        soon = deadline if len(connectors) == 1 else deadline.within(_SECONDS)
+        try:
+            check_gateway(connector, name, wanted, soon)
+        except StoreUnavailable as error:
+            errors.append((connector, error))
+        else:
+            return
+    *_, (_, last) = errors
+    if len(errors) == 1:
+        raise last
+    raise StoreUnavailable(f"{name}: {none_of(errors)}") from last
+
+
+def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadline) -> None:
+    """Return when the Thrift*wanted* service of HBase answers there.
+
+    Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` if nothing answers,
+    or something that cannot be identified; each before *deadline*.
+    """
+    address = connector.address
+    try:
+        found = _service(connector, deadline.within(min(deadline.left() * _FIRST_SHARE, _SECONDS)))
+    except ConnectionRefusedError as exc:
+        raise StoreUnavailable(f"{name}: nothing listens at {address}; is the Thrift{wanted} gateway up?") from exc
+    except DRIVER_ERRORS as exc:
+        if is_declined(exc):
+            raise translated(exc, f"{name}: {address}", None, "looking at it") from exc
+        if connector.http is None:
+            _explain(connector, name, deadline)
+        raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
+    if found != wanted:
+        scheme = connector.scheme
+        option = (
+            f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway"
+            if found == 2
+            else f"the port itself is for Thrift1: {scheme}://{address}, and ?thrift2= for a Thrift2 gateway"
+        )
+        raise NotAStore(
+            f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; {option}"
+        )
+
+
+def _service(connector: Connector, deadline: Deadline) -> int:
+    """Return 1 or 2 for the service that answers; before HBase 2.x a method that only Thrift1 has shows it."""
+    connection = replace(connector, service=thrift2.THBaseService)(deadline)
+    try:
+        if (found := connection.service(deadline)) is not None:
+            return found
+        try:
+            connection.call("getTableNames", deadline=deadline)
+        except TApplicationException as exc:
+            if exc.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            return 2
+        except thrift2.TIOError:
+            return 1
+        return 1
+    finally:
+        connection.close()
+
+
+def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
+    """Raise `NotAStore` if the other end can be identified."""
+    address = connector.address
+    for transport, protocol in _WAYS:
+        if (transport, protocol) == (connector.transport, connector.protocol):
+            continue
+        other = replace(connector, transport=transport, protocol=protocol, service=None)
+        try:
+            found = _service(other, deadline.within(min(deadline.left() / 2, _ELSEWHERE_SECONDS)))
+        except DRIVER_ERRORS:
+            continue
+        options = [f"transport={transport}"] * (transport != connector.transport)
+        options += [f"protocol={protocol}"] * (protocol != connector.protocol)
+        raise NotAStore(
+            f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
+            f"{protocol} protocol; the URL needs ?{'&'.join(options)}"
+        )
+    greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
+    if greeting:
+        kind = next((kind for start, kind in _OTHERS.items() if greeting.startswith(start)), "no Thrift gateway")
+        raise NotAStore(
+            f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
+            "HBase's Thrift gateway, 9090 unless configured otherwise"
+        )
+
+
+def _greeting(connector: Connector, deadline: Deadline) -> bytes:
+    """Return the first bytes of the answer to an HTTP request, or of a server that speaks first."""
+    sock = GatewaySocket(connector.host, connector.port)
+    sock.deadline = deadline
+    try:
+        sock.open()
+        sock.write(b"GET / HTTP/1.0\r\n\r\n")
+        return sock.read(100)
+    except OSError:
+        return b""
+    finally:
+        sock.close()
+
+
+# --- Table management by HappyBase's Thrift1 client; tables with split keys are made by Thrift2 -----------------------
+
+
+_UNREAD: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
+"""The options that Thrift1's ColumnDescriptor does not have."""
+
+
+class GatewayTables(Tables):
+    """Tables by a Thrift1 *gateway*, without changes of a family.
+
+    A new table with split keys, or with options that Thrift1 does not have, is made by Thrift2 at *beside*, if that is
+    given and its transport is not *framed*.
+    """
+
+    def __init__(self, gateway: Gateway, beside: Gateway | None = None, *, framed: bool = False) -> None:
+        super().__init__(gateway.name)
+        self._gateway = gateway
+        self._beside = beside
+        self._framed = framed
+
+    def names(self, deadline: Deadline) -> list[str]:
+        """Return the names of all tables, sorted."""
+        names: list[str] = self._gateway.call(
+            "getTableNames", deadline=deadline, read=lambda answer: sorted(name.decode() for name in answer)
+        )
+        return names
+
+    def describe(self, table: str, deadline: Deadline) -> TableDescription:
+        """Return the table as far as Thrift1 describes it."""
+        families = self._gateway.call(
+            "getColumnDescriptors",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda answer: tuple(_family(answer[name]) for name in sorted(answer)),
+        )
+        return TableDescription(TableSchema(table, families, self._splits(table, deadline)), _UNREAD)
+
+    def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
+        """Return the names of the table's families."""
+        names: frozenset[bytes] = self._gateway.call(
+            "getColumnDescriptors",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda answer: frozenset(name.rstrip(b":") for name in answer),
+        )
+        return names
+
+    def regions(self, table: str, deadline: Deadline) -> list[Region]:
+        """Return the table's regions in key order."""
+        regions = self._gateway.call(
+            "getTableRegions",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda answer: [(r.startKey + b"", r.endKey + b"", _server(r.serverName, r.port)) for r in answer],
+        )
+        return self._regions(table, regions)
+
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:  # noqa: ARG002
+        """Raise `CapabilityError`: Thrift1 has no call for it."""
+        raise CapabilityError(
+            f"{self._name}: table {table!r}: a gateway can neither add nor change a family; HBase's own protocol can "
+            f"(hbase+native://), and the HBase shell: {alter_statement(table, family)}"
+        )
+
+    def _create(self, schema: TableSchema, deadline: Deadline) -> None:
+        beyond = _beyond_thrift1(schema)
+        if beyond:
+            self._create_beside(schema, ", ".join(beyond), deadline)
+            return
+        families = [_descriptor(family) for family in schema.families]
+        self._gateway.call_once("createTable", schema.name.encode(), families, deadline=deadline, table=schema.name)
+
+    def _create_beside(self, schema: TableSchema, beyond: str, deadline: Deadline) -> None:
+        """Create the table by Thrift2. In HBase 1.x its createTable is an empty method that succeeds."""
+        if self._beside is None or self._framed:
+            # A framed one uses the whole frame as each split key (ByteBuffer.array() in HBase 2.6.1).
+            why = "a Thrift1 gateway cannot set" if self._beside is None else "a framed Thrift2 gateway corrupts"
+            raise CapabilityError(
+                f"{self._name}: table {schema.name!r}: {why} {beyond}; a buffered Thrift2 gateway can (?thrift2=9091), "
+                f"HBase's own protocol (hbase+native://), and the HBase shell: {create_statement(schema)}"
+            )
+        table = thrift2.TTableDescriptor(
+            tableName=table_name(schema.name), columns=[_descriptor2(family) for family in schema.families]
+        )
+        self._beside.call_once(
+            "createTable", table, list(schema.split_keys) or None, deadline=deadline, table=schema.name
+        )
+
+    def _disable(self, table: str, deadline: Deadline) -> None:
+        if self._gateway.call("isTableEnabled", table.encode(), deadline=deadline, table=table):
+            self._gateway.call_once("disableTable", table.encode(), deadline=deadline, table=table)
+
+    def _delete(self, table: str, deadline: Deadline) -> None:
+        self._gateway.call_once("deleteTable", table.encode(), deadline=deadline, table=table)
+
+
+def _server(host: bytes | None, port: int) -> str:
+    """Return the region server; empty if the region has none at the moment."""
+    return f"{host.decode()}:{port}" if host else ""
+
+
+def _beyond_thrift1(schema: TableSchema) -> list[str]:
+    """Return the parts of *schema* that Thrift1 cannot express: split keys, and options that are not the default."""
+    beyond = ["split keys"] if schema.split_keys else []
+    for family in schema.families:
+        default = FamilySchema(family.name)
+        beyond += [
+            f"{option} of family {family.name!r}"
+            for option in FAMILY_OPTIONS
+            if option in _UNREAD and getattr(family, option) != getattr(default, option)
+        ]
+    return beyond
+
+
+def _descriptor(family: FamilySchema) -> Any:
+    """Return Thrift1's descriptor, without the options that it does not have."""
+    return thrift1.ColumnDescriptor(
+        name=family.name.encode() + b":",
+        maxVersions=family.versions,
+        compression=family.compression,
+        inMemory=family.in_memory,
+        bloomFilterType=family.bloom,
+        blockCacheEnabled=family.block_cache,
+        timeToLive=FOREVER if family.ttl is None else family.ttl,
+    )
+
+
+def _descriptor2(family: FamilySchema) -> Any:
+    """Return Thrift2's descriptor, with every option of *family*."""
+    return thrift2.TColumnFamilyDescriptor(
+        name=family.name.encode(),
+        blockSize=family.block_size,
+        bloomnFilterType=getattr(thrift2.TBloomFilterType, family.bloom),
+        compressionType=getattr(thrift2.TCompressionAlgorithm, family.compression),
+        dataBlockEncoding=getattr(thrift2.TDataBlockEncoding, family.block_encoding),
+        maxVersions=family.versions,
+        minVersions=family.min_versions,
+        scope=family.replication_scope,
+        timeToLive=FOREVER if family.ttl is None else family.ttl,
+        blockCacheEnabled=family.block_cache,
+        inMemory=family.in_memory,
+    )
+
+
+def _family(descriptor: Any) -> FamilySchema:
+    """Return the family; the options in `_UNREAD` are HBase's defaults."""
+    return known_family(
+        name=descriptor.name.rstrip(b":").decode(),
+        versions=descriptor.maxVersions,
+        ttl=ttl_of(descriptor.timeToLive),
+        compression=descriptor.compression.decode().upper(),
+        bloom=descriptor.bloomFilterType.decode().upper(),
+        in_memory=bool(descriptor.inMemory),
+        block_cache=bool(descriptor.blockCacheEnabled),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 

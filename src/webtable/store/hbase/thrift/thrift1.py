@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.shared.failures import TableDisabled, WrongReply
-from webtable.store.hbase.shared.filters import STRINGS, columns_filter, filter_of
-from webtable.store.hbase.shared.retries import repeated
+from webtable.store.hbase.shared.failures import TableDisabled, WrongReply, repeated
+from webtable.store.hbase.shared.filters import (
+    STRINGS,
+    ColumnPiece,
+    Selection,
+    cell,
+    check_read,
+    check_scanned,
+    columns_filter,
+    filter_of,
+    key_before,
+)
 from webtable.store.hbase.shared.scans import Pieces
-from webtable.store.hbase.shared.selection import ColumnPiece, Selection, cell, check_read, check_scanned, key_before
 from webtable.store.hbase.shared.write import short
 from webtable.store.hbase.thrift.connection import thrift1
 from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Mutation, Put, Row, distinct_columns

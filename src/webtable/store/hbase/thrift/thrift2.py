@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.shared.filters import MESSAGES, columns_filter, filter_of_scan
+from webtable.store.hbase.shared.filters import (
+    MESSAGES,
+    ColumnPiece,
+    Selection,
+    cell,
+    check_scanned,
+    columns_filter,
+    filter_of_scan,
+)
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
-from webtable.store.hbase.shared.selection import ColumnPiece, Selection, cell, check_scanned
 from webtable.store.hbase.thrift.connection import thrift2
 from webtable.store.hbase.thrift.thrift1 import Each, Thrift1
 from webtable.store.rows import Cell, Put, Row

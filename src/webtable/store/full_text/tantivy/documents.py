@@ -13,7 +13,7 @@ import msgspec
 import tantivy
 import zstandard
 
-from webtable.store.search import FIELDS, Document
+from webtable.store.full_text import FIELDS, Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,6 +5,6 @@ from webtable._importable import needed
 with needed("tantivy", "search"):
     import tantivy  # noqa: F401
 
-from webtable.store.search_directory.index import TantivyIndex
+from webtable.store.full_text.tantivy.index import TantivyIndex
 
 __all__ = ["TantivyIndex"]

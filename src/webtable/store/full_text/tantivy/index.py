@@ -6,35 +6,181 @@ Others read meanwhile, each call as of the last commit, and go on with a complet
 
 from __future__ import annotations
 
+import fcntl
+import os
 import secrets
 import shutil
 import stat
 import threading
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
+import tantivy
+
+from webtable._files import OWNER_ONLY_FOLDER, Folder
 from webtable._messages import Command
-from webtable.errors import NotAStore, StoreError
-from webtable.store.search import Match, SearchIndex
-from webtable.store.search_directory import writing_lock
-from webtable.store.search_directory.reading import Readers
-from webtable.store.search_directory.state import (
+from webtable._process_hooks import renew_after_fork
+from webtable.errors import FormatError, NotAStore, StoreError, StoreRefused, StoreUnavailable
+from webtable.store.full_text import Match, SearchIndex
+from webtable.store.full_text.tantivy.documents import DocumentPacking, row_text, schema
+from webtable.store.full_text.tantivy.reading import QueryMaker, Readers, all_documents, opened
+from webtable.store.full_text.tantivy.state import (
     FILE,
     FOLDER,
     DirectoryState,
     Generation,
     read_state,
+    translated,
     write_state,
 )
-from webtable.store.search_directory.writing import copied, created, written
-from webtable.store.search_directory.writing_lock import WritingLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from webtable.store.search import Document, TermQuery
+    from webtable.store.full_text import Document, TermQuery
+
+
+# --- The lock of a directory of full text: one process writes to it at a time -----------------------------------------
+
+
+LOCK_FILE = "writer.lock"
+
+
+class WritingLock:
+    """The lock of *directory*, which ends with its process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._file: int | None = None
+        renew_after_fork(self)
+
+    def acquire(self) -> None:
+        """Take the lock, and make the directory if it is missing; raises `StoreUnavailable` if another one has it."""
+        if self._file is not None:
+            return
+        directory = self._directory
+        try:
+            directory.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+            with Folder(directory) as opened:
+                file = opened.open(LOCK_FILE, os.O_RDWR | os.O_CREAT)
+        except (FileExistsError, NotADirectoryError) as exc:
+            raise NotAStore(f"{directory}: not a directory; full text needs one of its own") from exc
+        except FormatError as exc:
+            raise NotAStore(str(exc)) from exc
+        except OSError as exc:
+            raise StoreRefused(f"{directory}: full text cannot be written there: {exc.strerror}") from exc
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            holder = os.pread(file, 20, 0).decode("ascii", "replace")
+            os.close(file)
+            raise StoreUnavailable(
+                f"{directory}: process {holder or 'unknown'} is writing full text there; wait until it has ended"
+            ) from exc
+        os.ftruncate(file, 0)
+        os.pwrite(file, str(os.getpid()).encode(), 0)
+        self._file = file
+
+    def release(self) -> None:
+        """Give the lock back, if this process has it."""
+        if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # explicitly, because a forked child may still have the file open
+            os.close(self._file)
+            self._file = None
+
+    def after_fork(self) -> None:
+        """Leave the lock to the parent, in the child."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.release()
+
+
+# --- The writing of documents into a folder of tantivy, which is open for one call at a time --------------------------
+#
+# So no thread is left between calls: what a commit has to merge is merged before the call returns.
+
+
+_MEMORY: Final = 64 * 2**20
+"""The bytes of terms that are collected before a segment is written."""
+_COPIED_AT_ONCE: Final = 5_000
+_LOCK: Final = ".tantivy-writer.lock"
+
+
+def created(directory: Path, folder: str) -> None:
+    """Make the *folder* with an empty index."""
+    with translated(directory):
+        (directory / folder).mkdir(mode=0o700)
+        tantivy.Index(schema(), str(directory / folder), reuse=False)
+
+
+def written(directory: Path, folder: str, documents: Sequence[Document], gone: Sequence[bytes]) -> list[bytes]:
+    """Remove the rows *gone*, put *documents*, and commit; returns the rows whose terms are needed."""
+    lacking: list[bytes] = []
+    with translated(directory), _writer(directory, folder) as (index, writer):
+        packing = DocumentPacking()
+        searcher = index.searcher()
+        queries = QueryMaker(index, searcher)
+        put: dict[bytes, Document | None] = {}
+
+        def known(row: bytes) -> Document | None:
+            if row in put:
+                return put[row]
+            hits = searcher.search(queries.of_row(row), 1, count=False).hits
+            return packing.unpacked(searcher.doc(hits[0][1])) if hits else None
+
+        for row in gone:
+            writer.delete_documents_by_term("row", row_text(row))
+            put[row] = None
+        for document in documents:
+            if document.terms is None:
+                before = known(document.row)
+                if before is None or before.digest != document.digest:
+                    lacking.append(document.row)
+                    continue
+                document = document._replace(terms=before.terms)
+            writer.delete_documents_by_term("row", row_text(document.row))
+            writer.add_document(packing.packed(document))
+            put[document.row] = document
+        writer.commit()
+    return lacking
+
+
+def copied(directory: Path, source: str, target: str) -> None:
+    """Write the documents of the folder *source* into the new folder *target*."""
+    created(directory, target)
+    with translated(directory):
+        packing = DocumentPacking()
+        index = opened(directory, source)
+        for some in all_documents(index, _COPIED_AT_ONCE):
+            with _writer(directory, target) as (_, writer):
+                for stored in some:
+                    writer.add_document(packing.packed(packing.unpacked(stored)))
+                writer.commit()
+
+
+@contextmanager
+def _writer(directory: Path, folder: str) -> Iterator[tuple[tantivy.Index, tantivy.IndexWriter]]:
+    """Give the index and its writer, for a block that commits."""
+    # Our own lock is held; this one may be inherited by a child of a writer, and would outlive it.
+    with Folder(directory) as above:
+        above.remove(f"{folder}/{_LOCK}")
+    index = opened(directory, folder)
+    # One thread: documents keep their order, so that the same writes make the same index.
+    writer = index.writer(_MEMORY, 1)
+    try:
+        yield index, writer
+    finally:
+        writer.wait_merging_threads()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 _T = TypeVar("_T")
 
@@ -170,7 +316,7 @@ class TantivyIndex(SearchIndex):
 
     def _check(self) -> None:
         """Raise `NotAStore` for a directory that has files of others, and nothing of ours."""
-        if self._directory.is_dir() and not (self._directory / writing_lock.FILE).exists():
+        if self._directory.is_dir() and not (self._directory / LOCK_FILE).exists():
             for path in self._directory.iterdir():
                 if path.name != FILE and FOLDER.fullmatch(path.name) is None:
                     raise NotAStore(f"{self._directory}: it has other files ({path.name}); name a new or empty one")
