@@ -13,7 +13,7 @@ from benchmarks.drain import drain, relay
 from benchmarks.material import corpus_pages, digest_of
 from benchmarks.measuring import Result, Run, compare, compared, stopwatch
 from benchmarks.plain import HTML, METADATA_COLUMNS, TITLE, put_all
-from webtable.repository.stored.values import pack
+from webtable.repository.page_storage.cells import pack
 from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, tidied
 from webtable.page.body import digest_of
-from webtable.repository.stored.values import pack
+from webtable.repository.page_storage.cells import pack
 from webtable.store import Put
 from webtable.store.observed import WrappedStore
 

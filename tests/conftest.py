@@ -99,7 +99,7 @@ class Space:
 @pytest.fixture
 def large_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every store count as one that is too large to be read as a whole without being asked for it."""
-    monkeypatch.setattr("webtable.repository.scanning.scope.SMALL_BYTES", -1)
+    monkeypatch.setattr("webtable.repository.reading.scope.SMALL_BYTES", -1)
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_parquet_has_the_rows_and_no_file_of_text_takes_it():
 
 
 def test_parquet_is_written_a_row_group_at_a_time(monkeypatch):
-    monkeypatch.setattr("webtable.repository.answers.arrow_batches.BATCH_ROWS", 10)
+    monkeypatch.setattr("webtable.repository.answers.arrow.BATCH_ROWS", 10)
     out, sizes = io.BytesIO(), []
 
     def pages():

@@ -10,8 +10,8 @@ import pytest
 import zstandard
 
 from webtable._checksums import has_checksum, is_intact, place, unsealed, with_checksum
-from webtable.repository.stored.page_state import Deleted
-from webtable.repository.stored.values import MAX_RATIO, MOST_UNPACKED, JSONValue, pack, unpack
+from webtable.repository.page_storage.cells import MAX_RATIO, MOST_UNPACKED, JSONValue, pack, unpack
+from webtable.repository.page_storage.state import Deleted
 
 
 def flipped(value: bytes, at: int, bit: int) -> bytes:

@@ -20,7 +20,7 @@ from webtable.aio import groups as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.repository import link_questions, questions
-from webtable.repository.questions.listing import Listing
+from webtable.repository.answers.listing import Listing
 from webtable.repository.table.links import TableLinks
 
 if TYPE_CHECKING:

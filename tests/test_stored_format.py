@@ -21,7 +21,7 @@ from webtable.indexes import Index
 from webtable.repository.derived.host_counts import HostPart
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HostCounts
-from webtable.repository.stored.page_state import Capture, Deleted
+from webtable.repository.page_storage.state import Capture, Deleted
 from webtable.rowkey import KeyRange
 from webtable.rowkey.examples import LATEST_KEY
 from webtable.schema import ALL_VERSIONS, IndexState, KeyLayout, Layout, meta_table

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 # What the test runs of pytester import first is dropped after them, and packages would keep names of it.
-import webtable.repository.opening  # noqa: F401
+import webtable.repository.table.opening  # noqa: F401
 from webtable.testing import NoHBase, hbase_server
 from webtable.testing.hbase import image_folder, image_tag
 

@@ -22,7 +22,7 @@ from webtable import Link, Page
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.page.json_lines import values_of
-from webtable.repository.stored.named_columns import PAGE_COLUMNS
+from webtable.repository.answers.columns import PAGE_COLUMNS
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 SECOND, MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)

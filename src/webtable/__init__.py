@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.page.parts import Link
     from webtable.repository.diagnosis.doctor import doctor
-    from webtable.repository.opening import create, open
+    from webtable.repository.reading.site import ALL, HostOnly
     from webtable.repository.records.table import KeyedTable
-    from webtable.repository.scanning.site import ALL, HostOnly
+    from webtable.repository.table.opening import create, open
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.writer import Writer
 
@@ -57,9 +57,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "webtable.page.parts": ("Link",),
     "webtable.errors": ("WebTableError", "WriteFailed"),
     "webtable.repository.diagnosis.doctor": ("doctor",),
-    "webtable.repository.opening": ("create", "open"),
+    "webtable.repository.table.opening": ("create", "open"),
     "webtable.repository.records.table": ("KeyedTable",),
-    "webtable.repository.scanning.site": ("ALL", "HostOnly"),
+    "webtable.repository.reading.site": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),
 }

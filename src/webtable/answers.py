@@ -1,10 +1,8 @@
 """The answers to questions, and the records, options and moments of them."""
 
 from webtable.repository.answers.arrow_pages import ArrowStream
-from webtable.repository.answers.batch import Batch, ResultList
 from webtable.repository.answers.columns import ColumnNames
-from webtable.repository.answers.explanation import Explanation
-from webtable.repository.answers.results import Pages, Results
+from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.link_questions.inlinks import Inlink
 from webtable.repository.link_questions.link_graph import Edge
@@ -24,7 +22,7 @@ from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.questions.unresolved import Unresolved
 from webtable.repository.questions.versions import History
-from webtable.repository.scanning.site import AllPages, Site
+from webtable.repository.reading.site import AllPages, Site
 from webtable.repository.text.difference import Difference
 from webtable.repository.text.matching import Hit, SearchIn
 

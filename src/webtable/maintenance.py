@@ -1,19 +1,19 @@
 """Options and reports of creating, altering, verifying, copying, deleting, counting and diagnosing tables."""
 
 from webtable.repository.arguments import Progress
+from webtable.repository.context import CopyTarget
 from webtable.repository.copying.check import CopyCheck
 from webtable.repository.copying.counts import Copied
-from webtable.repository.creation.alteration import AlterOptions
-from webtable.repository.creation.web import LayoutOptions
 from webtable.repository.derived.refresh import Recount
 from webtable.repository.diagnosis.doctor import Diagnosis, checks
-from webtable.repository.frame import CopyTarget
 from webtable.repository.full_text.upkeep import TextRefresh
-from webtable.repository.opening import copy_target
+from webtable.repository.maintenance.alter import AlterOptions
+from webtable.repository.maintenance.create import LayoutOptions
+from webtable.repository.maintenance.regions import RegionComparison, regions_of, sample_urls
 from webtable.repository.questions.holdings import Holdings, holdings
 from webtable.repository.questions.verification import MissingPages, Verification
-from webtable.repository.regions import RegionComparison, regions_of, sample_urls
 from webtable.repository.removing.retention import DeletedPage, Deletions
+from webtable.repository.table.opening import copy_target
 from webtable.repository.table.running import RunningExplorer
 from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check

@@ -9,11 +9,11 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column, Columns, Form, column
-    from webtable.repository.answers.limited import Limited
+    from webtable.repository.answers.listing import SITE, Listing, ListingOption
     from webtable.repository.answers.page_columns import PAGES, read_for
+    from webtable.repository.answers.results import Limited
     from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time
-    from webtable.repository.questions.listing import SITE, Listing, ListingOption
-    from webtable.repository.scanning.site import named_site
+    from webtable.repository.reading.site import named_site
     from webtable.repository.table.catalogue import GROUPS, LISTINGS, ListedQuestion
 
 __all__ = [
@@ -42,11 +42,11 @@ if not TYPE_CHECKING:  # a type checker would assume that every name exists
         __name__,
         {
             "webtable.repository.answers.columns": ("Column", "Columns", "Form", "column"),
-            "webtable.repository.answers.limited": ("Limited",),
+            "webtable.repository.answers.results": ("Limited",),
             "webtable.repository.answers.page_columns": ("PAGES", "read_for"),
             "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time"),
-            "webtable.repository.questions.listing": ("SITE", "Listing", "ListingOption"),
-            "webtable.repository.scanning.site": ("named_site",),
+            "webtable.repository.answers.listing": ("SITE", "Listing", "ListingOption"),
+            "webtable.repository.reading.site": ("named_site",),
             "webtable.repository.table.catalogue": ("GROUPS", "LISTINGS", "ListedQuestion"),
         },
     )

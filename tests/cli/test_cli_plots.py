@@ -104,7 +104,7 @@ def test_a_picture_of_a_large_table_takes_all(run: Run):
 
 
 def test_without_matplotlib_it_is_told_what_to_install(run: Run, monkeypatch):
-    from webtable.repository import pictures
+    from webtable.repository.answers import pictures
 
     pictures.matplotlib.cache_clear()
     monkeypatch.setitem(sys.modules, "matplotlib", None)

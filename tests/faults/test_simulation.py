@@ -23,8 +23,8 @@ from webtable.repository.derived import updates
 from webtable.repository.derived.cells import DerivedCellWriter
 from webtable.repository.derived.entry_drift import EntryComparison
 from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.page_storage.state import PageWrite
 from webtable.repository.removing.deletion import Deletion
-from webtable.repository.stored.page_state import PageWrite
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import webtable
 from webtable import Page, WebTable
 from webtable.repository.derived.updates import BatchUpdate
-from webtable.repository.stored import decisions
-from webtable.repository.stored.codec import PageCodec
+from webtable.repository.page_storage import decisions
+from webtable.repository.page_storage.codec import PageCodec
 from webtable.store.sqlite.store import SQLiteStore
 
 WRITING = Path(webtable.__file__).parent / "repository" / "writing"

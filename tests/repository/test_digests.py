@@ -11,9 +11,9 @@ import webtable
 from webtable import Page
 from webtable.errors import LayoutMismatch
 from webtable.page.body import digest_of
-from webtable.repository.stored import content as contents
-from webtable.repository.stored.content import check_body
-from webtable.repository.stored.values import pack
+from webtable.repository.page_storage import codec as contents
+from webtable.repository.page_storage.cells import pack
+from webtable.repository.page_storage.codec import check_body
 from webtable.repository.writing import packing
 from webtable.schema import Layout
 

@@ -11,12 +11,12 @@ from damaging import damage
 from nightly import examples
 from webtable import WebTable
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.scanning.temporary_tables import MEMORY_BYTES
+from webtable.repository.reading.temporary_tables import MEMORY_BYTES
 
 BIG = """
 import resource, sys
 from webtable.repository.questions.duplicate_groups import _FIRST, _GROUPS, _INDEX, _TABLE
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

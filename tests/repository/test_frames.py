@@ -19,10 +19,10 @@ from webtable import Link, Page, WebTable
 from webtable._checksums import place, with_checksum
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn, WriteFailed
 from webtable.page.json_lines import values_of
-from webtable.repository.answers import arrow_batches as batches
+from webtable.repository.answers import arrow as batches
 from webtable.repository.answers import arrow_pages
+from webtable.repository.answers.columns import NAMED_COLUMNS
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.stored.named_columns import NAMED_COLUMNS
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 
@@ -345,7 +345,7 @@ def test_batches_are_bounded_and_lazy(web, monkeypatch):
 
 
 def test_a_parquet_file_has_whole_hosts_in_its_row_groups(crawl, tmp_path, monkeypatch):
-    monkeypatch.setattr("webtable.repository.answers.arrow_batches.GROUP_ROWS", 2)
+    monkeypatch.setattr("webtable.repository.answers.arrow.GROUP_ROWS", 2)
     monkeypatch.setattr(arrow_pages, "FIRST_ROWS", 2)
     monkeypatch.setattr(arrow_pages, "BATCH_ROWS", 1)
     path = tmp_path / "pages.parquet"

@@ -16,7 +16,7 @@ from nightly import some
 from store_differences import with_thrift1
 from webtable.repository.derived import host_changes, host_counts, refresh
 from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.stored import cells as stored_cells
+from webtable.repository.page_storage import cells as stored_cells
 from webtable.rowkey import Salt
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore

@@ -20,7 +20,7 @@ from webtable._checksums import place, with_checksum
 from webtable.errors import DamagedRow
 from webtable.maintenance import Verification
 from webtable.page.json_lines import ATTRIBUTES, values_of
-from webtable.repository.stored.values import pack
+from webtable.repository.page_storage.cells import pack
 from webtable.store import Delete
 
 COMPRESSIONS = ["zstd", "none"]

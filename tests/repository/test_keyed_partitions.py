@@ -14,7 +14,7 @@ import webtable.aio
 from store_differences import on_every_store
 from webtable import ALL, KeyedTable, parallel
 from webtable.errors import DamagedRow, InvalidArgument, LayoutMismatch, TableNotFound, UnknownColumn
-from webtable.repository.scanning import samples
+from webtable.repository.reading import samples
 from webtable.rowkey import (
     CompositeKey,
     Date,

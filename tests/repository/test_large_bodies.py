@@ -10,8 +10,8 @@ from sites import with_limit
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import CellTooLarge, DamagedRow, WriteFailed
-from webtable.repository.stored import values
-from webtable.repository.stored.values import MOST_UNPACKED, most_unpacked, pack, unpack
+from webtable.repository.page_storage import cells as values
+from webtable.repository.page_storage.cells import MOST_UNPACKED, most_unpacked, pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 

@@ -14,7 +14,7 @@ from webtable import Link, Page, WebTable
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.formats import write_export
-from webtable.repository.stored.page_state import Deleted
+from webtable.repository.page_storage.state import Deleted
 from webtable.store import Delete, Put
 
 NOW = datetime.now(UTC).replace(microsecond=0)

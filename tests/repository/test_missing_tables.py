@@ -105,7 +105,7 @@ def test_to_open_a_whole_table_takes_two_calls(url, monkeypatch):
         found.append(calls)
         return store, table
 
-    monkeypatch.setattr("webtable.repository.opening.open_store", open_counted)
+    monkeypatch.setattr("webtable.repository.table.opening.open_store", open_counted)
     webtable.open(url).close()
 
     [calls] = found

@@ -19,7 +19,7 @@ from webtable.errors import (
     TableNotFound,
     WriteFailed,
 )
-from webtable.repository.creation.web import StoredWebTable
+from webtable.repository.maintenance.create import StoredWebTable
 from webtable.rowkey import KeyRange, Salt
 from webtable.schema import ALL_VERSIONS, LAYOUT_COLUMN, LAYOUT_ROW, STATES_ROW, FamilySchema, Layout, TableSchema
 from webtable.store import NewCell, Put, open_store

@@ -11,9 +11,9 @@ import webtable
 from store_differences import on_every_store
 from webtable import Page
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
-from webtable.repository.scanning import read_ahead
-from webtable.repository.scanning import scan as scanning
-from webtable.repository.stored import cells as stored_cells
+from webtable.repository.page_storage import cells as stored_cells
+from webtable.repository.reading import read_ahead
+from webtable.repository.reading import scan as scanning
 from webtable.rowkey import Salt
 
 

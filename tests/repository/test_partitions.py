@@ -11,7 +11,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import HostOnly, Link
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
-from webtable.repository.scanning import samples
+from webtable.repository.reading import samples
 from webtable.rowkey import Salt
 from webtable.store import StoreURL, adapter_of
 

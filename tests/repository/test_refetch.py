@@ -15,8 +15,8 @@ from nightly import examples
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
-from webtable.repository.stored.decisions import decide
-from webtable.repository.stored.page_state import Capture, Stored, Version
+from webtable.repository.page_storage.decisions import decide
+from webtable.repository.page_storage.state import Capture, Stored, Version
 from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400

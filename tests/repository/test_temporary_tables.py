@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 NUMBERS = "CREATE TABLE numbers (number INTEGER)"
 
@@ -17,7 +17,7 @@ NUMBERS = "CREATE TABLE numbers (number INTEGER)"
 def test_nothing_is_left_on_disk(tmp_path):
     code = """
 import os, signal
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 scratch = TemporaryTables("CREATE TABLE numbers (number INTEGER)")
 scratch.fill("numbers", ((b"x" * 1000,) for _ in range(60_000)), 1)
 folder = os.environ["SQLITE_TMPDIR"]

@@ -16,7 +16,7 @@ from webtable import Link, WebTable
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository import journal
 from webtable.repository.derived import maintenance
-from webtable.repository.page_counts import Group
+from webtable.repository.reading.page_counts import Group
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put
 

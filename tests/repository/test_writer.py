@@ -190,7 +190,7 @@ def test_a_capture_that_repeats_one_that_was_not_stored_is_stored_itself_or_repo
 
 
 def test_a_body_that_no_reader_would_unpack_is_not_stored(site, monkeypatch):
-    monkeypatch.setattr("webtable.repository.stored.codec.MOST_UNPACKED", 10**6)
+    monkeypatch.setattr("webtable.repository.page_storage.codec.MOST_UNPACKED", 10**6)
     outcomes = []
 
     with site.table.writer(on_outcome=outcomes.append) as writer:

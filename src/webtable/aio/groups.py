@@ -12,7 +12,7 @@ from webtable.repository.table import full_text, indexes, links, maintenance
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from webtable.repository.frame import CopyTarget
+    from webtable.repository.context import CopyTarget
     from webtable.repository.table.web_table import WebTable as SyncWebTable
 
 P = ParamSpec("P")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Unpack
 from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
 from webtable.aio.table import WebTable
 from webtable.repository.diagnosis.doctor import doctor as sync_doctor
-from webtable.repository.opening import copy_target as sync_copy_target
-from webtable.repository.opening import create as sync_create
-from webtable.repository.opening import open as sync_open
-from webtable.repository.regions import regions_of as sync_regions_of
+from webtable.repository.maintenance.regions import regions_of as sync_regions_of
+from webtable.repository.table.opening import copy_target as sync_copy_target
+from webtable.repository.table.opening import create as sync_create
+from webtable.repository.table.opening import open as sync_open
 
 if TYPE_CHECKING:
     import os
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from webtable.aio.records import KeyedTable
-    from webtable.repository.creation.web import LayoutOptions
-    from webtable.repository.regions import RegionComparison
+    from webtable.repository.maintenance.create import LayoutOptions
+    from webtable.repository.maintenance.regions import RegionComparison
 
     T = TypeVar("T")
 

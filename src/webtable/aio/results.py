@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import ColumnNames
-    from webtable.repository.pictures import Amount
+    from webtable.repository.answers.pictures import Amount
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -104,7 +104,7 @@ class Hosts(Results[SyncHost]):
 
         Drawing blocks the event loop. Raises what that method does.
         """
-        from webtable.repository.pictures import draw_hosts
+        from webtable.repository.answers.pictures import draw_hosts
 
         return draw_hosts(await self._calls.run(lambda: list(self._core)), by, ax)
 

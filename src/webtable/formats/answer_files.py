@@ -15,10 +15,9 @@ from webtable._files import atomic_file
 from webtable.errors import InvalidArgument
 from webtable.formats import answer_formats
 from webtable.page.page import Page
-from webtable.repository.answers.columns import Column, Columns, column, columns_of
+from webtable.repository.answers.columns import Column, Columns, column, column_names, columns_of
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.stored.named_columns import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webtable.formats.read_report import Damaged
 from webtable.page.facts import html_facts
 from webtable.page.json_lines import TYPES, page_with, values_of
-from webtable.repository.stored.page_state import GIVEN
+from webtable.repository.page_storage.state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,9 +27,8 @@ from webtable.formats.read_report import (
     check_fields,
 )
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
-from webtable.repository.answers.arrow_batches import check_arrow
+from webtable.repository.answers.arrow import ROWS_AT_ONCE, check_arrow
 from webtable.repository.answers.arrow_pages import checked_columns, page_of
-from webtable.repository.answers.arrow_rows import ROWS_AT_ONCE
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable.repository.answers.arrow_batches import arrow
-from webtable.repository.answers.arrow_rows import UnreadableRow, rows_of
+from webtable.repository.answers.arrow import UnreadableRow, arrow, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

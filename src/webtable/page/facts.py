@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.page.parts import HTMLFacts, SharedFact
-    from webtable.repository.stored.page_state import Capture
+    from webtable.repository.page_storage.state import Capture
 
 
 def with_facts(page: Page, html: HTMLFacts) -> Page:

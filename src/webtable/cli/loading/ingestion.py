@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from webtable.ingest.engine import Ingest
     from webtable.page.page import Page
-    from webtable.repository.creation.web import LayoutOptions
+    from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from webtable.repository.answers.arrow_batches import batches_of, new_file, schema_of
+from webtable.repository.answers.arrow import batches_of, new_file, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -21,10 +21,10 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
 from webtable.formats.archives.warc_records import date_text, sha256
 from webtable.progress import counting
-from webtable.repository.frame import Frame
+from webtable.repository.context import Frame
 from webtable.repository.questions.captures import kept
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES = 1_000_000_000

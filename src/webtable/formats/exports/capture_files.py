@@ -12,10 +12,10 @@ from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
 from webtable.page.json_lines import page_to_json
 from webtable.page.page import LINK_BYTES
-from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
+from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import column
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.stored.page_state import GIVEN
+from webtable.repository.page_storage.state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

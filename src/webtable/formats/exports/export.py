@@ -21,12 +21,12 @@ from webtable.formats.exports.manifest import (
     read_manifest,
 )
 from webtable.formats.exports.numbered_files import NumberedFile, NumberedFiles, number_in
-from webtable.repository.frame import Frame
+from webtable.repository.context import Frame
 from webtable.repository.partitions.cuts import unsalted_parts
 from webtable.repository.partitions.tasks import PartTask, check_workers, done_by
 from webtable.repository.questions.captures import kept
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.site import ALL, named_site, site_text
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.site import ALL, named_site, site_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from webtable._files import Folder
     from webtable.repository.arguments import Progress
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import KeyRange
 

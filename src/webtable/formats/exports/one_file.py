@@ -13,16 +13,16 @@ from webtable.errors import InvalidArgument
 from webtable.formats.archives.archive import Archived
 from webtable.formats.exports.capture_files import KINDS
 from webtable.progress import counting
-from webtable.repository.frame import Frame
+from webtable.repository.context import Frame
 from webtable.repository.questions.captures import kept
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scope import Scope
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from webtable.formats.exports.manifest import Format
     from webtable.repository.arguments import Progress
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.repository.table.web_table import WebTable
 
 CAPTURE_ENDINGS: Final[dict[str, Format]] = {

@@ -22,11 +22,11 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.exports.locked_folder import locked_folder
 from webtable.formats.lakes.lake_manifest import NAME, LakeManifest, PartitionedBy, read_lake_manifest
 from webtable.formats.lakes.lake_writer import INCOMING, LISTINGS, STATE, LakeWriter, prefix
-from webtable.repository.answers.arrow_batches import arrow
+from webtable.repository.answers.arrow import arrow
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.frame import Frame
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.site import ALL, site_text
+from webtable.repository.context import Frame
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.site import ALL, site_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from webtable._files import Folder
     from webtable.repository.arguments import Progress
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.repository.table.web_table import WebTable
 
 LAKE_FILE_BYTES: Final = 128_000_000

@@ -16,7 +16,7 @@ from webtable.formats.archives.warc_files import software
 from webtable.formats.exports.manifest import digest_of
 from webtable.formats.lakes.lake_manifest import LakeExport
 from webtable.formats.lakes.partitioned_files import PartitionedFiles, hive_folder
-from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, type_of
+from webtable.repository.answers.arrow import BATCH_ROWS, arrow, type_of
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:

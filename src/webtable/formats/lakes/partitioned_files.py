@@ -12,7 +12,7 @@ import msgspec
 
 from webtable._files import naming_errors
 from webtable.formats.exports.manifest import digest_of
-from webtable.repository.answers.arrow_batches import GROUP_BYTES, GROUP_ROWS, arrow, new_file
+from webtable.repository.answers.arrow import GROUP_BYTES, GROUP_ROWS, arrow, new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

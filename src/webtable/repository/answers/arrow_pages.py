@@ -22,12 +22,11 @@ from webtable.page.json_lines import ATTRIBUTES, TIMES
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
 from webtable.page.row_values import headers_in_row, time_in_row, whole_number
-from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
-from webtable.repository.answers.arrow_rows import UnreadableRow, rows_of
+from webtable.repository.answers.arrow import BATCH_ROWS, UnreadableRow, arrow, batch_of, parts_of, rows_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.scanning.read_ahead import ahead
-from webtable.repository.stored.page_state import GIVEN
+from webtable.repository.page_storage.state import GIVEN
+from webtable.repository.reading.read_ahead import ahead
 from webtable.store import Cell, Row
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Column
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
 
 _MADE = set(PAGES.names).difference(GIVEN)
 """Columns of answers that are computed when a page is stored, or never stored: they are ignored."""

@@ -7,8 +7,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from webtable.page.page import Page
-from webtable.repository.answers.columns import Column, Columns, Form, column, declared
-from webtable.repository.stored.named_columns import COMPUTED, EXTRA_COLUMNS, fields_of
+from webtable.repository.answers.columns import (
+    COMPUTED,
+    EXTRA_COLUMNS,
+    Column,
+    Columns,
+    Form,
+    column,
+    declared,
+    fields_of,
+)
 from webtable.rowkey import registered_domain
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url

@@ -7,29 +7,148 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
 
+import msgspec
+
+from webtable.display import harmless
+from webtable.display.markup import preformatted
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.arrow_batches import arrow, batches_of
-from webtable.repository.answers.batch import Batch
+from webtable.repository.answers.arrow import arrow, batches_of
+from webtable.repository.answers.columns import column_names
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
-from webtable.repository.scanning.samples import check_number
-from webtable.repository.stored.named_columns import column_names
+from webtable.repository.reading.samples import check_number
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     import pyarrow as pa
 
     from webtable.repository.answers.columns import Column, Columns
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
+
+
+# --- The plan of an answer --------------------------------------------------------------------------------------------
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """The plan of an answer: its key ranges and the stored columns.
+
+    `index` is the index whose entries are read, if any; the ranges are then ranges of entries. `notes` are remarks.
+    """
+
+    question: str
+    order: str
+    columns: tuple[str, ...]
+    ranges: tuple[KeyRange, ...]
+    index: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return preformatted(self._lines())
+
+    def __rich__(self) -> object:
+        from rich.text import Text
+
+        return Text(self._lines())
+
+    def _lines(self) -> str:
+        return "\n".join(map(harmless, str(self).splitlines()))
+
+    def __str__(self) -> str:
+        shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
+        if len(self.ranges) > 4:
+            shown += [f"  … and {len(self.ranges) - 4:,} more"]
+        return "\n".join(
+            [
+                self.question,
+                f"order: {self.order}",
+                *([f"index: {self.index}"] if self.index else []),
+                f"columns: {', '.join(self.columns)}",
+                f"ranges: {len(self.ranges):,}",
+                *shown,
+                *self.notes,
+            ]
+        )
+
+
+# --- Results that have been read: lists of them, and batches with a token for what comes after them -------------------
+
 
 T = TypeVar("T")
+
+
+class ResultList(Tabular[T]):
+    """Results in order, like a list; equal to a list or a tuple of the same results."""
+
+    def __init__(self, results: Iterable[T], columns: Columns) -> None:
+        self._results = tuple(results)
+        self._of_columns = columns
+
+    @property
+    def _columns(self) -> Columns:
+        return self._of_columns
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._results)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ResultList):
+            return self._results == other._results
+        return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._results[index]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def _title(self) -> str:
+        return plural(len(self), "result")
+
+    def _nothing(self) -> str:
+        return "no results"
+
+    def __repr__(self) -> str:
+        return repr(list(self._results))
+
+
+class Batch(ResultList[T]):
+    """Results in order, and the token for those after them (`next_token`, None at the end)."""
+
+    def __init__(
+        self, results: Sequence[T], next_token: str | None, columns: Columns, *, shown: int = SHOWN_ROWS, empty: str
+    ) -> None:
+        super().__init__(results, columns)
+        self._empty = empty
+        self.next_token = next_token
+        self._shown_rows = shown
+
+    def _most_shown(self) -> int:
+        return self._shown_rows
+
+    def _nothing(self) -> str:
+        return self._empty or super()._nothing()
+
+    def _title(self) -> str:
+        return super()._title() + (", and more after them: after=batch.next_token" if self.next_token else "")
+
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
@@ -313,3 +432,29 @@ Pages = Results[Page]
 def _first(results: Iterator[T], limit: int) -> Iterator[T]:
     # A generator, since asyncio streams close iterators that are not exhausted, and an `islice` cannot be closed.
     yield from islice(results, limit)
+
+
+# --- The first results of an answer, and the token with which it continues --------------------------------------------
+
+
+class Limited(Generic[T]):
+    """The first *limit* results of a question (None: all); `next_token` continues after them, None if there are none.
+
+    *results* must be asked for with a limit of one more, which shows whether there are more. The token is there once
+    they were read.
+    """
+
+    def __init__(self, results: Results[T], limit: int | None) -> None:
+        self._results = results
+        self._limit = limit
+        self.next_token: str | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        last: T | None = None
+        for number, result in enumerate(self._results):
+            if number == self._limit:
+                if last is not None:
+                    self.next_token = self._results.token_after(last)
+                return
+            yield result
+            last = result

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from webtable.display import Shown, ShowsItself, Unbroken, shown_text
 from webtable.errors import MissingExtra
-from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of, write_parquet
+from webtable.repository.answers.arrow import arrow, batches_of, schema_of, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

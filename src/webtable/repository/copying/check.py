@@ -11,9 +11,9 @@ from webtable.errors import DamagedRow
 from webtable.repository.copying.inlinks import InlinkPairs
 from webtable.repository.copying.tables import RateLimit, TablePair, covers
 from webtable.repository.derived.inlinks import PAST
+from webtable.repository.page_storage.cells import together
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scanning.damage import MOST_KEPT
-from webtable.repository.stored.cells import together
+from webtable.repository.reading.damage import MOST_KEPT
 from webtable.rowkey import KeyRange
 from webtable.store.rows import Wanted
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.context import Frame
     from webtable.repository.copying.inlinks import RowInlinks
     from webtable.repository.copying.tables import RowPair
-    from webtable.repository.frame import Frame
     from webtable.store import Cell, Row
 
 

@@ -12,15 +12,15 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.parts import Link
 from webtable.repository.derived.inlinks import with_self_links
-from webtable.repository.stored.content import PackedVersion, check_body
-from webtable.repository.stored.values import pack
+from webtable.repository.page_storage.cells import pack
+from webtable.repository.page_storage.codec import PackedVersion, check_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable.page.page import Page
     from webtable.repository.copying.tables import TablePair
-    from webtable.repository.stored.page_state import Version
+    from webtable.repository.page_storage.state import Version
     from webtable.store import Cell, NewCell, Row
 
 

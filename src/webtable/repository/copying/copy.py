@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from os import PathLike
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 
 Step = Literal["pages", "inlinks"]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from webtable.errors import DamagedRow, HiddenByDelete, SchemaError, StoreUnavailable, WebTableError
-from webtable.repository.scanning.damage import MOST_KEPT
+from webtable.repository.reading.damage import MOST_KEPT
 
 
 @dataclass(frozen=True, slots=True)

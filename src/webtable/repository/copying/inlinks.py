@@ -9,8 +9,8 @@ from webtable.errors import DamagedRow
 from webtable.repository.copying.tables import ROWS_AT_ONCE, RateLimit, TablePair
 from webtable.repository.derived.inlinks import PAST
 from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.cells import NARROW, PIECE, written
+from webtable.repository.page_storage.cells import NARROW, PIECE, written
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.store import Cell, Delete, NewCell, Put
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 

@@ -17,9 +17,9 @@ from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
 from webtable.repository.derived.signatures import is_unsigned, sign_pages, with_signature
 from webtable.repository.derived.updates import Updater
+from webtable.repository.page_storage.cells import together
+from webtable.repository.page_storage.state import PageWrite, Stored
 from webtable.repository.removing.deletion import Deletion
-from webtable.repository.stored.cells import together
-from webtable.repository.stored.page_state import PageWrite, Stored
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.packing import PagePut, Prepared

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.frame import Frame
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.page_state import Stored
+from webtable.repository.context import Frame
+from webtable.repository.page_storage.state import Stored
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.store import Row
 from webtable.store.rows import Wanted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.page.page import Page
-    from webtable.repository.stored.page_state import Deleted, Version
+    from webtable.repository.page_storage.state import Deleted, Version
 
 
 class RateLimit:

@@ -19,9 +19,9 @@ from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.stored.cells import RemovedCells, removals
-from webtable.repository.stored.codec import as_stored, bare
-from webtable.repository.stored.page_state import hints_at
+from webtable.repository.page_storage.cells import RemovedCells, removals
+from webtable.repository.page_storage.codec import as_stored, bare
+from webtable.repository.page_storage.state import hints_at
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, NewCell, Put, Store
 

@@ -13,17 +13,17 @@ import msgspec
 
 from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import DamagedRow
-from webtable.repository.stored.cells import removed
-from webtable.repository.stored.decisions import mended
+from webtable.repository.page_storage.cells import removed
+from webtable.repository.page_storage.decisions import mended
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.journal import Journal
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
     from webtable.store import Row
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from webtable.repository.derived.drift import Drift, DriftCheckpoint, DriftCompa
 from webtable.repository.derived.link_counts import entries_of
 from webtable.repository.derived.signatures import is_unsigned, read_and_signed
 from webtable.repository.indexes.index import place_of
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.codec import bare
-from webtable.repository.stored.page_state import hints_at
+from webtable.repository.page_storage.codec import bare
+from webtable.repository.page_storage.state import hints_at
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
 from webtable.store.rows import Wanted
@@ -21,10 +21,10 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.journal import Journal
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
     from webtable.store import Row
 
 

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
-from webtable.repository.frame import Frame
-from webtable.repository.scanning.damage import Damage
+from webtable.repository.context import Frame
+from webtable.repository.reading.damage import Damage
 from webtable.rowkey import KeyRange, WebKey, merged
 from webtable.rowkey.web import host_and_rest
 from webtable.store.rows import Wanted

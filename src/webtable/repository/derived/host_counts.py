@@ -28,12 +28,11 @@ from webtable._checksums import UNREADABLE
 from webtable._clock import clock, moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.page.page import BLANK
+from webtable.repository.context import Frame
 from webtable.repository.derived.host_changes import PART_ROWS, HostChange, HostChanges, Sized, SpanReader, is_cut
-from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.stored.cells import cells_of, together, written
-from webtable.repository.stored.values import JSONValue, checked_json
+from webtable.repository.page_storage.cells import JSONValue, cells_of, checked_json, together, written
+from webtable.repository.reading.damage import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import index_table_name
 from webtable.store import NewCell, Put

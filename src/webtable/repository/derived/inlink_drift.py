@@ -15,8 +15,8 @@ from webtable.errors import DamagedRow
 from webtable.repository.derived.drift import AT_ONCE, PIECE, Drift, DriftComparison, Made, SourcedCell
 from webtable.repository.derived.inlinks import InlinkCells, inlink_value, inlinks_of
 from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.stored.cells import ROWS_AT_ONCE, together
-from webtable.repository.stored.page_state import hints_at
+from webtable.repository.page_storage.cells import ROWS_AT_ONCE, together
+from webtable.repository.page_storage.state import hints_at
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.rows import Wanted
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from webtable.page.page import Page
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
     from webtable.store import Cell
 
 PLACE_BYTES = 400

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds, now_in_milliseconds
 from webtable.errors import InvalidURL
 from webtable.page.parts import Link
-from webtable.repository.stored.cells import cells_of, removals
-from webtable.repository.stored.page_state import content_date, hints_at
+from webtable.repository.page_storage.cells import cells_of, removals
+from webtable.repository.page_storage.state import content_date, hints_at
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell

@@ -23,7 +23,6 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.progress import counting
 from webtable.repository.arguments import Moment, given_moment
-from webtable.repository.creation.tables import create_tables
 from webtable.repository.derived.cells import DerivedCells, PageChange, add_entries
 from webtable.repository.derived.drift import Drift, DriftCheckpoint, HistoryComparison
 from webtable.repository.derived.entry_drift import EntryComparison
@@ -33,11 +32,12 @@ from webtable.repository.derived.signatures import signed
 from webtable.repository.derived.updates import Updater
 from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
+from webtable.repository.maintenance.create import create_tables
+from webtable.repository.page_storage.layouts import FRESH_SECONDS
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.processes import checked_workers
 from webtable.repository.partitions.tasks import PartTask, check_workers, done_by, parts_of
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.layouts import FRESH_SECONDS
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import clipped
 from webtable.rowkey.web import host_and_rest
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
+    from webtable.repository.context import Frame
     from webtable.repository.derived.drift import Mend
-    from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
     from webtable.store import Row
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable.repository.context import Frame
 from webtable.repository.derived.drift import Drift, DriftCheckpoint, HistoryComparison
 from webtable.repository.derived.entry_drift import EntryComparison
-from webtable.repository.frame import Frame
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.tasks import PartTask, done_by, parts_of
-from webtable.repository.scanning.damage import Damage
+from webtable.repository.reading.damage import Damage
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.schema import INDEX_COLUMN
 

@@ -16,8 +16,7 @@ import msgspec
 from webtable._checksums import UNREADABLE
 from webtable._clock import now_in_milliseconds
 from webtable.display.text import plural
-from webtable.repository.stored.cells import written
-from webtable.repository.stored.values import pack, unpack
+from webtable.repository.page_storage.cells import pack, unpack, written
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
 from webtable.store import Delete, Mutation, NewCell, Put, Store

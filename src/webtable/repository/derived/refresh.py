@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.context import Frame
     from webtable.repository.derived.queue import QueuedBatch
-    from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""

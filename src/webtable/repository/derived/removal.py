@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from webtable.errors import IndexFailed, LayoutMismatch
 from webtable.repository.derived.cells import DerivedCells
 from webtable.repository.derived.signatures import sign_pages, signed
-from webtable.repository.stored.cells import removals
-from webtable.repository.stored.codec import bare
-from webtable.repository.stored.page_state import hints_at
+from webtable.repository.page_storage.cells import removals
+from webtable.repository.page_storage.codec import bare
+from webtable.repository.page_storage.state import hints_at
 from webtable.schema import INDEX_COLUMN
 
 if TYPE_CHECKING:

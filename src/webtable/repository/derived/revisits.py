@@ -18,8 +18,7 @@ from webtable._clock import milliseconds, now_in_milliseconds
 from webtable.display.text import plural
 from webtable.page.body import payload_digest_of
 from webtable.page.page import Page
-from webtable.repository.stored.cells import cells_of, written
-from webtable.repository.stored.values import json_of, pack, unpack
+from webtable.repository.page_storage.cells import cells_of, json_of, pack, unpack, written
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, REVISITS_ROW, STATES_FAMILY, meta_table, queue_table
 from webtable.store import Delete, NewCell, Put

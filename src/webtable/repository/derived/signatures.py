@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.page.page import Page
-from webtable.repository.stored.cells import together
+from webtable.repository.page_storage.cells import together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webtable.errors import DamagedRow
+    from webtable.repository.context import Frame
     from webtable.repository.derived.cells import PageChange
-    from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
 
 

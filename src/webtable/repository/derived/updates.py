@@ -19,7 +19,7 @@ from webtable.store import Put
 
 if TYPE_CHECKING:
     from webtable.page.parts import Link
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 
 class Updater:

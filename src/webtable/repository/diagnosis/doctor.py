@@ -18,11 +18,11 @@ from webtable.errors import (
     TableNotFound,
     WebTableError,
 )
-from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.diagnosis import rows, tables
 from webtable.repository.diagnosis.tables import CheckedTable
-from webtable.repository.opening import not_there
+from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.records.table import layout_of
+from webtable.repository.table.opening import not_there
 from webtable.store import adapter_of, open_store
 from webtable.store.deadline import Deadline, until
 from webtable.store.health import MORE_TIME, Check, failed, warned, well

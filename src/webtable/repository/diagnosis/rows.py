@@ -15,9 +15,9 @@ from webtable.display.text import plural
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.arguments import Progress
-from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
+from webtable.repository.maintenance.regions import sample_urls
 from webtable.repository.questions.verification import verified, wanted_to_verify
-from webtable.repository.regions import sample_urls
+from webtable.repository.reading.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import MORE_TIME, failed, warned, well
 from webtable.store.rows import Wanted

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.page.page import Page
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 MOST_ANCHORS = 64
 """Of how many pages that link to a page the anchor texts are indexed, the first by their URLs."""

@@ -14,7 +14,7 @@ from platformdirs import user_data_path
 from webtable.errors import CapabilityError
 
 if TYPE_CHECKING:
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.store.full_text import SearchIndex
 
 VARIABLE = "WEBTABLE_SEARCH"

@@ -24,8 +24,8 @@ from webtable.repository.full_text.documents import TextSettings
 from webtable.repository.full_text.index import documents_of, full_text_of
 from webtable.repository.full_text.place import directory_of, index_of, new_index_of
 from webtable.repository.indexes.index import TIME, place_of, time_text
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.reading.scope import Scope
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.full_text.index import FullTextOfTable
     from webtable.store.full_text import SearchIndex
 

@@ -29,7 +29,7 @@ import msgspec
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.page.page import Page
 from webtable.page.parts import BAND
-from webtable.repository.stored.values import JSONValue
+from webtable.repository.page_storage.cells import JSONValue
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.fields.text import escaped

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.stored.cells import BODY_ROWS
+from webtable.repository.page_storage.cells import BODY_ROWS
+from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS, clipped
 from webtable.schema import INDEX_COLUMN
@@ -27,8 +27,8 @@ from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from webtable.page.page import Page
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
     from webtable.store import Row
 
 BATCH = 256

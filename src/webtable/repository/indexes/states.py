@@ -24,7 +24,7 @@ from webtable._importable import importable
 from webtable._messages import Command
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
-from webtable.repository.stored.layouts import FRESH_SECONDS
+from webtable.repository.page_storage.layouts import FRESH_SECONDS
 from webtable.schema import (
     LAYOUT_ROW,
     REVISITS_ROW,
@@ -42,7 +42,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.repository.stored.layouts import Layouts
+    from webtable.repository.page_storage.layouts import Layouts
 
 VARIABLE = "WEBTABLE_INDEXES"
 """The environment variable that names indexes, as in `package.module:attribute,other:attribute`."""

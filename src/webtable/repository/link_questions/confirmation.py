@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from webtable.page.parts import Link
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
 
 URLS_AT_ONCE = 256
 FIRST_SOURCES = 4

@@ -12,10 +12,10 @@ from webtable._clock import moment_of
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import page_in
 from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.indexes.index import LINK
-from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.rows import TableQuestion
 from webtable.repository.questions.similar_hosts import host_meant
 from webtable.rowkey import KeyRange, canonical_url
@@ -25,11 +25,10 @@ from webtable.store import Cell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.answers.results import Explanation, Window
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.questions.listing import BY_URL, SITE, Listing
+from webtable.repository.answers.listing import BY_URL, SITE, Listing
 from webtable.repository.questions.rows import ScopeQuestion, url_at
 from webtable.rowkey.urls import canonical_or_none, split_url
 from webtable.store.rows import Wanted
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scan import ScanSpec
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scan import ScanSpec
+    from webtable.repository.reading.scope import Scope
 
 EDGES_AT_ONCE: Final = 1_000
 """How many edges are completed with the status of their targets at once, at most."""

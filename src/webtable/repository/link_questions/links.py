@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable.page.parts import Link
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.explanation import Explanation
+from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.answers.results import Question
+from webtable.repository.answers.results import Explanation, Question
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.refresh import Recount, Refresh
@@ -19,7 +19,6 @@ from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, desce
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.link_questions.inlinks import InlinkReader
 from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
-from webtable.repository.questions.listing import BY_URL, SITE, URL, Listing
 from webtable.repository.questions.rows import TableQuestion
 from webtable.repository.questions.similar_hosts import host_meant
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from webtable.errors import DamagedRow
     from webtable.repository.answers.results import Pages, Window
     from webtable.repository.arguments import Progress
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
 

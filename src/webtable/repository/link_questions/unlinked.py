@@ -9,13 +9,12 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page.page import Page
-from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of
+from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK
 from webtable.repository.link_questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
-from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeQuestion
-from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scan import ScanSpec
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scan import ScanSpec
+    from webtable.repository.reading.scope import Scope
 
 ORPHANS = Listing(
     "orphans",

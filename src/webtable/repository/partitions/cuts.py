@@ -19,7 +19,7 @@ import msgspec
 from webtable.errors import IndexNeeded
 from webtable.page.page import Page
 from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
-from webtable.repository.scanning.samples import (
+from webtable.repository.reading.samples import (
     KEYS_A_PART,
     MOST_KEYS,
     CutPart,
@@ -29,16 +29,16 @@ from webtable.repository.scanning.samples import (
     mean_bytes,
     spaced,
 )
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange, merged
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.schema import INDEX_COLUMN, index_table_name
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.frame import Frame
+    from webtable.repository.answers.results import Explanation
+    from webtable.repository.context import Frame
 
 SAMPLED_AT_ONCE = 1_000
 """How many entries of the index of URLs are read at once."""

@@ -10,9 +10,9 @@ import msgspec
 from webtable._importable import importing_from_here
 from webtable.errors import TableNotFound
 from webtable.repository.answers.address import address_of
-from webtable.repository.creation.web import StoredWebTable
-from webtable.repository.frame import Frame
+from webtable.repository.context import Frame
 from webtable.repository.indexes.states import imported, known
+from webtable.repository.maintenance.create import StoredWebTable
 from webtable.schema import Layout, check_layout, check_suffix_list
 from webtable.store import open_store
 from webtable.store.observed import observed
@@ -20,7 +20,7 @@ from webtable.store.observed import observed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.frame import TablePart
+    from webtable.repository.context import TablePart
 
 
 class FramePlace(NamedTuple):

@@ -16,7 +16,7 @@ from webtable._clock import clock
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
-from webtable.repository.frame import Frame, TablePart
+from webtable.repository.context import Frame, TablePart
 from webtable.repository.partitions.cuts import Whole, cut
 from webtable.repository.partitions.places import FramePlace
 

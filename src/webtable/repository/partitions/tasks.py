@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable.repository.frame import TablePart
+from webtable.repository.context import TablePart
 from webtable.repository.partitions.cuts import Whole, cut
 from webtable.repository.partitions.places import FramePlace
 from webtable.repository.partitions.processes import checked_workers, in_processes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 PARTS_A_WORKER = 16
 """How many parts each worker gets: progress is shown after each."""

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.derived.revisits import OpenRevisits
+from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
+from webtable.repository.page_storage.state import brought
 from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.rows import PageRows
-from webtable.repository.scanning.scan import ScanSpec
-from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
-from webtable.repository.stored.page_state import brought
+from webtable.repository.reading.scan import ScanSpec
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import TimeRange
@@ -24,9 +24,9 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
     from webtable.store import Row
 
 

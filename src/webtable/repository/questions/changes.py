@@ -14,20 +14,20 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
 from webtable.repository.answers.columns import Column, Form, column, declared
+from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
-from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
+from webtable.repository.page_storage.state import brought
 from webtable.repository.questions.rows import ScopeQuestion
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.stored.page_state import brought
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 ChangeKind = Literal["new", "gone", "changed", "unchanged"]
 """How a page has changed between two moments."""

@@ -12,14 +12,14 @@ from webtable._clock import milliseconds, moment_of
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import DURATIONS, duration_of, said_duration
 from webtable.repository.indexes.index import HIGHEST_SIZE
-from webtable.repository.questions.listing import SITE, Listing, ListingOption
+from webtable.repository.page_storage.state import DAMAGED_CAPTURE
 from webtable.repository.questions.rows import SortedQuestion
-from webtable.repository.scanning.scan import in_storage_order
-from webtable.repository.scanning.temporary_tables import TemporaryTables
-from webtable.repository.stored.page_state import DAMAGED_CAPTURE
+from webtable.repository.reading.scan import in_storage_order
+from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
 from webtable.store.rows import Wanted
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 
 HOSTS_BYTES = 4 * 2**20

@@ -7,12 +7,12 @@ from operator import neg, pos
 from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, Period, changes_of, period_of
-from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import SortedQuestion, url_at
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.arguments import Moment
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 _TABLE = "CREATE TABLE found (rank INTEGER, place BLOB, before INTEGER, after INTEGER)"
 _SORTED = "SELECT place, before, after FROM found WHERE (rank, place) > (?, ?) ORDER BY rank, place"

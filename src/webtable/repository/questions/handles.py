@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.repository.answers.results import Pages
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 MAX_HOPS = 20
 """How many redirects `resolve` follows."""

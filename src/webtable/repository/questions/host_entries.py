@@ -10,10 +10,10 @@ from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.scanning.scope import PLAIN_KEY, Scope
-from webtable.repository.scanning.site import SiteParts
+from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.reading.scope import PLAIN_KEY, Scope
+from webtable.repository.reading.site import SiteParts
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.rowkey.ranges import clipped
@@ -24,7 +24,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.store import Row
 
 MOST_HOSTS = 256

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.answers.results import Results
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.questions.host_entries import HostEntries, with_pages
-from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import TableQuestion
-from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.schema import INDEX_COLUMN
 
 if TYPE_CHECKING:
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.pictures import Amount
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.answers.pictures import Amount
+    from webtable.repository.answers.results import Explanation, Window
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Hosts(Results[Host]):
         *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without matplotlib,
         `InvalidArgument`, and what the question raises.
         """
-        from webtable.repository.pictures import draw_hosts
+        from webtable.repository.answers.pictures import draw_hosts
 
         return draw_hosts(self, by, ax)
 

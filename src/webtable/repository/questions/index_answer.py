@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 from webtable.errors import InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.columns import Columns
-from webtable.repository.answers.explanation import Explanation
+from webtable.repository.answers.columns import Columns, column_names, fields_of
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.answers.results import Question, Window
+from webtable.repository.answers.results import Explanation, Question, Window
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.questions.similar_hosts import site_meant
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.stored.named_columns import column_names, fields_of
+from webtable.repository.reading.scope import Scope
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Columns
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.indexes.index import Index
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.site import Site
 
 PLACES_REMEMBERED = 1_000
 """For how many pages that it returned last an answer remembers where it found them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable._messages import Command, Words
 from webtable.errors import InvalidArgument, UnknownIndex
+from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
 from webtable.repository.indexes.index import (
@@ -22,14 +23,13 @@ from webtable.repository.indexes.index import (
 )
 from webtable.repository.questions.handles import redirects_to
 from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
-from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.rowkey import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.answers.results import Pages
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.indexes.index import Index
 
 SizeClass = Literal["small", "medium", "large", "huge"]

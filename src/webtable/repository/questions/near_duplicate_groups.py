@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from webtable._recent import RecentValues
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.derived.signatures import read_and_signed
 from webtable.repository.indexes.index import HIGHEST_SIZE, LIKENESS
-from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.near_duplicates import AT_LEAST, check_at_least
 from webtable.repository.questions.rows import ScopeRows, SortedQuestion, url_at
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.page.similarity import Hashes
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 FIRST_URLS = 10
 """How many URLs of a group are listed."""

@@ -12,19 +12,18 @@ import msgspec
 
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import BLANK, Page
-from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.columns import column, column_names, declared, fields_of
+from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
 from webtable.repository.answers.page_columns import page_in, records_with
 from webtable.repository.arguments import LIKE
+from webtable.repository.context import Frame
 from webtable.repository.derived.signatures import is_unsigned, with_signature
-from webtable.repository.frame import Frame
 from webtable.repository.indexes.index import LIKENESS, place_of
-from webtable.repository.questions.listing import SITE, URL, Listing, ListingOption
+from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.rows import TableQuestion
-from webtable.repository.scanning.scan import ScanSpec, in_key_order
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.temporary_tables import TemporaryTables
-from webtable.repository.stored.cells import BODY_ROWS
-from webtable.repository.stored.named_columns import column_names, fields_of
+from webtable.repository.reading.scan import ScanSpec, in_key_order
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
 from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
@@ -34,9 +33,8 @@ if TYPE_CHECKING:
 
     from webtable.page.similarity import Hashes
     from webtable.repository.answers.columns import Columns
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Window
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.answers.results import Explanation, Window
+    from webtable.repository.reading.damage import Damage
     from webtable.rowkey import KeyRange
 
 

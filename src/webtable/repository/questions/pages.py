@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.arrow_batches import arrow, first_rows
+from webtable.repository.answers.arrow import arrow, first_rows
 from webtable.repository.answers.arrow_pages import in_batches
+from webtable.repository.answers.columns import column_names
+from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.arguments import check_numbers
-from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeQuestion
-from webtable.repository.stored.named_columns import column_names
 from webtable.store.rows import Containing, Wanted
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.columns import Column, Columns
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scan import ScanSpec
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scan import ScanSpec
+    from webtable.repository.reading.scope import Scope
 
 
 LISTING = Listing(

@@ -11,14 +11,14 @@ import msgspec
 
 from webtable._clock import milliseconds
 from webtable.errors import InvalidArgument, InvalidToken
+from webtable.repository.answers.columns import column_names, fields_of
 from webtable.repository.answers.page_columns import records_with
-from webtable.repository.frame import Frame
+from webtable.repository.context import Frame
 from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
+from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.rows import TableQuestion
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scope import PLAIN_KEY, Scope
-from webtable.repository.stored.cells import BODY_ROWS
-from webtable.repository.stored.named_columns import column_names, fields_of
+from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.scope import PLAIN_KEY, Scope
 from webtable.repository.text.matching import HITS, Hit, Phrase, hit_in, query_of
 from webtable.repository.text.words import TextQuery
 from webtable.store.full_text import Match, TermQuery
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.answers.columns import Columns
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Window
-    from webtable.repository.questions.listing import Listing
+    from webtable.repository.answers.listing import Listing
+    from webtable.repository.answers.results import Explanation, Window
 
 FIRST = 64
 """How many matches are looked up at first, if nobody says how many are wanted; then four times as many each time."""

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.questions.handles import MAX_HOPS, target_of
-from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import ScopeRows, SortedQuestion, url_at
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 CHAINS_AT_ONCE = 256
 """For how many chains one call reads the next pages."""

@@ -9,25 +9,24 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.repository.answers.explanation import Explanation
-from webtable.repository.answers.results import Question
+from webtable.repository.answers.results import Explanation, Question
 from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.similar_hosts import site_meant
-from webtable.repository.scanning.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.reading.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
+from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from webtable.repository.answers.columns import Columns
+    from webtable.repository.answers.listing import Listing
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.questions.listing import Listing
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.read_ahead import Made
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Made
+    from webtable.repository.reading.scope import Scope
     from webtable.rowkey import KeyRange
     from webtable.store import Row
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from webtable.errors import DamagedRow
+from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of
+from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import records_with
 from webtable.repository.arguments import TIME_FORMS
-from webtable.repository.frame import Frame
-from webtable.repository.questions.listing import BY_URL, SITE, Listing, ListingOption
+from webtable.repository.context import Frame
 from webtable.repository.questions.ranked import RankedQuestion
 from webtable.repository.questions.rows import PageRows, ScopeQuestion
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scan import ScanSpec
-from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
+from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.scan import ScanSpec
 from webtable.repository.text.matching import HITS, Hit, Phrase, SearchIn, hit_in, matched, query_of, texts_of
 from webtable.repository.text.words import TextQuery, folded
 from webtable.store import Containing
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.answers.columns import Columns
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Question, Window
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.answers.results import Explanation, Question, Window
+    from webtable.repository.reading.scope import Scope
     from webtable.store import Row
 
 HITS_AT_ONCE = 64

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import IndexNeeded
 from webtable.repository.questions.host_entries import HostEntries, with_pages
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.site import SiteParts
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.site import SiteParts
 from webtable.rowkey import registered_domain
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 _MOST_COMPARED: Final = 10_000
 """At most this many hosts are compared, which takes a second."""

@@ -16,15 +16,15 @@ from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
-from webtable.repository.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.processes import checked_workers
 from webtable.repository.partitions.tasks import PartTask, done_by, parts_of
 from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.similar_hosts import nothing_of
-from webtable.repository.scanning.damage import MOST_KEPT
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.damage import MOST_KEPT
+from webtable.repository.reading.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.reading.scope import Scope
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.ranges import clipped
 from webtable.store.rows import Wanted
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 SHOWN_GROUPS = 8
 """How many groups of a grouping notebooks and terminals show."""
@@ -128,7 +128,7 @@ class Stats(Tabular[GroupRow]):
         to draw on; without them a figure is made. Raises `InvalidArgument` for what was not counted, and `MissingExtra`
         without matplotlib.
         """
-        from webtable.repository.pictures import draw_groups, draw_nothing
+        from webtable.repository.answers.pictures import draw_groups, draw_nothing
 
         named: Grouping = next(iter(self.by), "status") if by is None else by
         groups = self._of(named)

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal
 from webtable.errors import InvalidArgument
 from webtable.page.completion import is_html_page
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
-from webtable.repository.questions.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.rows import SortedQuestion, url_at
-from webtable.repository.scanning.temporary_tables import TemporaryTables
+from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 
 _TABLE = "CREATE TABLE found (title BLOB, characters INTEGER, place BLOB)"

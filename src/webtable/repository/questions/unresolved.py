@@ -7,18 +7,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.derived.revisits import OpenRevisits, page_in, place_of
-from webtable.repository.questions.listing import SITE, Listing
 from webtable.repository.questions.rows import TableQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.answers.explanation import Explanation
-    from webtable.repository.answers.results import Window
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.answers.results import Explanation, Window
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)

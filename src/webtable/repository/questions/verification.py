@@ -14,13 +14,13 @@ from webtable.page.page import Page
 from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked
+from webtable.repository.page_storage.codec import check_body
+from webtable.repository.page_storage.decisions import mended
 from webtable.repository.questions.host_entries import CountedHost, counted_hosts
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scanning.damage import MOST_KEPT, Damage
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
-from webtable.repository.stored.content import check_body
-from webtable.repository.stored.decisions import mended
+from webtable.repository.reading.damage import MOST_KEPT, Damage
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table_name
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.scope import Scope
 
 HOSTS_AT_ONCE: Final = 100_000
 """For how many hosts pages are counted in one pass over the keys of all rows."""

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.repository.answers.batch import ResultList
+from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of
+from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
-from webtable.repository.stored.cells import BODY_BYTES
-from webtable.repository.stored.named_columns import EXTRA_COLUMNS, column_names, fields_of
-from webtable.repository.stored.page_state import brought
+from webtable.repository.page_storage.cells import BODY_BYTES
+from webtable.repository.page_storage.state import brought
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Wanted
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.text.difference import Difference
 
 READ_AT_ONCE = 64
@@ -62,7 +62,7 @@ class History(ResultList[Page]):
         *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
         matplotlib.
         """
-        from webtable.repository.pictures import draw_timeline
+        from webtable.repository.answers.pictures import draw_timeline
 
         return draw_timeline(tuple(self), ax)
 

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
 from webtable.repository.answers.address import address_of
-from webtable.repository.answers.explanation import Explanation
-from webtable.repository.answers.results import Partition, Question, Results, Window
-from webtable.repository.creation.tables import stored_layout
+from webtable.repository.answers.results import Explanation, Partition, Question, Results, Window
+from webtable.repository.maintenance.create import stored_layout
+from webtable.repository.reading.samples import all_keys, check_number, cut_at, mean_bytes, spaced
+from webtable.repository.reading.scan import ScanSpec
 from webtable.repository.records.record import RECORDS, Record, RecordReader, named
-from webtable.repository.scanning.samples import all_keys, check_number, cut_at, mean_bytes, spaced
-from webtable.repository.scanning.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.ranges import clipped
 from webtable.store import open_store
@@ -24,7 +23,7 @@ from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
 
 
 class AskedScan(NamedTuple):

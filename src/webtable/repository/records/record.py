@@ -19,8 +19,8 @@ from webtable.errors import (
     WriteFailed,
 )
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order, remaining
+from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order, remaining
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown
 from webtable.store.metrics import Tally

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
+from webtable.repository.maintenance.create import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
+from webtable.repository.page_storage.cells import later_removed
+from webtable.repository.reading.scope import is_small
 from webtable.repository.records.parts import AskedScan, divided
 from webtable.repository.records.puts import (
     Clock,
@@ -32,8 +34,6 @@ from webtable.repository.records.record import (
     newest,
     not_stored,
 )
-from webtable.repository.scanning.scope import is_small
-from webtable.repository.stored.cells import later_removed
 from webtable.rowkey.fields.field import is_open
 from webtable.schema import FamilySchema, KeyLayout, TableSchema, meta_table
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import TracebackType
 
-    from webtable.repository.scanning.site import AllPages
+    from webtable.repository.reading.site import AllPages
     from webtable.rowkey import RowKey
 
 BATCH_ROWS = 500

@@ -6,14 +6,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.full_text import upkeep
-from webtable.repository.stored.cells import written
+from webtable.repository.page_storage.cells import written
 from webtable.rowkey import KeyRange
 from webtable.schema import meta_table, queue_table
 from webtable.store import Delete
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 _PIECE = 500
 

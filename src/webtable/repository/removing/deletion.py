@@ -16,8 +16,8 @@ from webtable.repository.derived.removal import PageRemoval
 from webtable.repository.derived.revisits import OpenRevisits
 from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import remove_documents
-from webtable.repository.stored.cells import later_removed, written
-from webtable.repository.stored.page_state import Deleted
+from webtable.repository.page_storage.cells import later_removed, written
+from webtable.repository.page_storage.state import Deleted
 from webtable.store import Delete, Put, Row
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import TimeRange, Wanted
@@ -25,7 +25,7 @@ from webtable.store.rows import TimeRange, Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 
 PAGES_AT_ONCE = 200

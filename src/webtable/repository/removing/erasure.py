@@ -22,9 +22,9 @@ from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.derived.revisits import OpenRevisits, page_in
 from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.link_questions.links import refresh_links
+from webtable.repository.page_storage.cells import later_removed, removed, together, written
 from webtable.repository.questions.host_entries import entries_without_pages
-from webtable.repository.scanning.scope import PLAIN_KEY
-from webtable.repository.stored.cells import later_removed, removed, together, written
+from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table_name
 from webtable.store import Delete, Put
@@ -33,8 +33,8 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
     from webtable.store import NewCell, Row
 
 NOWHERE = "about:blank"

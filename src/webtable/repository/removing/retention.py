@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
 from webtable.repository.questions.pages import Condition
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.removing.deletion import PAGES_AT_ONCE, Deletion
 from webtable.repository.removing.erasure import Erasure
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.store import Row
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Wanted
@@ -22,8 +22,8 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.repository.frame import Frame
-    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.scope import Scope
 
 
 class DeletedPage(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.titles import TitleProblem
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
 
 
 class AskedLinks(Protocol):

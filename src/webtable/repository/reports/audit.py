@@ -11,18 +11,18 @@ from webtable.display.markup import tag
 from webtable.display.text import size_text
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS
+from webtable.repository.reading.site import site_text
 from webtable.repository.reports.findings import Findings
 from webtable.repository.reports.page import chart, moment_text, report_page
 from webtable.repository.reports.section import Report, Section, check_most, nothing_of
 from webtable.repository.reports.site_counts import NamedGroup, SiteCounts, SizeCount
-from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.reading.site import Site
     from webtable.repository.reports.asked import AskedTable
-    from webtable.repository.scanning.site import Site
 
 _SHOWN_GROUPS = 8
 

@@ -14,16 +14,16 @@ from webtable.progress import counting
 from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
+from webtable.repository.reading.site import site_text
 from webtable.repository.reports.page import moment_text, report_page
 from webtable.repository.reports.section import Found, Heading, Pair, Report, Section, check_most, nothing_of
-from webtable.repository.scanning.site import site_text
 
 if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.reading.site import Site
     from webtable.repository.reports.asked import AskedTable
-    from webtable.repository.scanning.site import Site
 
 MOST = 200
 """How many pages of each kind a comparison lists, by default."""

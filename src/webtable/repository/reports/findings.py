@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from webtable.repository.indexes.index import LIKENESS
-from webtable.repository.page_counts import UNKNOWN, language_of
+from webtable.repository.reading.page_counts import UNKNOWN, language_of
+from webtable.repository.reading.site import Site
 from webtable.repository.reports.asked import AskedTable
 from webtable.repository.reports.section import Found, Heading, Section
-from webtable.repository.scanning.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from webtable._messages import message_of, text_of
 from webtable.display import Shown, ShowsItself
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
-from webtable.repository.scanning.scope import Scope
-from webtable.repository.scanning.site import named_site
+from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.site import named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from webtable.repository.reading.site import Site
     from webtable.repository.reports.asked import AskedTable
-    from webtable.repository.scanning.site import Site
 
 Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
 """The kinds of values in a column. Each value may also be a `Pair`: before and after."""

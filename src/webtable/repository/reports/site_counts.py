@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.display.text import class_bounds, class_name, size_class
 from webtable.page.completion import is_html_page
-from webtable.repository.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping
+from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping
 from webtable.repository.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 

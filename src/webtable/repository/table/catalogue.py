@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from webtable.repository.questions.listing import Listing
+    from webtable.repository.answers.listing import Listing
 
 
 class ListedQuestion(NamedTuple):
@@ -70,7 +70,7 @@ class _Listings(Mapping[str, "Listing"]):
         self._modules = {name: question.module for group in GROUPS.values() for name, question in group.items()}
 
     def __getitem__(self, name: str) -> Listing:
-        from webtable.repository.questions.listing import Listing
+        from webtable.repository.answers.listing import Listing
 
         module = import_module(f"webtable.repository.{self._modules[name]}")
         return next(value for value in vars(module).values() if isinstance(value, Listing) and value.name == name)

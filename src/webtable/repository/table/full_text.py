@@ -8,7 +8,7 @@ from webtable.repository import full_text
 
 if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
 
 

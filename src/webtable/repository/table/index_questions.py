@@ -8,18 +8,18 @@ from webtable.repository import questions
 from webtable.repository.answers.results import Window
 from webtable.repository.arguments import LIKE
 from webtable.repository.partitions.questions import repeatable
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Moment
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.questions.index_answer import PageOptions
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.near_duplicates import NearDuplicate
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
 
 
 class IndexQuestions:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable.repository.arguments import Moment, Progress
+    from webtable.repository.context import Frame
     from webtable.repository.derived.drift import Drift
     from webtable.repository.derived.maintenance import Maintenance
-    from webtable.repository.frame import Frame
     from webtable.schema import IndexState
 
 

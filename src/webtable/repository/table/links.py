@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 from webtable.repository import link_questions
 from webtable.repository.answers.results import Window
 from webtable.repository.partitions.questions import repeatable
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from webtable.page.parts import Link
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Progress
+    from webtable.repository.context import Frame
     from webtable.repository.derived.refresh import Recount
-    from webtable.repository.frame import Frame
     from webtable.repository.link_questions.inlinks import Inlink
     from webtable.repository.link_questions.links import BrokenLink, Freshness
     from webtable.repository.questions.index_answer import PageOptions
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
 
 
 class TableLinks:

@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from webtable.repository import questions
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.context import CopyTarget, Frame
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
-    from webtable.repository.creation.alteration import AlterOptions
-    from webtable.repository.frame import CopyTarget, Frame
+    from webtable.repository.maintenance.alter import AlterOptions
     from webtable.repository.questions.verification import Verification
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.schema import LayoutPlan
 
 
@@ -38,7 +38,7 @@ class TableMaintenance:
         salt, `InvalidArgument`, and `CapabilityError`, with the statements for the HBase shell, if the gateway cannot
         do it.
         """
-        from webtable.repository.creation.alteration import Alteration, options_of
+        from webtable.repository.maintenance.alter import Alteration, options_of
 
         frame = self._frame
         steps = Alteration(frame.store, frame.table, frame.indexes.read(), options_of(options))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.arguments import Moment
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.versions import History
     from webtable.repository.text.difference import Difference

@@ -8,7 +8,7 @@ from webtable.repository import link_questions, questions
 from webtable.repository.answers.results import Window
 from webtable.repository.arguments import GAP, GROUPINGS, LIKE, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.reading.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Grouping, Moment, Progress
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.link_questions.link_graph import Edge
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.unresolved import Unresolved
-    from webtable.repository.scanning.site import Site
+    from webtable.repository.reading.site import Site
     from webtable.repository.text.matching import Hit, SearchIn
 
 

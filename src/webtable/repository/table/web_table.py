@@ -12,8 +12,8 @@ from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import questions
 from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
-from webtable.repository.frame import Frame
-from webtable.repository.scanning.scope import Scope
+from webtable.repository.context import Frame
+from webtable.repository.reading.scope import Scope
 from webtable.repository.table.full_text import TableSearchIndex
 from webtable.repository.table.index_questions import IndexQuestions
 from webtable.repository.table.indexes import TableIndexes
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.metrics import Metrics
+    from webtable.repository.reading.site import Site
     from webtable.repository.removing.retention import DeletedPage, Deletions
     from webtable.repository.reports.audit import Audit
-    from webtable.repository.scanning.site import Site
     from webtable.repository.table.running import RunningExplorer
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer

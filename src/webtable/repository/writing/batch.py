@@ -26,7 +26,7 @@ from webtable.repository.derived.signatures import sign_pages
 from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
-from webtable.repository.stored.page_state import Stored
+from webtable.repository.page_storage.state import Stored
 from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.concurrent_writes import (
     ConcurrentWrite,
@@ -42,7 +42,7 @@ from webtable.repository.writing.repeats import Sources, sources_of
 
 if TYPE_CHECKING:
     from webtable.page.page import Page
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.writing.outcomes import PageOutcome
     from webtable.repository.writing.plan import BatchPlan
 

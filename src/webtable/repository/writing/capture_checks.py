@@ -29,13 +29,13 @@ from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import SHARED, Link
 from webtable.repository.derived.inlinks import is_only_self
-from webtable.repository.stored.values import json_of
+from webtable.repository.page_storage.cells import json_of
 from webtable.repository.writing.repeats import rows_for
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from webtable.repository.stored.layouts import Layouts
-    from webtable.repository.stored.page_state import Stored
+    from webtable.repository.page_storage.layouts import Layouts
+    from webtable.repository.page_storage.state import Stored
     from webtable.rowkey import WebKey
 
 MAX_AHEAD = timedelta(days=1)

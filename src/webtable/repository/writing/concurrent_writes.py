@@ -20,16 +20,16 @@ from webtable._clock import EPOCH, milliseconds
 from webtable.errors import StoreUnavailable
 from webtable.page.page import Page
 from webtable.repository.derived.cells import PageChange
-from webtable.repository.stored.decisions import mended
-from webtable.repository.stored.page_state import NEWEST
+from webtable.repository.page_storage.decisions import mended
+from webtable.repository.page_storage.state import NEWEST
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable.errors import WebTableError
-    from webtable.repository.frame import Frame
-    from webtable.repository.stored.page_state import Stored
+    from webtable.repository.context import Frame
+    from webtable.repository.page_storage.state import Stored
 
 MOST_TRANSACTIONS = 100
 """How many of its own transactions a writer remembers: more than can end while one of its batches is being stored."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.page.page import Page
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.metrics import WriterMetrics
 
 

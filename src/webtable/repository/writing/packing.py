@@ -15,8 +15,8 @@ from webtable.repository.derived.cells import PageChange
 from webtable.repository.derived.signatures import is_unsigned, signed, with_signature
 from webtable.repository.derived.updates import BatchUpdate
 from webtable.repository.full_text.index import TextUpdate
-from webtable.repository.stored.content import Packed
-from webtable.repository.stored.page_state import Stored
+from webtable.repository.page_storage.codec import Packed
+from webtable.repository.page_storage.state import Stored
 from webtable.repository.writing.capture_checks import measured
 from webtable.repository.writing.outcomes import PageOutcome
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
@@ -26,7 +26,7 @@ from webtable.store import Put
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
 
 SLICE_PAGES = 64
 SLICE_BYTES = 2**20

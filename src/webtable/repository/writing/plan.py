@@ -14,8 +14,8 @@ from webtable.errors import WebTableError
 from webtable.page.page import Page, memory_of
 from webtable.page.parts import Link
 from webtable.repository.derived.cells import PageChange
-from webtable.repository.stored.decisions import decide, decide_open
-from webtable.repository.stored.page_state import (
+from webtable.repository.page_storage.decisions import decide, decide_open
+from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     NEWEST,
     Capture,
@@ -32,7 +32,7 @@ from webtable.schema import ALL_VERSIONS
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.repository.writing.repeats import Sources
 
 

@@ -13,8 +13,8 @@ from webtable.page.facts import repeated_facts
 from webtable.page.page import BLANK, Page
 from webtable.repository.derived.inlinks import with_self_links
 from webtable.repository.derived.revisits import other_scheme
-from webtable.repository.stored.decisions import response_fields
-from webtable.repository.stored.page_state import CAPTURED, DAMAGED_CAPTURE, NEWEST, Version
+from webtable.repository.page_storage.decisions import response_fields
+from webtable.repository.page_storage.state import CAPTURED, DAMAGED_CAPTURE, NEWEST, Version
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from webtable.repository.frame import Frame
-    from webtable.repository.stored.page_state import PageWrite
+    from webtable.repository.context import Frame
+    from webtable.repository.page_storage.state import PageWrite
     from webtable.rowkey import WebKey
 
 Sources = dict[int, "Page | DamagedRow | None"]

@@ -12,7 +12,7 @@ from webtable._checksums import UNREADABLE
 from webtable._clock import Fresh, clock, milliseconds, moment_of
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.page.parts import LinkCounts
-from webtable.repository.stored.values import JSONValue, checked_json
+from webtable.repository.page_storage.cells import JSONValue, checked_json
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import NewCell, Put, Wanted
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable.page.page import Page
-    from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.page_state import Capture, Stored
+    from webtable.repository.page_storage.codec import PageCodec
+    from webtable.repository.page_storage.state import Capture, Stored
     from webtable.schema import FamilySchema
     from webtable.store import Row, Store
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from webtable._messages import Command, Message
 from webtable.errors import TableNotFound
-from webtable.repository.creation.tables import plan_of
-from webtable.repository.creation.web import LayoutOptions, NewWebTable, StoredWebTable, create_web_table
+from webtable.repository.maintenance.create import LayoutOptions, NewWebTable, StoredWebTable, create_web_table, plan_of
 from webtable.repository.table.web_table import WebTable
 from webtable.rowkey import Salt
 from webtable.schema import Plan, TableSchema, meta_table, plan

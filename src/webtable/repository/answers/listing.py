@@ -12,7 +12,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import Columns
 from webtable.repository.arguments import parse_time
 from webtable.repository.indexes.index import Index
-from webtable.repository.scanning.site import named_site
+from webtable.repository.reading.site import named_site
 
 if TYPE_CHECKING:
     from webtable.repository.answers.results import Results

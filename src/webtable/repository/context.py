@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import msgspec
 
 from webtable.repository.indexes.states import Indexes
-from webtable.repository.scanning.damage import Damage
-from webtable.repository.stored.codec import PageCodec
-from webtable.repository.stored.layouts import Layouts, Limits, Refreshed
-from webtable.repository.stored.page_state import NEWEST
-from webtable.repository.stored.reader import PageReader
+from webtable.repository.page_storage.codec import PageCodec
+from webtable.repository.page_storage.layouts import Layouts, Limits, Refreshed
+from webtable.repository.page_storage.reader import PageReader
+from webtable.repository.page_storage.state import NEWEST
+from webtable.repository.reading.damage import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Store

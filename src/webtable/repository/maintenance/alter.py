@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from webtable._clock import clock
 from webtable._messages import Command, Message
 from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
-from webtable.repository.creation.tables import described
-from webtable.repository.stored.layouts import cells_of
+from webtable.repository.maintenance.create import described
+from webtable.repository.page_storage.layouts import cells_of
 from webtable.schema import (
     FAMILIES,
     LAYOUT_ROW,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webtable.page.facts import repeated_facts
 from webtable.page.headers import Headers, freshened
 from webtable.page.page import Page
-from webtable.repository.stored.page_state import (
+from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     RESPONSE_FIELDS,
     Capture,

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.repository.stored.cells import together
-from webtable.repository.stored.content import check_body
-from webtable.repository.stored.page_state import NOTHING, Stored, Version
+from webtable.repository.page_storage.cells import together
+from webtable.repository.page_storage.codec import check_body
+from webtable.repository.page_storage.state import NOTHING, Stored, Version
 from webtable.store import Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.page.parts import Link
-    from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.layouts import Limits, Refreshed
+    from webtable.repository.page_storage.codec import PageCodec
+    from webtable.repository.page_storage.layouts import Limits, Refreshed
     from webtable.store import Cell
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.repository.scanning.scan import ScanSpec, in_storage_order
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import clipped
 

@@ -16,7 +16,7 @@ from webtable._importable import needed
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument
-from webtable.repository.page_counts import DATES, HOT, RegionShares, shown_groups
+from webtable.repository.reading.page_counts import DATES, HOT, RegionShares, shown_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

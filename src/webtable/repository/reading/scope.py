@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from webtable._messages import Words
 from webtable.display.text import size_text
 from webtable.errors import FullScanNeeded
-from webtable.repository.scanning.site import AllPages, Site, SiteParts, parts_of_site
+from webtable.repository.reading.site import AllPages, Site, SiteParts, parts_of_site
 from webtable.rowkey import KeyRange, Salt, WebKey
 from webtable.rowkey.ranges import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository.frame import Frame
+    from webtable.repository.context import Frame
     from webtable.store import Store
 
 PLAIN_KEY = WebKey(Salt.none())

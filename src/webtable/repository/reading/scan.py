@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
+from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.rowkey import KeyRange
 from webtable.store import EVERYTHING, Row, Store, Wanted
 

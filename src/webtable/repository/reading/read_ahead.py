@@ -15,7 +15,7 @@ from webtable.page.page import LINK_BYTES, Page
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from webtable.repository.scanning.damage import Damage
+    from webtable.repository.reading.damage import Damage
     from webtable.store import Row
 
 READ_AHEAD_BYTES = 8 * 2**20
