@@ -19,7 +19,8 @@ import webtable.questions
 from webtable.aio import groups as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
-from webtable.repository import link_questions, questions
+from webtable.repository import links as link_questions
+from webtable.repository import questions
 from webtable.repository.answers.listing import Listing
 from webtable.repository.table.links import TableLinks
 

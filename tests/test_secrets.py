@@ -146,7 +146,7 @@ def test_an_answer_shows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path, na
     crawl.write_text('{"url": "https://example.com/", "body": "<p>"}\n')
     monkeypatch.setitem(GIVEN, "files", crawl)
     monkeypatch.setitem(GIVEN, "path", tmp_path / "backup.db" if name == "maintenance.backup" else None)
-    monkeypatch.setattr("webtable.repository.derived.maintenance.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("webtable.repository.upkeep.repair.FRESH_SECONDS", 0.0)
     with answering(monkeypatch) as table, webtable.open(tmp_path / "other.db", create=True) as other:
         try:
             texts = list(shown(answer(table, name, other)))

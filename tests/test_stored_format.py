@@ -18,10 +18,10 @@ import zstandard
 import webtable
 from webtable import Page
 from webtable.indexes import Index
-from webtable.repository.derived.host_counts import HostPart
-from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.hosts.counts import HostPart
 from webtable.repository.indexes.index import HostCounts
 from webtable.repository.page_storage.state import Capture, Deleted
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import KeyRange
 from webtable.rowkey.examples import LATEST_KEY
 from webtable.schema import ALL_VERSIONS, IndexState, KeyLayout, Layout, meta_table

@@ -4,19 +4,17 @@ from webtable.repository.answers.arrow_pages import ArrowStream
 from webtable.repository.answers.columns import ColumnNames
 from webtable.repository.answers.results import Batch, Explanation, Pages, ResultList, Results
 from webtable.repository.arguments import Grouping, Moment
-from webtable.repository.link_questions.inlinks import Inlink
-from webtable.repository.link_questions.link_graph import Edge
-from webtable.repository.link_questions.links import BrokenLink, Freshness
+from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
+from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
+from webtable.repository.hosts.hosts import Host, Hosts
+from webtable.repository.indexes.answer import PageOptions
+from webtable.repository.indexes.questions import SizeClass
+from webtable.repository.links.inlinks import Inlink
+from webtable.repository.links.links import BrokenLink, Edge, Freshness
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.crawls import Crawl
-from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
 from webtable.repository.questions.growth import Growth
 from webtable.repository.questions.handles import Resolution
-from webtable.repository.questions.hosts import Host, Hosts
-from webtable.repository.questions.index_answer import PageOptions
-from webtable.repository.questions.indexed import SizeClass
-from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
-from webtable.repository.questions.near_duplicates import NearDuplicate
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem

@@ -1,8 +1,8 @@
 """Indexes of your own, handles of URLs, and the state and drift of indexes."""
 
-from webtable.repository.derived.drift import Drift
 from webtable.repository.indexes.index import BUILT_IN, WEB_INDEXES, Index, handle_of
 from webtable.repository.indexes.states import imported
+from webtable.repository.upkeep.drift import Drift
 from webtable.schema import IndexState
 
 __all__ = [

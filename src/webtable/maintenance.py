@@ -4,7 +4,6 @@ from webtable.repository.arguments import Progress
 from webtable.repository.context import CopyTarget
 from webtable.repository.copying.check import CopyCheck
 from webtable.repository.copying.counts import Copied
-from webtable.repository.derived.refresh import Recount
 from webtable.repository.diagnosis.doctor import Diagnosis, checks
 from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.repository.maintenance.alter import AlterOptions
@@ -15,6 +14,7 @@ from webtable.repository.questions.verification import MissingPages, Verificatio
 from webtable.repository.removing.retention import DeletedPage, Deletions
 from webtable.repository.table.opening import copy_target
 from webtable.repository.table.running import RunningExplorer
+from webtable.repository.upkeep.recounts import Recount
 from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check
 

@@ -18,9 +18,9 @@ from running import Result, Run
 
 import webtable
 from webtable.errors import StoreUnavailable
-from webtable.repository.derived.maintenance import Maintenance
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.table.links import TableLinks
+from webtable.repository.upkeep.repair import Maintenance
 from webtable.schema import IndexState, index_table
 
 pytestmark = pytest.mark.usefixtures("manual_clock")

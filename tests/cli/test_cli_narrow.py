@@ -15,7 +15,7 @@ from webtable import Page
 from webtable.cli.terminal.tables import CHUNK, print_table
 from webtable.repository.answers.columns import columns_of
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.questions.duplicate_groups import DuplicateGroup
+from webtable.repository.duplicates.exact import DuplicateGroup
 from webtable.repository.questions.redirect_chains import RedirectChain
 
 GUIDE = "https://docs.example.com/guide/"

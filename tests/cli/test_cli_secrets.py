@@ -24,8 +24,8 @@ from webtable.cli import app
 from webtable.cli.commands import COMMANDS
 from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
-from webtable.repository.derived import maintenance
 from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.upkeep import repair
 from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")
@@ -216,7 +216,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch, files: None) -> Iterator[None]:
     """The store of `ANSWERS`."""
-    monkeypatch.setattr(maintenance, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(repair, "FRESH_SECONDS", 0.0)
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)  # until Ctrl-C
     with answering(monkeypatch):
         yield

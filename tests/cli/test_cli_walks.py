@@ -10,8 +10,8 @@ from running import Run
 
 import webtable
 from webtable.repository import journal
-from webtable.repository.derived import drift
 from webtable.repository.questions import stats, verification
+from webtable.repository.upkeep import drift
 from webtable.store.sqlite import SQLiteStore
 
 COMMANDS = {

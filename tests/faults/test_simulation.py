@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
 
-from webtable.repository.derived import updates
-from webtable.repository.derived.cells import DerivedCellWriter
-from webtable.repository.derived.entry_drift import EntryComparison
-from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.page_storage.state import PageWrite
 from webtable.repository.removing.deletion import Deletion
+from webtable.repository.upkeep import updates
+from webtable.repository.upkeep.cells import DerivedCellWriter
+from webtable.repository.upkeep.drift import EntryComparison
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import webtable
 from webtable import Page, WebTable
-from webtable.repository.derived.updates import BatchUpdate
 from webtable.repository.page_storage import decisions
 from webtable.repository.page_storage.codec import PageCodec
+from webtable.repository.upkeep.updates import BatchUpdate
 from webtable.store.sqlite.store import SQLiteStore
 
 WRITING = Path(webtable.__file__).parent / "repository" / "writing"

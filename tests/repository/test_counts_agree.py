@@ -12,10 +12,10 @@ import webtable
 from webtable import Page
 from webtable.cli import app
 from webtable.reports import audit
-from webtable.repository.derived import queue as queue_module
-from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.questions import holdings
 from webtable.repository.questions.holdings import Holdings
+from webtable.repository.upkeep import queue as queue_module
+from webtable.repository.upkeep.queue import RecountQueue
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COUNT = 60

@@ -16,7 +16,7 @@ from store_differences import on_every_store
 from webtable import ALL, Link, Page, WebTable, WriteFailed
 from webtable.errors import DamagedRow, HiddenByDelete, LayoutMismatch
 from webtable.indexes import handle_of
-from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
 from webtable.store import NewCell, Put, Wanted

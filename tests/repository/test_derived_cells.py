@@ -7,7 +7,7 @@ import pytest
 import webtable
 from webtable import Link, Page, WebTable
 from webtable.errors import StoreRefused, WriteFailed
-from webtable.repository.derived.inlinks import LONGEST_REMEMBERED
+from webtable.repository.links.inlink_cells import LONGEST_REMEMBERED
 from webtable.rowkey import WebKey
 from webtable.schema import index_table
 from webtable.testing import WrappedStore

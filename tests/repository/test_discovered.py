@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from webtable import Link, Page
-from webtable.repository.link_questions.confirmation import FIRST_SOURCES
+from webtable.repository.links.unlinked import FIRST_SOURCES
 from webtable.repository.questions.rows import PageRows
 from webtable.store import NewCell, Put
 

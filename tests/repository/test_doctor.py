@@ -11,8 +11,8 @@ from test_missing_tables import drop
 import webtable
 from store_differences import with_thrift1
 from webtable.errors import InvalidArgument, StoreUnavailable
-from webtable.repository.derived.queue import DEAD_AFTER_SECONDS, RecountQueue
 from webtable.repository.indexes.states import Indexes
+from webtable.repository.upkeep.queue import DEAD_AFTER_SECONDS, RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_ROW, IndexState, meta_table, option_column, option_json
 from webtable.store import NewCell, Put, open_store
@@ -120,7 +120,7 @@ def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
     store, table = open_store(url)
     with store, monkeypatch.context() as patched:
         before = int((datetime.now(UTC) - timedelta(seconds=DEAD_AFTER_SECONDS + 60)).timestamp() * 1000)
-        patched.setattr("webtable.repository.derived.queue.now_in_milliseconds", lambda: before)
+        patched.setattr("webtable.repository.upkeep.queue.now_in_milliseconds", lambda: before)
         queue = RecountQueue(store, table)
         queue.write([queue.entered([b"a row"])])
 

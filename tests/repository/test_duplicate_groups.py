@@ -15,7 +15,7 @@ from webtable.repository.reading.temporary_tables import MEMORY_BYTES
 
 BIG = """
 import resource, sys
-from webtable.repository.questions.duplicate_groups import _FIRST, _GROUPS, _INDEX, _TABLE
+from webtable.repository.duplicates.exact import _FIRST, _GROUPS, _INDEX, _TABLE
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 def peak():

@@ -10,8 +10,8 @@ from store_differences import on_every_store
 from webtable import Link
 from webtable.errors import InvalidToken
 from webtable.page.page import Page
-from webtable.repository.link_questions import link_graph
-from webtable.repository.link_questions.link_graph import Edge
+from webtable.repository.links import links as link_graph
+from webtable.repository.links.links import Edge
 from webtable.testing import CountingStore
 
 

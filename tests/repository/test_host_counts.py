@@ -14,9 +14,10 @@ from deaths import Killed, Town, is_through, listening
 import webtable
 from nightly import some
 from store_differences import with_thrift1
-from webtable.repository.derived import host_changes, host_counts, refresh
-from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.hosts import counts
 from webtable.repository.page_storage import cells as stored_cells
+from webtable.repository.upkeep import recounts
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import Salt
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
@@ -29,15 +30,15 @@ SALTS = [Salt.host(), Salt.url(), Salt.none()]
 @pytest.fixture
 def short_parts(monkeypatch):
     """Let a new part begin at every third row or so, so that few pages have many."""
-    monkeypatch.setattr(host_changes, "_CUTS", 90)
+    monkeypatch.setattr(counts, "_CUTS", 90)
 
 
 @pytest.fixture(params=["at once", "at the end"])
 def little_memory(request, monkeypatch):
     """Let what is to be counted of hosts be joined after a few rows; joined rows are counted at once, or are kept."""
-    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
-    monkeypatch.setattr(refresh, "MOST_BYTES", 2_000)
-    monkeypatch.setattr(refresh, "MOST_JOINED", 1_000 if request.param == "at once" else 10**9)
+    monkeypatch.setattr(recounts, "ROWS_A_ROUND", 1)
+    monkeypatch.setattr(recounts, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(recounts, "MOST_JOINED", 1_000 if request.param == "at once" else 10**9)
 
 
 @pytest.fixture(params=SALTS, ids=lambda salt: salt.source)
@@ -106,7 +107,7 @@ def test_a_run_reads_the_rows_near_those_that_changed(site):
 
 
 def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
-    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 100)
+    monkeypatch.setattr(recounts, "ROWS_A_ROUND", 100)
     draw = random.Random(20261123)
     pages = [site.page(f"/{number:04}", host=f"h{number % 3}", body=b"x") for number in range(2_000)]
     draw.shuffle(pages)
@@ -140,7 +141,7 @@ def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, litt
 
 def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
     key, weights = webtable.rowkey.WebKey(), []
-    changes = host_changes.HostChanges(key, None)
+    changes = counts.HostChanges(key, None)
 
     for start in range(0, 60_000, 20_000):
         changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(start, start + 20_000))
@@ -177,8 +178,8 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
 
 @pytest.mark.parametrize("is_range_by_range", [False, True])
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
-    monkeypatch.setattr(host_changes, "MOST_BETWEEN", 3)
-    monkeypatch.setattr(host_counts, "MOST_PAGES", 40)
+    monkeypatch.setattr(counts, "MOST_BETWEEN", 3)
+    monkeypatch.setattr(counts, "MOST_PAGES", 40)
     able = replace(SQLiteStore.capabilities, scans_ranges_separately=is_range_by_range)
     monkeypatch.setattr(SQLiteStore, "capabilities", able)
     draw = random.Random(20261122)
@@ -269,7 +270,7 @@ def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_ne
 
 
 def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monkeypatch):
-    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+    monkeypatch.setattr(recounts, "ROWS_A_ROUND", 1)
     town, crossed = Town(table), []
     town.store(*(sized(town, number, 1) for number in range(60)))
 
@@ -277,12 +278,12 @@ def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monk
         if call != "write" or not name.endswith("_idx") or crossed:
             return
         crossed.append(True)  # it has read parts that are not stored yet, and whose first pages go now
-        cuts = [number for number in range(1, 60) if host_changes.is_cut(table.key.encode(url(town, number)))]
+        cuts = [number for number in range(1, 60) if counts.is_cut(table.key.encode(url(town, number)))]
         for number in cuts[::2]:
             table.delete(url(town, number))
         with monkeypatch.context() as patch:
-            patch.setattr(refresh, "MOST_BYTES", 1_000)
-            patch.setattr(refresh, "MOST_JOINED", 10**9)
+            patch.setattr(recounts, "MOST_BYTES", 1_000)
+            patch.setattr(recounts, "MOST_JOINED", 10**9)
             table.links.refresh()
 
     listening(table, crossing).links.refresh()
@@ -293,7 +294,7 @@ def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monk
 
 def test_the_same_rows_take_no_more_memory_when_they_change_again():
     key, weights = webtable.rowkey.WebKey(), []
-    changes = host_changes.HostChanges(key, None)
+    changes = counts.HostChanges(key, None)
 
     for _ in range(4):
         changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(5_000))
@@ -371,7 +372,7 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(60)))
     table.links.refresh()
-    over = host_counts._over
+    over = counts._over
 
     for left in some(range(0, 58, 2), 3):
         town.store(sized(town, left, 99))
@@ -385,9 +386,9 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
                 table.links.refresh()
             return over(newest)
 
-        monkeypatch.setattr(host_counts, "_over", crossing)
+        monkeypatch.setattr(counts, "_over", crossing)
         table.links.refresh()
-        monkeypatch.setattr(host_counts, "_over", over)
+        monkeypatch.setattr(counts, "_over", over)
 
         check(table, town.domain)
 

@@ -186,8 +186,8 @@ def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_r
 
 
 def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
-    monkeypatch.setattr("webtable.repository.derived.maintenance.PIECE", 2)
-    monkeypatch.setattr("webtable.repository.derived.maintenance.SAVE_SECONDS", -1)
+    monkeypatch.setattr("webtable.repository.upkeep.repair.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.upkeep.repair.SAVE_SECONDS", -1)
     table.indexes.drop("size")
     town = Town(table).build()
 

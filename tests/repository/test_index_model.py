@@ -29,7 +29,7 @@ from nightly import examples
 from store_differences import with_thrift1
 from webtable import Page
 from webtable.errors import HiddenByDelete
-from webtable.repository.derived import cells
+from webtable.repository.upkeep import cells
 
 EXAMPLES = int(os.environ.get("WEBTABLE_MODEL_EXAMPLES", "0"))
 """How many runs the machine gets, each another one every time; by default a few that are always the same."""

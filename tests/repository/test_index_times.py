@@ -21,7 +21,7 @@ from store_differences import on_every_store
 from webtable import Page
 from webtable._clock import clock as system_clock
 from webtable.errors import WriteFailed
-from webtable.repository.derived import queue, refresh
+from webtable.repository.upkeep import queue, recounts
 from webtable.rowkey import KeyRange
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.store import Delete
@@ -136,7 +136,7 @@ def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, m
     added = []
     shard = lambda: "f" if added else "0"  # noqa: E731 - so that the late batch is behind the others
     monkeypatch.setattr(queue, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=shard() + uuid4().hex)))
-    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+    monkeypatch.setattr(recounts, "ROWS_A_ROUND", 1)
     for number in range(80):
         town.store(town.page(f"/{number}", outlinks=town.links("/twin")))
 

@@ -9,7 +9,7 @@ from damaging import PAGE, damage, remove, write
 
 import webtable
 from webtable import Page
-from webtable.repository.derived.host_counts import HostCounter
+from webtable.repository.hosts.counts import HostCounter
 from webtable.repository.questions import verification
 from webtable.rowkey import KeyRange, Salt
 

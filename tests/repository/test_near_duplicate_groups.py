@@ -16,8 +16,8 @@ from sites import Site, with_limit
 import webtable
 from nightly import examples
 from webtable.errors import IndexNeeded
-from webtable.repository.questions import near_duplicate_groups
-from webtable.repository.questions.near_duplicate_groups import ALL_COMPARED
+from webtable.repository.duplicates import near
+from webtable.repository.duplicates.near import ALL_COMPARED
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
 
 def test_many_pages_of_one_text_are_one_group_of_few_comparisons(site, monkeypatch):
     compared = []
-    joined = near_duplicate_groups._Joined
+    joined = near._Joined
     is_like = joined._is_like
     monkeypatch.setattr(joined, "_is_like", lambda *both: compared.append(both[1:]) or is_like(*both))
     count = 10 * ALL_COMPARED
@@ -112,7 +112,7 @@ def test_many_pages_of_one_text_are_one_group_of_few_comparisons(site, monkeypat
 
 def test_pages_that_only_share_a_band_are_compared_with_few_others(site, monkeypatch):
     compared = []
-    monkeypatch.setattr(near_duplicate_groups._Joined, "_is_like", lambda *both: compared.append(both) or False)
+    monkeypatch.setattr(near._Joined, "_is_like", lambda *both: compared.append(both) or False)
     count = 4 * ALL_COMPARED
     site.store(*(text_page(site, f"/{n:03}", 22, n) for n in range(count)))
 

@@ -19,7 +19,7 @@ from nightly import examples
 from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument, MissingExtra, UnknownIndex
 from webtable.page import extract
 from webtable.page.parts import BAND
-from webtable.repository.derived.cells import DerivedCellWriter
+from webtable.repository.upkeep.cells import DerivedCellWriter
 from webtable.rowkey import KeyRange
 
 BANDS = 14

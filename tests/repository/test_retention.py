@@ -17,7 +17,7 @@ from webtable import Link, Page, WebTable
 from webtable.errors import InvalidArgument
 from webtable.maintenance import DeletedPage
 from webtable.reports import audit
-from webtable.repository.derived.removal import PageRemoval
+from webtable.repository.upkeep.updates import PageRemoval
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import Call, ListeningStore

@@ -15,7 +15,7 @@ from webtable import Link, Page, WebTable
 from webtable.display import MOST_CHARACTERS, Marked, Shown
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.answers.tabular import SHOWN_ROWS
-from webtable.repository.questions import host_entries
+from webtable.repository.hosts import entries
 from webtable.repository.questions.stats import SHOWN_GROUPS
 from webtable.repository.text.diff_views import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.rowkey.advice import advise
@@ -282,7 +282,7 @@ def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_readin
 
 
 def test_a_table_with_many_hosts_is_not_added_up_to_be_shown(new_url, site, monkeypatch):
-    monkeypatch.setattr(host_entries, "MOST_HOSTS", 1)
+    monkeypatch.setattr(entries, "MOST_HOSTS", 1)
     with webtable.open(new_url(), create=True) as table:
         for name in "ab":
             table.put(Page(url=f"https://{name}.example/", body=b"xx", fetched_at=site.now))

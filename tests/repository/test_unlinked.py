@@ -11,8 +11,8 @@ from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
 from webtable.page import LinkCounts
-from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.link_questions.confirmation import FIRST_SOURCES
+from webtable.repository.links.unlinked import FIRST_SOURCES
+from webtable.repository.upkeep.queue import RecountQueue
 
 COUNTS = ("link_counts",)
 ASKED = {

@@ -14,8 +14,8 @@ import webtable
 from nightly import some
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
-from webtable.repository.derived import drift
 from webtable.repository.questions import stats, verification
+from webtable.repository.upkeep import drift
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 from webtable.testing import WrappedStore

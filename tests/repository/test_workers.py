@@ -15,8 +15,8 @@ from store_differences import on_every_store
 from webtable import Link, WebTable
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository import journal
-from webtable.repository.derived import maintenance
 from webtable.repository.reading.page_counts import Group
+from webtable.repository.upkeep import repair
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put
 
@@ -158,7 +158,7 @@ def test_an_index_is_rebuilt_also_where_a_worker_is_killed(drifting, index):
 
 
 def test_an_index_that_was_interrupted_is_completed_by_workers(drifting, monkeypatch):
-    monkeypatch.setattr(maintenance, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(repair, "SAVE_SECONDS", 0)
     drifting.indexes.drop("size")
     with pytest.raises(KeyboardInterrupt):
         drifting.indexes.add("size", workers=2, on_progress=interrupting(2))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, Generic, NoReturn, ParamSp
 from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.stream import Stream
 from webtable.repository.answers.results import Results as SyncResults
-from webtable.repository.questions.hosts import Host as SyncHost
+from webtable.repository.hosts.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence

@@ -14,8 +14,8 @@ from webtable.errors import WebTableError
 from webtable.formats.read_report import MAX_DAMAGED, ReadReport
 from webtable.page.json_lines import ATTRIBUTES
 from webtable.page.parts import meant
-from webtable.repository.derived.refresh import Recount
-from webtable.repository.derived.revisits import number_text
+from webtable.repository.upkeep.recounts import Recount
+from webtable.repository.upkeep.revisits import number_text
 from webtable.repository.writing.outcomes import Dropped
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from targets.sites import table
 from targets.target import Strategy, Target, edited, edits
 from webtable._checksums import has_checksum, place, with_checksum
 from webtable.errors import DamagedRow, LayoutMismatch
-from webtable.repository.derived.queue import _waiting
 from webtable.repository.page_storage.cells import MAGIC, pack, unpack
+from webtable.repository.upkeep.queue import _waiting
 from webtable.rowkey import KeyRange
 from webtable.schema import STATES_ROW, IndexState, Layout, index_of_column
 from webtable.store import Row

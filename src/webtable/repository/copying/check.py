@@ -10,7 +10,7 @@ from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.repository.copying.inlinks import InlinkPairs
 from webtable.repository.copying.tables import RateLimit, TablePair, covers
-from webtable.repository.derived.inlinks import PAST
+from webtable.repository.links.inlink_cells import PAST
 from webtable.repository.page_storage.cells import together
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.reading.damage import MOST_KEPT

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.parts import Link
-from webtable.repository.derived.inlinks import with_self_links
+from webtable.repository.links.inlink_cells import with_self_links
 from webtable.repository.page_storage.cells import pack
 from webtable.repository.page_storage.codec import PackedVersion, check_body
 

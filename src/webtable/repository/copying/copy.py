@@ -16,11 +16,11 @@ from webtable.repository.copying.counts import Copied, Counts
 from webtable.repository.copying.inlinks import InlinkCopier
 from webtable.repository.copying.pages import PageCopier
 from webtable.repository.copying.tables import RateLimit, TablePair
-from webtable.repository.derived.revisits import AT_ONCE, OpenRevisits, page_in
 from webtable.repository.journal import Journal
 from webtable.repository.partitions.cuts import Whole
 from webtable.repository.partitions.places import FramePlace
 from webtable.repository.partitions.tasks import PartTask, check_workers, done_by, parts_of
+from webtable.repository.upkeep.revisits import AT_ONCE, OpenRevisits, page_in
 from webtable.repository.writing.batch import BatchWriter, complete
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS

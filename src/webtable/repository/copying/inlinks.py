@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import DamagedRow
 from webtable.repository.copying.tables import ROWS_AT_ONCE, RateLimit, TablePair
-from webtable.repository.derived.inlinks import PAST
-from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.links.inlink_cells import PAST
 from webtable.repository.page_storage.cells import NARROW, PIECE, written
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.store import Cell, Delete, NewCell, Put
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 

@@ -15,11 +15,11 @@ from webtable.errors import WebTableError
 from webtable.page.page import Page
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
-from webtable.repository.derived.signatures import is_unsigned, sign_pages, with_signature
-from webtable.repository.derived.updates import Updater
+from webtable.repository.duplicates.signatures import is_unsigned, sign_pages, with_signature
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.state import PageWrite, Stored
 from webtable.repository.removing.deletion import Deletion
+from webtable.repository.upkeep.updates import Updater
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.packing import PagePut, Prepared

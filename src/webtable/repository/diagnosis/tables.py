@@ -12,11 +12,11 @@ from webtable._messages import Command, Message, message_of
 from webtable.display.text import size_text
 from webtable.errors import LayoutMismatch
 from webtable.repository.context import Frame
-from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.derived.revisits import MOST_COUNTED, OpenRevisits, number_text
 from webtable.repository.full_text.upkeep import state
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.table.web_table import WebTable
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.repository.upkeep.revisits import MOST_COUNTED, OpenRevisits, number_text
 from webtable.schema import check_suffix_list
 from webtable.store import Store
 from webtable.store.deadline import Deadline

@@ -11,7 +11,7 @@ from webtable._clock import milliseconds
 from webtable.errors import InvalidArgument
 from webtable.page.extract import main_content
 from webtable.page.page import charset_of, media_of
-from webtable.repository.derived.inlinks import CURRENT_SOURCES, link_of
+from webtable.repository.links.inlink_cells import CURRENT_SOURCES, link_of
 from webtable.repository.text.words import Analyzer
 from webtable.store.full_text import Document
 

@@ -12,10 +12,10 @@ from webtable._messages import Command
 from webtable.errors import IndexNeeded, StoreError
 from webtable.page.page import Page
 from webtable.repository.context import Frame
-from webtable.repository.derived.cells import PageChange
 from webtable.repository.full_text.documents import TextMaker, TextSettings
 from webtable.repository.full_text.place import index_of
 from webtable.repository.page_storage.codec import bare
+from webtable.repository.upkeep.cells import PageChange
 from webtable.store.full_text import SearchIndex
 
 if TYPE_CHECKING:

@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
+    from webtable.repository.duplicates import exact, near
+    from webtable.repository.hosts import entries, hosts
+    from webtable.repository.indexes import questions
     from webtable.repository.questions import (
         changes,
         crawls,
-        duplicate_groups,
         growth,
         handles,
-        host_entries,
-        hosts,
-        indexed,
-        near_duplicate_groups,
-        near_duplicates,
         pages,
         redirect_chains,
         search,

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.repository.derived.revisits import OpenRevisits
+from webtable.repository.hosts.entries import narrowed_ranges
 from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.page_storage.state import brought
-from webtable.repository.questions.host_entries import narrowed_ranges
 from webtable.repository.questions.rows import PageRows
 from webtable.repository.reading.scan import ScanSpec
+from webtable.repository.upkeep.revisits import OpenRevisits
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import TimeRange

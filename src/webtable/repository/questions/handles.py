@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import URL, handle_of
-from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.page.page import Page
 from webtable.repository.context import Frame
-from webtable.repository.derived.queue import Pending, RecountQueue
+from webtable.repository.hosts.entries import known_totals
 from webtable.repository.indexes.index import HOST
-from webtable.repository.questions.host_entries import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.reading.page_counts import PageCounts, grouping
+from webtable.repository.upkeep.queue import Pending, RecountQueue
 from webtable.rowkey import KeyRange
 from webtable.store import Row
 from webtable.store.rows import Wanted

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.results import Explanation, Question
-from webtable.repository.questions.host_entries import narrowed_ranges
-from webtable.repository.questions.similar_hosts import site_meant
+from webtable.repository.hosts.entries import narrowed_ranges, site_meant
 from webtable.repository.reading.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.reading.scope import PLAIN_KEY

@@ -10,7 +10,7 @@ from webtable.page.completion import is_html_page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import MAX_TITLE
-from webtable.repository.questions.duplicate_groups import value_of
+from webtable.repository.duplicates.exact import value_of
 from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
-from webtable.repository.derived.revisits import OpenRevisits, page_in, place_of
 from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.upkeep.revisits import OpenRevisits, page_in, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

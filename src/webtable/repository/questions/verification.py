@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow, IndexNeeded, InvalidURL, KeyFormatError, TableNotFound
 from webtable.page.page import Page
-from webtable.repository.derived.queue import RecountQueue
+from webtable.repository.hosts.entries import CountedHost, counted_hosts
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_storage.codec import check_body
 from webtable.repository.page_storage.decisions import mended
-from webtable.repository.questions.host_entries import CountedHost, counted_hosts
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.reading.damage import MOST_KEPT, Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table_name

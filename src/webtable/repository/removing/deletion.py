@@ -12,12 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
-from webtable.repository.derived.removal import PageRemoval
-from webtable.repository.derived.revisits import OpenRevisits
-from webtable.repository.derived.updates import Updater
 from webtable.repository.full_text.index import remove_documents
 from webtable.repository.page_storage.cells import later_removed, written
 from webtable.repository.page_storage.state import Deleted
+from webtable.repository.upkeep.revisits import OpenRevisits
+from webtable.repository.upkeep.updates import PageRemoval, Updater
 from webtable.store import Delete, Put, Row
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import TimeRange, Wanted

@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.page.parts import Link
-from webtable.repository.derived.inlinks import PAST, inlinks_of
-from webtable.repository.derived.link_counts import entries_of
-from webtable.repository.derived.queue import RecountQueue
-from webtable.repository.derived.revisits import OpenRevisits, page_in
+from webtable.repository.hosts.entries import entries_without_pages
 from webtable.repository.indexes.index import HOST, LINK, place_of
-from webtable.repository.link_questions.links import refresh_links
+from webtable.repository.links.inlink_cells import PAST, inlinks_of
+from webtable.repository.links.inlink_counts import entries_of
+from webtable.repository.links.links import refresh_links
 from webtable.repository.page_storage.cells import later_removed, removed, together, written
-from webtable.repository.questions.host_entries import entries_without_pages
 from webtable.repository.reading.scope import PLAIN_KEY
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.repository.upkeep.revisits import OpenRevisits, page_in
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table_name
 from webtable.store import Delete, Put

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.answers.results import Pages, Results
-    from webtable.repository.link_questions.links import BrokenLink
+    from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
+    from webtable.repository.duplicates.near import NearDuplicateGroup
+    from webtable.repository.links.links import BrokenLink
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
-    from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
-    from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.reading.site import Site

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Moment
     from webtable.repository.context import Frame
-    from webtable.repository.questions.index_answer import PageOptions
-    from webtable.repository.questions.indexed import SizeClass
-    from webtable.repository.questions.near_duplicates import NearDuplicate
+    from webtable.repository.duplicates.near import NearDuplicate
+    from webtable.repository.indexes.answer import PageOptions
+    from webtable.repository.indexes.questions import SizeClass
     from webtable.repository.reading.site import Site
 
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.context import Frame
-    from webtable.repository.derived.drift import Drift
-    from webtable.repository.derived.maintenance import Maintenance
+    from webtable.repository.upkeep.drift import Drift
+    from webtable.repository.upkeep.repair import Maintenance
     from webtable.schema import IndexState
 
 
@@ -25,7 +25,7 @@ class TableIndexes:
 
     @property
     def _maintenance(self) -> Maintenance:
-        from webtable.repository.derived.maintenance import Maintenance
+        from webtable.repository.upkeep.repair import Maintenance
         from webtable.repository.writing.batch import mend_pages
 
         return Maintenance(self._frame, partial(mend_pages, self._frame))

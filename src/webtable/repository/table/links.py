@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from webtable.repository import link_questions
+from webtable.repository import links
 from webtable.repository.answers.results import Window
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.reading.scope import Scope
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Progress
     from webtable.repository.context import Frame
-    from webtable.repository.derived.refresh import Recount
-    from webtable.repository.link_questions.inlinks import Inlink
-    from webtable.repository.link_questions.links import BrokenLink, Freshness
-    from webtable.repository.questions.index_answer import PageOptions
+    from webtable.repository.indexes.answer import PageOptions
+    from webtable.repository.links.inlinks import Inlink
+    from webtable.repository.links.links import BrokenLink, Freshness
     from webtable.repository.reading.site import Site
+    from webtable.repository.upkeep.recounts import Recount
 
 
 class TableLinks:
@@ -48,14 +48,14 @@ class TableLinks:
         Each is checked against the linking page. *url* need not be stored.
         """
         window = Window(order, limit, after)
-        return link_questions.inlinks.InlinksQuestion(self._frame, url, Scope.of(site), window, past=past).answer()
+        return links.inlinks.InlinksQuestion(self._frame, url, Scope.of(site), window, past=past).answer()
 
     def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
         """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
 
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
-        return link_questions.links.LinksQuestion(self._frame, url, Window(order, limit, after)).answer()
+        return links.links.LinksQuestion(self._frame, url, Window(order, limit, after)).answer()
 
     @repeatable()
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
@@ -64,12 +64,12 @@ class TableLinks:
         The counts (`Page.link_counts`) are those that `refresh` has made, and each says when; `freshness` reports what
         waits to be counted.
         """
-        return link_questions.links.most_linked(self._frame, {"site": site, **options})
+        return links.links.most_linked(self._frame, {"site": site, **options})
 
     @repeatable()
     def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
-        return link_questions.links.dead_ends(self._frame, {"site": site, **options})
+        return links.links.dead_ends(self._frame, {"site": site, **options})
 
     @repeatable(order=None)
     def broken(
@@ -85,7 +85,7 @@ class TableLinks:
         Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
         """
         window = Window(order, limit, after)
-        return link_questions.links.BrokenLinksQuestion(self._frame, Scope.of(site), window).answer()
+        return links.links.BrokenLinksQuestion(self._frame, Scope.of(site), window).answer()
 
     @repeatable()
     def orphans(
@@ -106,9 +106,7 @@ class TableLinks:
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return link_questions.unlinked.OrphansQuestion(
-            self._frame, scope, window, columns, within_host=within_host
-        ).answer()
+        return links.unlinked.OrphansQuestion(self._frame, scope, window, columns, within_host=within_host).answer()
 
     @repeatable()
     def discovered(
@@ -125,7 +123,7 @@ class TableLinks:
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return link_questions.unlinked.DiscoveredQuestion(self._frame, scope, window).answer()
+        return links.unlinked.DiscoveredQuestion(self._frame, scope, window).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.
@@ -135,8 +133,8 @@ class TableLinks:
         once more then. *on_progress* is called with the number of pages looked at so far. There is no dry run, because
         nothing is lost; `freshness` says what waits.
         """
-        return link_questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+        return links.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
     def freshness(self) -> Freshness:
         """Return what waits for `refresh`: how fresh the counts of links are."""
-        return link_questions.links.links_freshness(self._frame)
+        return links.links.links_freshness(self._frame)

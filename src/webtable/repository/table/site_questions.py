@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.repository import link_questions, questions
+from webtable.repository import links, questions
 from webtable.repository.answers.results import Window
 from webtable.repository.arguments import GAP, GROUPINGS, LIKE, MAX_TITLE, moments
 from webtable.repository.partitions.questions import repeatable
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.context import Frame
-    from webtable.repository.link_questions.link_graph import Edge
+    from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
+    from webtable.repository.duplicates.near import NearDuplicateGroup
+    from webtable.repository.hosts.hosts import Hosts
+    from webtable.repository.links.links import Edge
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
-    from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.growth import Growth
-    from webtable.repository.questions.hosts import Hosts
-    from webtable.repository.questions.near_duplicate_groups import NearDuplicateGroup
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
@@ -118,7 +118,7 @@ class SiteQuestions:
         a status is looked up again after 10,000 other targets.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return link_questions.link_graph.EdgesQuestion(self._frame, scope, window).answer()
+        return links.link_graph.EdgesQuestion(self._frame, scope, window).answer()
 
     @repeatable(undivided="relevance")
     def search(

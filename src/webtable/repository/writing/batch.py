@@ -21,12 +21,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, StoreUnavailable, WebTableError
-from webtable.repository.derived.revisits import OpenRevisits
-from webtable.repository.derived.signatures import sign_pages
-from webtable.repository.derived.updates import Updater
+from webtable.repository.duplicates.signatures import sign_pages
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.page_storage.state import Stored
+from webtable.repository.upkeep.revisits import OpenRevisits
+from webtable.repository.upkeep.updates import Updater
 from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.concurrent_writes import (
     ConcurrentWrite,

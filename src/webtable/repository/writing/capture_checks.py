@@ -28,7 +28,7 @@ from webtable.page.headers import Headers
 from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import SHARED, Link
-from webtable.repository.derived.inlinks import is_only_self
+from webtable.repository.links.inlink_cells import is_only_self
 from webtable.repository.page_storage.cells import json_of
 from webtable.repository.writing.repeats import rows_for
 from webtable.rowkey import canonical_url

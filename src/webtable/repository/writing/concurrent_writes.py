@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from webtable._clock import EPOCH, milliseconds
 from webtable.errors import StoreUnavailable
 from webtable.page.page import Page
-from webtable.repository.derived.cells import PageChange
 from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.state import NEWEST
+from webtable.repository.upkeep.cells import PageChange
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 
 if TYPE_CHECKING:

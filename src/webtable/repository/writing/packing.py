@@ -11,12 +11,12 @@ from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.page.body import algorithm_of, digest_like, digest_of
 from webtable.page.page import Page
-from webtable.repository.derived.cells import PageChange
-from webtable.repository.derived.signatures import is_unsigned, signed, with_signature
-from webtable.repository.derived.updates import BatchUpdate
+from webtable.repository.duplicates.signatures import is_unsigned, signed, with_signature
 from webtable.repository.full_text.index import TextUpdate
 from webtable.repository.page_storage.codec import Packed
 from webtable.repository.page_storage.state import Stored
+from webtable.repository.upkeep.cells import PageChange
+from webtable.repository.upkeep.updates import BatchUpdate
 from webtable.repository.writing.capture_checks import measured
 from webtable.repository.writing.outcomes import PageOutcome
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite

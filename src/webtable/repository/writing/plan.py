@@ -13,7 +13,6 @@ from webtable._clock import clock
 from webtable.errors import WebTableError
 from webtable.page.page import Page, memory_of
 from webtable.page.parts import Link
-from webtable.repository.derived.cells import PageChange
 from webtable.repository.page_storage.decisions import decide, decide_open
 from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
@@ -25,6 +24,7 @@ from webtable.repository.page_storage.state import (
     brought,
     content_date,
 )
+from webtable.repository.upkeep.cells import PageChange
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of
 from webtable.schema import ALL_VERSIONS

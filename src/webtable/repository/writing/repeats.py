@@ -11,10 +11,10 @@ from webtable.errors import DamagedRow, InvalidURL, WebTableError
 from webtable.page.body import algorithm_of, payload_digest_of
 from webtable.page.facts import repeated_facts
 from webtable.page.page import BLANK, Page
-from webtable.repository.derived.inlinks import with_self_links
-from webtable.repository.derived.revisits import other_scheme
+from webtable.repository.links.inlink_cells import with_self_links
 from webtable.repository.page_storage.decisions import response_fields
 from webtable.repository.page_storage.state import CAPTURED, DAMAGED_CAPTURE, NEWEST, Version
+from webtable.repository.upkeep.revisits import other_scheme
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 

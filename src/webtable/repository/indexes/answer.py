@@ -9,8 +9,8 @@ from webtable.page.page import Page
 from webtable.repository.answers.columns import Columns, column_names, fields_of
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Question, Window
+from webtable.repository.hosts.entries import site_meant
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.questions.similar_hosts import site_meant
 from webtable.repository.reading.scope import Scope
 from webtable.rowkey import KeyRange
 

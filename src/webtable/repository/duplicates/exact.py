@@ -10,9 +10,9 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing, ListingOption
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tokens import number_of
+from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
 from webtable.repository.questions.handles import stored_page
-from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.repository.questions.rows import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url

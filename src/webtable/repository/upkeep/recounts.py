@@ -8,19 +8,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable.repository.derived.host_changes import MOST_BYTES, HostChanges
-from webtable.repository.derived.host_counts import HostCounter
-from webtable.repository.derived.link_counts import LinkCounter
-from webtable.repository.derived.queue import CountedBatch, RecountQueue
+from webtable.repository.hosts.counts import MOST_BYTES, HostChanges, HostCounter
+from webtable.repository.links.inlink_counts import LinkCounter
+from webtable.repository.upkeep.queue import CountedBatch, RecountQueue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
     from webtable.repository.context import Frame
-    from webtable.repository.derived.queue import QueuedBatch
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.reading.damage import Damage
+    from webtable.repository.upkeep.queue import QueuedBatch
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""

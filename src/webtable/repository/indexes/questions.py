@@ -11,6 +11,7 @@ from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
+from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import (
     HIGHEST_SIZE,
     SIZE,
@@ -22,7 +23,6 @@ from webtable.repository.indexes.index import (
     time_text,
 )
 from webtable.repository.questions.handles import redirects_to
-from webtable.repository.questions.index_answer import IndexQuestion, SitePageOptions
 from webtable.rowkey import KeyRange, prefix_stop
 
 if TYPE_CHECKING:

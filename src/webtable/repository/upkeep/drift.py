@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from webtable._clock import clock, milliseconds, now_in_milliseconds
-from webtable.errors import DamagedRow
-from webtable.repository.page_storage.cells import removed
+from webtable.errors import DamagedRow, KeyFormatError
+from webtable.page.page import Page
+from webtable.repository.duplicates.signatures import is_unsigned, read_and_signed
+from webtable.repository.indexes.index import place_of
+from webtable.repository.links.inlink_cells import InlinkCells, inlink_value, inlinks_of
+from webtable.repository.links.inlink_counts import entries_of
+from webtable.repository.page_storage.cells import ROWS_AT_ONCE, removed, together
+from webtable.repository.page_storage.codec import bare
 from webtable.repository.page_storage.decisions import mended
+from webtable.repository.page_storage.state import hints_at
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.rowkey import KeyRange
+from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted
 
@@ -22,9 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from webtable.repository.context import Frame
+    from webtable.repository.indexes.states import Maintained
     from webtable.repository.journal import Journal
     from webtable.repository.reading.damage import Damage
-    from webtable.store import Row
+    from webtable.store import Cell, Row
+
 
 T = TypeVar("T")
 
@@ -342,3 +356,255 @@ class HistoryComparison(DriftComparison):
                 timestamp = milliseconds(stored.page.fetched_at)
                 places.append(SourcedCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
         return [place for place in places if place.cell.timestamp < self._until]
+
+
+# --- The comparison of the entries of an index with the pages of its table, in both directions ------------------------
+
+
+class EntryComparison(DriftComparison):
+    """A comparison of one index with its table."""
+
+    def __init__(
+        self, frame: Frame, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+    ) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._index = found.index
+        self._entries = found.table
+        self._is_link = found.keeps_inlinks
+        self._signs = found.signs_pages
+
+    def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Generator[None]:
+        """Compare, continuing after *begun*; yields after each piece of the work."""
+        if begun is None or begun.kind == "missing":
+            yield from self.compare("missing", begun.position if begun else b"", journal)
+            begun = None
+        yield from self.compare("stale", begun.position if begun else b"", journal)
+
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        page = self._frame.codec.columns.page
+        columns = [page, *([self._frame.codec.columns.links] if self._is_link else [])]
+        for rows in self._rows_after(self._frame.table, after, columns):
+            self._drift.pages += sum(page in row.cells for row in rows)
+            yield [cell for made in self._readable(self._made_in(rows)) for cell in made.cells.values()]
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        for rows in self._rows_after(self._entries, after, [INDEX_COLUMN]):
+            self._drift.entries += len(rows)
+            yield list(map(self._named, rows)) if self._index.names_pages else []
+
+    def _rows_after(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[list[Row]]:
+        spec = ScanSpec(table, [self._frame.keys_of(table)], Wanted(columns))
+        for rows in pieces(in_storage_order(self._frame.store, spec, after or None)):
+            self.position: bytes = rows[-1].key
+            yield rows
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
+        rows = self._frame.store.read(self._frame.table, sources, Wanted(columns))
+        return zip(sources, self._made_in(rows), strict=True)
+
+    def _made_in(self, rows: Sequence[Row | None]) -> Iterator[Made | DamagedRow]:
+        pages = [None if row is None else self._frame.pages.each(row) for row in rows]
+        if self._signs:
+            unsigned = {
+                row.key: page
+                for row, page in zip(rows, pages, strict=True)
+                if row is not None and isinstance(page, Page) and is_unsigned(page)
+            }
+            signed = dict(zip(unsigned, read_and_signed(self._frame, list(unsigned.items())), strict=True))
+            pages = [page if row is None else signed.get(row.key, page) for row, page in zip(rows, pages, strict=True)]
+        for row, page in zip(rows, pages, strict=True):
+            try:
+                yield Made({}, None) if row is None else self._made_by(row, page)
+            except DamagedRow as exc:
+                yield exc
+
+    def _made_by(self, row: Row, page: Page | DamagedRow | None) -> Made:
+        if isinstance(page, DamagedRow):
+            raise page
+        counts = self._frame.codec.counts(row)
+        try:
+            key = self._frame.key.unsalted(row.key)
+        except KeyFormatError as exc:
+            raise DamagedRow(row.key, None, str(exc)) from exc
+        dated = None if page is None else milliseconds(hints_at(page))
+        counted = milliseconds(counts.counted_at) if counts and counts.counted_at else None
+        made: dict[tuple[bytes, bytes], SourcedCell] = {}
+        if page is not None and dated is not None:
+            self._add(made, self._index.entries(bare(page), key), dated, row.key)
+        if self._is_link and counted is not None:
+            self._add(made, entries_of(counts, key), counted, row.key)
+        return Made(made, dated, counted)
+
+    def _add(
+        self, made: dict[tuple[bytes, bytes], SourcedCell], entries: Sequence[bytes], timestamp: int, source: bytes
+    ) -> None:
+        cell = NewCell(INDEX_COLUMN, timestamp, b"")
+        for entry in entries:
+            made[entry, INDEX_COLUMN] = SourcedCell(self._entries, entry, cell, source)
+
+    def _latest(self, made: Made, cell: SourcedCell) -> int | None:
+        return made.counted if self._is_link and place_of(cell.row).startswith(b"inlinks_") else made.dated
+
+    def _named(self, entry: Row) -> SourcedCell:
+        """Return *entry* with the row of the page that it names, empty if it is not a valid entry."""
+        try:
+            source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
+        except ValueError:
+            source = b""
+        cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
+        return SourcedCell(self._entries, entry.key, cell, source)
+
+
+# --- The comparison of the inlinks of a table with the outlinks of its pages, in both directions ----------------------
+#
+# Neither side fits into memory, so all pages and all inlinks are read once, to compare sums of them (`LinkSums`). If
+# the sums differ, both are read again to find the differences, and only links in sums that differ are looked up.
+
+
+PLACE_BYTES = 400
+"""The memory that a place takes besides its bytes."""
+
+
+class InlinkComparison(DriftComparison):
+    """A comparison of all inlinks with the pages that have these links."""
+
+    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._queue = RecountQueue(frame.store, frame.table)
+        self._family = self._frame.codec.columns.inlinks.encode()
+        self._inlinks = InlinkCells(frame.table, self._family, frame.key)
+        self._sums = LinkSums()
+
+    def run(self) -> Generator[None]:
+        """Compare; yields after each piece of the work."""
+        yield from self._add_up()
+        if self._sums.are_even():
+            return
+        yield from self.compare("missing")
+        yield from self.compare("stale")
+
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
+        """Repair differences of one kind, and have the links of their rows counted again."""
+        entered = self._queue.entered({cell.row for cell in cells})
+        self._queue.write([entered])
+        super().write(cells, kind)
+        self._queue.write([self._queue.done(entered)])
+
+    def _add_up(self) -> Iterator[None]:
+        for number, page in enumerate(self._linking_pages()):
+            column = self._inlinks.column(page.url)
+            for row in self._inlinks.rows(page.outlinks or ()):
+                self._sums.add(row, column)
+            if number % PIECE == 0:
+                yield
+        for row, cells in self._stored_inlinks():
+            self._drift.entries += len(cells)
+            for column, _ in cells:
+                self._sums.add(row, column)
+            yield
+
+    def _linking_pages(self) -> Iterator[Page]:
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(self._frame.codec.select(("outlinks",))))
+        for page in self._readable(map(self._frame.pages.each, rows)):
+            if page is not None and page.outlinks:
+                yield page
+
+    def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
+        """Yield the rows with inlinks, each with its inlinks or some of them."""
+        found = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
+        while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
+            yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
+
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        del after
+        return _some_at_once(cell for page in self._linking_pages() for cell in self._cells_of(page))
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        del after
+        return _some_at_once(
+            self._named(row, NewCell(column, cell.timestamp, b""))
+            for row, cells in self._stored_inlinks()
+            for column, cell in cells
+            if self._sums.is_odd(row, column)
+        )
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        pageless: list[bytes] = []
+        for source, page in zip(sources, self._frame.pages.read_each(sources, ("outlinks",)), strict=True):
+            if page is None:
+                pageless.append(source)
+            elif isinstance(page, DamagedRow):
+                yield source, page
+            else:
+                yield source, Made({cell.place: cell for cell in self._cells_of(page)}, milliseconds(hints_at(page)))
+        left = self._links_left(pageless)
+        yield from ((source, Made({}, left.get(source))) for source in pageless)
+
+    def _cells_of(self, page: Page) -> Iterator[SourcedCell]:
+        """Yield those inlinks that *page* makes that only one side may have."""
+        timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
+        source = self._frame.key.encode(page.url)
+        for row, link in self._inlinks.rows(page.outlinks or ()).items():
+            if self._sums.is_odd(row, column):
+                yield SourcedCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+
+    def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the dates of links without a page, which an interrupted delete has left, by row."""
+        urls, dates = self._frame.codec.columns.urls, {}
+        for some in together((source, 0) for source in sources):
+            for found in self._frame.store.read(self._frame.table, some, Wanted([urls])):
+                if found is not None:
+                    dates[found.key] = found.cells[urls][0].timestamp
+        return dates
+
+    def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
+        """Return an inlink with the row of the page that it names, empty if that is not a page."""
+        try:
+            self._frame.key.url_of(row)
+            source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
+        except ValueError:
+            source = b""
+        return SourcedCell(self._frame.table, row, cell, source)
+
+
+def _some_at_once(places: Iterable[SourcedCell]) -> Iterator[list[SourcedCell]]:
+    weighed = (
+        (place, PLACE_BYTES + len(place.row) + len(place.cell.column) + len(place.cell.value)) for place in places
+    )
+    return together(weighed, AT_ONCE)
+
+
+GROUPS: Final = 2**20
+"""How many sums there are, of 8 bytes each."""
+
+
+class LinkSums:
+    """Sums of the links of two sides, in groups by hash: 0 in each group in which both sides have the same links.
+
+    Each side adds each of its links once, and links of both sides cancel out. So only groups with links of one side
+    alone are not 0, and links of both sides that happen to be in such a group are looked up too. Two links of one side
+    can only cancel out if their 64-bit hashes are equal.
+
+    >>> sums = LinkSums()
+    >>> for row, column in [(b"a", b"x"), (b"b", b"x"), (b"a", b"x")]:
+    ...     sums.add(row, column)
+    >>> sums.are_even(), sums.is_odd(b"b", b"x")
+    (False, True)
+    """
+
+    def __init__(self) -> None:
+        self._left = array("q", bytes(8 * GROUPS))
+
+    def add(self, row: bytes, column: bytes) -> None:
+        """Add an inlink: the *column* of the page that links to *row*."""
+        link = hash((row, column))
+        self._left[link % GROUPS] ^= link
+
+    def is_odd(self, row: bytes, column: bytes) -> bool:
+        """Whether only one side may have this inlink."""
+        return self._left[hash((row, column)) % GROUPS] != 0
+
+    def are_even(self) -> bool:
+        """Whether both sides have the same links."""
+        return not any(self._left)

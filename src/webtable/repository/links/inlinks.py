@@ -14,10 +14,10 @@ from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.answers.page_columns import page_in
-from webtable.repository.derived.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
+from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
+from webtable.repository.links.inlink_cells import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
 from webtable.repository.questions.rows import TableQuestion
-from webtable.repository.questions.similar_hosts import host_meant
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell

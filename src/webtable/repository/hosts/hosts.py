@@ -10,8 +10,8 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.answers.results import Results
+from webtable.repository.hosts.entries import HostEntries, with_pages
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
-from webtable.repository.questions.host_entries import HostEntries, with_pages
 from webtable.repository.questions.rows import TableQuestion
 from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.schema import INDEX_COLUMN

@@ -22,11 +22,11 @@ from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page.page import BLANK
 from webtable.page.parts import LinkCounts
 from webtable.repository.context import Frame
-from webtable.repository.derived.inlinks import inlinks_of
-from webtable.repository.derived.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.index import LINK
+from webtable.repository.links.inlink_cells import inlinks_of
 from webtable.repository.page_storage.cells import checked_json, written
 from webtable.repository.reading.damage import Damage
+from webtable.repository.upkeep.queue import CountedBatch, RecountQueue
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port
 from webtable.schema import INDEX_COLUMN, index_table_name

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable.repository.link_questions import inlinks, link_graph, links, unlinked
+    from webtable.repository.links import inlinks, links, unlinked
 
 __all__ = ["inlinks", "link_graph", "links", "unlinked"]
 

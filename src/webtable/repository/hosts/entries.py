@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
-from webtable.repository.derived.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
 from webtable.repository.reading.damage import Damage
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.reading.scope import PLAIN_KEY, Scope
 from webtable.repository.reading.site import SiteParts
-from webtable.rowkey import KeyRange, canonical_host
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.rowkey import KeyRange, canonical_host, registered_domain
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.rowkey.ranges import clipped
+from webtable.rowkey.urls import split_url
 from webtable.schema import INDEX_COLUMN, index_table_name
 from webtable.store.metrics import Tally
 from webtable.store.rows import Wanted
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.context import Frame
     from webtable.store import Row
+
 
 MOST_HOSTS = 256
 """The most hosts of a domain whose salts are worth looking up before its pages are read."""
@@ -213,3 +216,47 @@ def _host_of(entry: Row) -> str:
     if reversed_host(host).encode() + b"/" != place_of(entry.key):
         raise ValueError(f"{host[:200]!r} stands there")
     return host
+
+
+# --- The stored host that was probably meant by a site that has no pages ----------------------------------------------
+
+
+_MOST_COMPARED: Final = 10_000
+"""At most this many hosts are compared, which takes a second."""
+_ALIKE: Final = 0.75
+
+
+def site_meant(frame: Frame, scope: Scope) -> str:
+    """Return "; did you mean …?" with the stored host, or its registered domain, that is most like that of *scope*.
+
+    It is empty if that host, or a host of that domain, has pages, if no host is alike, and without the host index.
+    """
+    if scope.place is None:
+        return ""
+    host = scope.place.host
+    try:
+        if _stored(frame, SiteParts(host, scope.place.is_subtree), 1):
+            return ""
+        known = _stored(frame, None, _MOST_COMPARED)
+    except IndexNeeded:
+        return ""
+    if scope.place.is_subtree:  # a domain may have pages only below it
+        known = list(dict.fromkeys([*known, *map(registered_domain, known)]))
+    alike = get_close_matches(host, known, 1, _ALIKE)
+    return f"; did you mean {alike[0]}?" if alike else ""
+
+
+def nothing_of(frame: Frame, scope: Scope) -> str:
+    """Return that there are no pages of *scope*, with what `site_meant` suggests."""
+    return f"no {str(scope).removeprefix('all ')}{site_meant(frame, scope)}"
+
+
+def host_meant(frame: Frame, url: str) -> str:
+    """Return what `site_meant` does, for the host of *url* and the hosts below it."""
+    return site_meant(frame, Scope(SiteParts(split_url(url).host, is_subtree=True)))
+
+
+def _stored(frame: Frame, place: SiteParts | None, most: int) -> list[str]:
+    """Return the first hosts of *place* that have pages, as many as are compared; raises `IndexNeeded`."""
+    entries = HostEntries(frame, place, "hosts").rows(None, most)
+    return [name for name, _ in islice(with_pages(frame, entries, frame.damage()), most)]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.context import Frame
-    from webtable.repository.derived.cells import PageChange
     from webtable.repository.indexes.states import Maintained
+    from webtable.repository.upkeep.cells import PageChange
 
 
 def sign_pages(indexes: Iterable[Maintained]) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webtable.page.page import Page
-    from webtable.repository.derived.cells import DerivedCells
+    from webtable.repository.upkeep.cells import DerivedCells
     from webtable.store import Cell, Store
 
 PAST = b"-"
