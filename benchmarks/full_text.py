@@ -14,7 +14,7 @@ import zstandard
 import webtable
 from benchmarks.measuring import Result
 from webtable.formats import read_pages
-from webtable.repository.text.words import Analyzer
+from webtable.repository.full_text.words import Analyzer
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import Document, TermPhrase, TermQuery
 from webtable.store.full_text.tantivy import TantivyIndex

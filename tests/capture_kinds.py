@@ -17,7 +17,7 @@ import webtable
 from webtable import Link, Page
 from webtable.page.json_lines import ATTRIBUTES, values_of
 
-DELETION_CLOCK = "webtable.repository.removing.deletion.now_in_milliseconds"
+DELETION_CLOCK = "webtable.repository.maintenance.delete.now_in_milliseconds"
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 MINUTE, MILLISECOND = timedelta(minutes=1), timedelta(milliseconds=1)
 HOST = "https://kinds.example"

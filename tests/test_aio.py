@@ -16,9 +16,7 @@ import pytest
 import webtable
 from webtable import Page, aio
 from webtable.aio import groups
-from webtable.repository.table.indexes import TableIndexes
-from webtable.repository.table.links import TableLinks
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
 from webtable.rowkey import Text, UInt
 
 NOW = datetime.now(UTC).replace(microsecond=0)

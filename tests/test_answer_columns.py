@@ -26,7 +26,7 @@ from webtable import Link, Page
 from webtable.errors import DamagedRow
 from webtable.formats import read_pages, write
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.table.links import TableLinks
+from webtable.repository.table.groups import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.text.difference import Difference, difference
+from webtable.repository.questions.difference import Difference, difference
 
 URL = "https://example.com/a"
 MONDAY = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)

@@ -33,9 +33,7 @@ from webtable import (
     store,
     writing,
 )
-from webtable.repository.table.indexes import TableIndexes
-from webtable.repository.table.links import TableLinks
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
 
 pytest_plugins = ["pytester"]
 

@@ -20,7 +20,7 @@ import webtable.schema
 import webtable.store
 import webtable.testing
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
-from webtable.repository.table.links import TableLinks
+from webtable.repository.table.groups import TableLinks
 
 API = [webtable, webtable.answers, webtable.maintenance, webtable.indexes, webtable.records, webtable.writing]
 API += [webtable.progress, webtable.formats, webtable.reports]

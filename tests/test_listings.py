@@ -22,7 +22,7 @@ from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.repository import links as link_questions
 from webtable.repository import questions
 from webtable.repository.answers.listing import Listing
-from webtable.repository.table.links import TableLinks
+from webtable.repository.table.groups import TableLinks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

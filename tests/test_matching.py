@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from webtable.errors import InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.text.excerpts import Excerpt, excerpts
-from webtable.repository.text.matching import Phrase, hit_in, query_of, texts_of
-from webtable.repository.text.words import Analyzer, TextQuery, folded
+from webtable.repository.full_text.matching import Phrase, hit_in, query_of, texts_of
+from webtable.repository.full_text.words import Analyzer, Excerpt, TextQuery, excerpts, folded
 
 URL = "https://example.com/"
 # Letters whose lower case is longer or depends on its place, in both cases, and what parts words.

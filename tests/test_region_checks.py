@@ -10,9 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 import webtable
-from webtable.repository.diagnosis import rows as judged
-from webtable.repository.diagnosis.rows import MOST_ROWS, placed
-from webtable.repository.diagnosis.tables import CheckedTable
+from webtable.repository.maintenance import doctor as judged
+from webtable.repository.maintenance.doctor import MOST_ROWS, CheckedTable, placed
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row
 from webtable.store.deadline import Deadline

@@ -18,9 +18,7 @@ import webtable
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable import aio
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.repository.table.indexes import TableIndexes
-from webtable.repository.table.links import TableLinks
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
 from webtable.store import StoreURL, open_store
 from webtable.store.hbase.thrift.store import OPTIONS
 from webtable.store.sqlite.file import OPTIONS as SQLITE_OPTIONS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webtable.errors import InvalidArgument
-from webtable.repository.text.words import MAX_TERM, Analyzer, TextQuery
+from webtable.repository.full_text.words import MAX_TERM, Analyzer, TextQuery
 
 PLAIN = Analyzer()
 TEXTS = st.text(

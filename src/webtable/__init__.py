@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError, WriteFailed
     from webtable.page.page import Page
     from webtable.page.parts import Link
-    from webtable.repository.diagnosis.doctor import doctor
+    from webtable.repository.keyed_table import KeyedTable
+    from webtable.repository.maintenance.doctor import doctor
     from webtable.repository.reading.site import ALL, HostOnly
-    from webtable.repository.records.table import KeyedTable
     from webtable.repository.table.opening import create, open
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.writer import Writer
@@ -56,9 +56,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "webtable.page.page": ("Page",),
     "webtable.page.parts": ("Link",),
     "webtable.errors": ("WebTableError", "WriteFailed"),
-    "webtable.repository.diagnosis.doctor": ("doctor",),
+    "webtable.repository.maintenance.doctor": ("doctor",),
     "webtable.repository.table.opening": ("create", "open"),
-    "webtable.repository.records.table": ("KeyedTable",),
+    "webtable.repository.keyed_table": ("KeyedTable",),
     "webtable.repository.reading.site": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),

@@ -6,23 +6,22 @@ from webtable.repository.answers.results import Batch, Explanation, Pages, Resul
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
 from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
+from webtable.repository.full_text.matching import Hit, SearchIn
 from webtable.repository.hosts.hosts import Host, Hosts
 from webtable.repository.indexes.answer import PageOptions
 from webtable.repository.indexes.questions import SizeClass
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
-from webtable.repository.questions.changes import Change, ChangeKind
+from webtable.repository.questions.captures import Unresolved
+from webtable.repository.questions.changes import Change, ChangeKind, Growth
 from webtable.repository.questions.crawls import Crawl
-from webtable.repository.questions.growth import Growth
+from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem
-from webtable.repository.questions.unresolved import Unresolved
 from webtable.repository.questions.versions import History
 from webtable.repository.reading.site import AllPages, Site
-from webtable.repository.text.difference import Difference
-from webtable.repository.text.matching import Hit, SearchIn
 
 __all__ = [
     "AllPages",

@@ -3,17 +3,17 @@
 from webtable.repository.arguments import Progress
 from webtable.repository.context import CopyTarget
 from webtable.repository.copying.check import CopyCheck
-from webtable.repository.copying.counts import Copied
-from webtable.repository.diagnosis.doctor import Diagnosis, checks
+from webtable.repository.copying.tables import Copied
 from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.repository.maintenance.alter import AlterOptions
 from webtable.repository.maintenance.create import LayoutOptions
+from webtable.repository.maintenance.delete import DeletedPage, Deletions
+from webtable.repository.maintenance.doctor import Diagnosis, checks
 from webtable.repository.maintenance.regions import RegionComparison, regions_of, sample_urls
-from webtable.repository.questions.holdings import Holdings, holdings
-from webtable.repository.questions.verification import MissingPages, Verification
-from webtable.repository.removing.retention import DeletedPage, Deletions
+from webtable.repository.maintenance.summary import Holdings, holdings
+from webtable.repository.maintenance.verify import MissingPages, Verification
 from webtable.repository.table.opening import copy_target
-from webtable.repository.table.running import RunningExplorer
+from webtable.repository.table.web_table import RunningExplorer
 from webtable.repository.upkeep.recounts import Recount
 from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check

@@ -14,7 +14,7 @@ import webtable
 from webtable import KeyedTable, Page
 from webtable.cli.app import app
 from webtable.errors import CapabilityError
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableMaintenance
 from webtable.rowkey import CompositeKey, UInt
 from webtable.store import open_store
 from webtable.store.rows import Delete, NewCell, Put

@@ -20,7 +20,7 @@ import webtable
 from manual_clock import ManualClock
 from webtable import Page
 from webtable.errors import StoreError, StoreUnavailable
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableMaintenance
 from webtable.rowkey import CompositeKey, UInt
 from webtable.store import Mutation
 from webtable.store.sqlite import SQLiteStore

@@ -12,8 +12,8 @@ from running import Run
 
 import webtable
 from webtable import Link, Page
-from webtable.repository.removing import retention
-from webtable.repository.removing.deletion import Deletion
+from webtable.repository.maintenance import delete
+from webtable.repository.maintenance.delete import Deletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def test_what_is_chosen_is_deleted_with_yes(run: Run, options, gone):
 
 
 def test_ctrl_c_says_how_many_pages_are_gone(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(retention, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(delete, "PAGES_AT_ONCE", 1)
     given = iter([None, None, KeyboardInterrupt])
 
     def deleted(self: Deletion, *args: Any, of: Callable[..., Any] = Deletion.of, **more: Any) -> list[bool]:

@@ -13,7 +13,7 @@ from running import Run
 import webtable
 import webtable.reports
 from webtable import Page
-from webtable.repository.table.links import TableLinks
+from webtable.repository.table.groups import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 

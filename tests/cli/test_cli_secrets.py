@@ -24,7 +24,7 @@ from webtable.cli import app
 from webtable.cli.commands import COMMANDS
 from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
-from webtable.repository.table.indexes import TableIndexes
+from webtable.repository.table.groups import TableIndexes
 from webtable.repository.upkeep import repair
 from webtable.testing import write_warc
 

@@ -33,7 +33,7 @@ OF_OTHER_COMMANDS = {
     "thriftpy2",
     "webtable.page.extract",
     "webtable.formats.read",
-    "webtable.repository.text.difference",
+    "webtable.repository.questions.difference",
     "webtable.repository.writing.writer",
 }
 

@@ -10,7 +10,8 @@ from running import Run
 
 import webtable
 from webtable.repository import journal
-from webtable.repository.questions import stats, verification
+from webtable.repository.maintenance import verify
+from webtable.repository.questions import stats
 from webtable.repository.upkeep import drift
 from webtable.store.sqlite import SQLiteStore
 
@@ -28,7 +29,7 @@ def walk(request, monkeypatch, empty_directory):
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
     monkeypatch.setattr(drift, "PIECE", 1)
-    for module in (stats, verification):
+    for module in (stats, verify):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:
         for number in range(10):

@@ -13,7 +13,7 @@ from running import Run
 import webtable
 from webtable import cli
 from webtable.cli.commands import COMMANDS
-from webtable.repository.questions import holdings
+from webtable.repository.maintenance import summary
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_command_in_a_message_is_for_the_store_that_was_named(run: Run, words:
 
 
 def test_info_names_the_command_for_the_store_that_was_named(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(holdings, "FEW", 1)
+    monkeypatch.setattr(summary, "FEW", 1)
     with webtable.open("a.db", create=True) as table:
         table.put(webtable.Page(url="https://example.com/", body=b"a"))
         table.links.refresh()

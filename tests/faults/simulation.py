@@ -21,7 +21,7 @@ from simulated_verdict import verdict
 
 import webtable
 from webtable import WebTable, WebTableError
-from webtable.repository.writing import open_writers
+from webtable.repository.writing import writer as open_writers
 from webtable.rowkey import Salt
 from webtable.store.memory import MemoryStore
 from webtable.writing import PageOutcome

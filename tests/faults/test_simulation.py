@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
 
+from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.state import PageWrite
-from webtable.repository.removing.deletion import Deletion
 from webtable.repository.upkeep import updates
 from webtable.repository.upkeep.cells import DerivedCellWriter
 from webtable.repository.upkeep.drift import EntryComparison

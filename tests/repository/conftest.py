@@ -13,7 +13,7 @@ from sites import Site, with_limit
 
 import webtable
 from webtable import WebTable
-from webtable.repository.writing import open_writers
+from webtable.repository.writing import writer
 from webtable.testing import Call, ListeningStore, WrappedStore
 
 
@@ -92,4 +92,4 @@ def spied(site):
 def killed_writers_stay_dead() -> Iterator[None]:
     """A writer that a test has killed is not closed when the interpreter ends."""
     yield
-    open_writers._open.clear()
+    writer._open.clear()

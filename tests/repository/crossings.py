@@ -12,7 +12,7 @@ from webtable import Link, Page, WebTable
 from webtable.page.completion import filled
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, keyed
-from webtable.repository.writing.packing import Prepared
+from webtable.repository.writing.plan import Prepared
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=20)
 TARGETS = ("/a", "/b", "/c")

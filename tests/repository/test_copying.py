@@ -56,7 +56,7 @@ def live(table: webtable.WebTable, rng: random.Random, steps: int, first: dateti
         if rng.random() < 0.1:
             with pytest.MonkeyPatch.context() as patch:
                 now = milliseconds(moment)
-                patch.setattr("webtable.repository.removing.deletion.now_in_milliseconds", lambda now=now: now)
+                patch.setattr("webtable.repository.maintenance.delete.now_in_milliseconds", lambda now=now: now)
                 table.delete(url)
             continue
         if rng.random() < 0.2:
@@ -311,8 +311,8 @@ def test_links_of_the_targets_own_are_no_difference(linked):
 
 def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypatch):
     source, target = linked
-    monkeypatch.setattr("webtable.repository.copying.inlinks.NARROW", 2)
-    monkeypatch.setattr("webtable.repository.copying.inlinks.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.copying.copy.NARROW", 2)
+    monkeypatch.setattr("webtable.repository.copying.copy.PIECE", 2)
     for number in range(9):  # in front of all others, so that the pieces of both sides are apart
         target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
     for number in range(5):

@@ -12,8 +12,8 @@ import webtable
 from webtable import Page
 from webtable.cli import app
 from webtable.reports import audit
-from webtable.repository.questions import holdings
-from webtable.repository.questions.holdings import Holdings
+from webtable.repository.maintenance import summary
+from webtable.repository.maintenance.summary import Holdings
 from webtable.repository.upkeep import queue as queue_module
 from webtable.repository.upkeep.queue import RecountQueue
 
@@ -63,7 +63,7 @@ def shown(table, url):
     by_sum = [sum(group[at] for group in stats.by["region"].values()) for at in (0, 1)]
     pictures = table.hosts().plot(), stats.plot("region")
     areas, bars = (re.search(r"([\d,]+) pages, ([\d.]+ kB)", one.get_title(loc="left")).groups() for one in pictures)
-    found, exact = holdings.holdings(table), holdings.holdings(table, count=True)
+    found, exact = summary.holdings(table), summary.holdings(table, count=True)
     return {
         "known": (found.pages, found.hosts, found.unpacked),
         "counted": (exact.pages, exact.hosts, exact.unpacked),
@@ -80,7 +80,7 @@ def shown(table, url):
 
 
 def test_every_count_of_a_table_is_the_same_after_changes_errors_and_deletes(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "FEW", 20)
+    monkeypatch.setattr(summary, "FEW", 20)
     url = new_url()
     with filled(url) as table:
         for number in (0, 1, 2, 3, 4, *range(8, COUNT, 5)):  # among these all pages of a host
@@ -99,18 +99,18 @@ def test_every_count_of_a_table_is_the_same_after_changes_errors_and_deletes(new
 
 
 def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "FEW", 20)
+    monkeypatch.setattr(summary, "FEW", 20)
     url = new_url()
     with filled(url) as table:
-        before = holdings.holdings(table)
+        before = summary.holdings(table)
         table.delete(page(7).url)
         table.delete(page(8).url)
         store(table, [page(COUNT, size=2)])
         store(table, [page(COUNT, age=0, size=5)])
 
-        found, told = holdings.holdings(table), run(url, "info")
+        found, told = summary.holdings(table), run(url, "info")
         table.links.refresh()
-        after = holdings.holdings(table)
+        after = summary.holdings(table)
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)
     assert (found.pages, found.unpacked) == (before.pages, before.unpacked)
@@ -120,14 +120,14 @@ def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url
 
 
 def test_hosts_without_counts_of_which_nothing_waits_leave_nothing_known(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "FEW", 20)
+    monkeypatch.setattr(summary, "FEW", 20)
     with filled(new_url()) as table:
         store(table, [Page(url="https://new.example/", body=b"x", fetched_at=NOW)])
         queue = RecountQueue(table.store, table.table)
-        before = holdings.holdings(table)
+        before = summary.holdings(table)
         queue.remove(list(queue.waiting()))  # as if its batch were lost
 
-        found = holdings.holdings(table)
+        found = summary.holdings(table)
 
     assert (before.pages, before.waiting) == (COUNT, 1)
     assert found == Holdings(None, None, None, None, None, before.oldest, before.newest)
@@ -145,7 +145,7 @@ def test_more_rows_than_are_looked_at_wait_at_least(new_url, monkeypatch):
 
 
 def test_what_is_unknown_is_not_shown_and_info_says_how_to_count_it(new_url, monkeypatch):
-    monkeypatch.setattr(holdings, "FEW", 1)
+    monkeypatch.setattr(summary, "FEW", 1)
     url = new_url()
     with webtable.open(url, create=True, indexes=[]) as table:
         store(table, [page(number) for number in range(3)])

@@ -14,7 +14,7 @@ from webtable.page.body import digest_of
 from webtable.repository.page_storage import codec as contents
 from webtable.repository.page_storage.cells import pack
 from webtable.repository.page_storage.codec import check_body
-from webtable.repository.writing import packing
+from webtable.repository.writing import plan
 from webtable.schema import Layout
 
 HTML = b"<title>a</title>" + b"text " * 50
@@ -33,7 +33,7 @@ def put_with_sha256(table, monkeypatch):
 
     def put(page, **options):
         with monkeypatch.context() as patched, table.writer(**options) as writer:
-            patched.setattr(packing, "digest_of", lambda body: hashlib.sha256(body).hexdigest())
+            patched.setattr(plan, "digest_of", lambda body: hashlib.sha256(body).hexdigest())
             writer.put(page).result()
 
     return put

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken
-from webtable.repository.questions.growth import Growth
+from webtable.repository.questions.changes import Growth
 
 
 @pytest.fixture

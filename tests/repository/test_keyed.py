@@ -28,11 +28,11 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
+from webtable.repository import keyed_table as clocks
+from webtable.repository import keyed_table as keyed
+from webtable.repository.keyed_table import KeyedTable
 from webtable.repository.page_storage import cells as stored_cells
 from webtable.repository.reading import scan as scanning
-from webtable.repository.records import puts as clocks
-from webtable.repository.records import table as keyed
-from webtable.repository.records.table import KeyedTable
 from webtable.rowkey import (
     CompositeKey,
     Date,

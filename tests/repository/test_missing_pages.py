@@ -10,7 +10,7 @@ from damaging import PAGE, damage, remove, write
 import webtable
 from webtable import Page
 from webtable.repository.hosts.counts import HostCounter
-from webtable.repository.questions import verification
+from webtable.repository.maintenance import verify
 from webtable.rowkey import KeyRange, Salt
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -139,7 +139,7 @@ def test_a_refresh_that_was_killed_half_way_leaves_no_page_missing(table, monkey
 @pytest.mark.parametrize("with_refresh", [False, True])
 def test_what_is_deleted_while_rows_are_counted_is_not_missing(table, monkeypatch, with_refresh):
     counted(table, a=5)
-    pages_of = verification._pages_of
+    pages_of = verify._pages_of
 
     def meanwhile(*arguments):
         table.delete(url_of("a", 0))
@@ -148,7 +148,7 @@ def test_what_is_deleted_while_rows_are_counted_is_not_missing(table, monkeypatc
             table.links.refresh(also_unfinished=True)
         return found
 
-    monkeypatch.setattr(verification, "_pages_of", meanwhile)
+    monkeypatch.setattr(verify, "_pages_of", meanwhile)
 
     assert short(table) == []
 
@@ -166,7 +166,7 @@ def test_an_index_of_hosts_that_was_added_again_misses_nothing_before_it_is_coun
 
 
 def test_more_hosts_than_fit_are_compared_piece_by_piece(table, monkeypatch):
-    monkeypatch.setattr(verification, "HOSTS_AT_ONCE", 2)
+    monkeypatch.setattr(verify, "HOSTS_AT_ONCE", 2)
     counted(table, **{f"h{number}": 2 for number in range(5)})
     lose(table, url_of("h0", 0), url_of("h3", 1), url_of("h4", 1))
 

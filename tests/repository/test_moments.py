@@ -13,9 +13,7 @@ import webtable
 from manual_clock import ManualClock
 from webtable import WebTable
 from webtable.errors import InvalidArgument
-from webtable.repository.table.indexes import TableIndexes
-from webtable.repository.table.links import TableLinks
-from webtable.repository.table.maintenance import TableMaintenance
+from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
 
 DAY = 86_400
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)

@@ -12,7 +12,7 @@ import webtable
 from store_differences import on_every_store
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
 from webtable.page.parts import Link
-from webtable.repository.text import matching as matched
+from webtable.repository.full_text import matching as matched
 from webtable.store import Cell, Row
 
 BODY = b"content:html"

@@ -16,8 +16,8 @@ from webtable.display import MOST_CHARACTERS, Marked, Shown
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.hosts import entries
+from webtable.repository.questions.difference import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.repository.questions.stats import SHOWN_GROUPS
-from webtable.repository.text.diff_views import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.rowkey.advice import advise
 from webtable.schema import FamilySchema, TableSchema, plan
 from webtable.testing import ListeningStore

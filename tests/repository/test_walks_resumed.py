@@ -14,7 +14,8 @@ import webtable
 from nightly import some
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
-from webtable.repository.questions import stats, verification
+from webtable.repository.maintenance import verify as verification
+from webtable.repository.questions import stats
 from webtable.repository.upkeep import drift
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put

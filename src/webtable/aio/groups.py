@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.results import asked
-from webtable.repository.table import full_text, indexes, links, maintenance
+from webtable.repository.table import groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -19,42 +19,42 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class TableLinks(Wrapped[links.TableLinks]):
+class TableLinks(Wrapped[groups.TableLinks]):
     """The links between pages, as `webtable.WebTable.links`."""
 
-    to: Final = asked(links.TableLinks.to)
-    of: Final = asked(links.TableLinks.of)
-    most_linked: Final = asked(links.TableLinks.most_linked)
-    dead_ends: Final = asked(links.TableLinks.dead_ends)
-    broken: Final = asked(links.TableLinks.broken)
-    orphans: Final = asked(links.TableLinks.orphans)
-    discovered: Final = asked(links.TableLinks.discovered)
-    refresh: Final = awaited(links.TableLinks.refresh)
-    freshness: Final = awaited(links.TableLinks.freshness)
+    to: Final = asked(groups.TableLinks.to)
+    of: Final = asked(groups.TableLinks.of)
+    most_linked: Final = asked(groups.TableLinks.most_linked)
+    dead_ends: Final = asked(groups.TableLinks.dead_ends)
+    broken: Final = asked(groups.TableLinks.broken)
+    orphans: Final = asked(groups.TableLinks.orphans)
+    discovered: Final = asked(groups.TableLinks.discovered)
+    refresh: Final = awaited(groups.TableLinks.refresh)
+    freshness: Final = awaited(groups.TableLinks.freshness)
 
 
-class TableIndexes(Wrapped[indexes.TableIndexes]):
+class TableIndexes(Wrapped[groups.TableIndexes]):
     """The indexes, as `webtable.WebTable.indexes`."""
 
-    states: Final = awaited(indexes.TableIndexes.states)
-    add: Final = awaited(indexes.TableIndexes.add)
-    drop: Final = awaited(indexes.TableIndexes.drop)
-    rebuild: Final = awaited(indexes.TableIndexes.rebuild)
-    verify: Final = awaited(indexes.TableIndexes.verify)
-    repair: Final = awaited(indexes.TableIndexes.repair)
+    states: Final = awaited(groups.TableIndexes.states)
+    add: Final = awaited(groups.TableIndexes.add)
+    drop: Final = awaited(groups.TableIndexes.drop)
+    rebuild: Final = awaited(groups.TableIndexes.rebuild)
+    verify: Final = awaited(groups.TableIndexes.verify)
+    repair: Final = awaited(groups.TableIndexes.repair)
 
 
-class TableSearchIndex(Wrapped[full_text.TableSearchIndex]):
+class TableSearchIndex(Wrapped[groups.TableSearchIndex]):
     """The full text, as `webtable.WebTable.search_index`."""
 
-    create: Final = awaited(full_text.TableSearchIndex.create)
-    refresh: Final = awaited(full_text.TableSearchIndex.refresh)
-    state: Final = awaited(full_text.TableSearchIndex.state)
-    drop: Final = awaited(full_text.TableSearchIndex.drop)
+    create: Final = awaited(groups.TableSearchIndex.create)
+    refresh: Final = awaited(groups.TableSearchIndex.refresh)
+    state: Final = awaited(groups.TableSearchIndex.state)
+    drop: Final = awaited(groups.TableSearchIndex.drop)
 
 
 def _beside(
-    function: Callable[Concatenate[maintenance.TableMaintenance, CopyTarget, P], T],
+    function: Callable[Concatenate[groups.TableMaintenance, CopyTarget, P], T],
 ) -> Callable[Concatenate[TableMaintenance, Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
     """Return *function*, which takes another table, as an awaitable method that takes one for asyncio."""
 
@@ -65,13 +65,13 @@ def _beside(
     return method
 
 
-class TableMaintenance(Wrapped[maintenance.TableMaintenance]):
+class TableMaintenance(Wrapped[groups.TableMaintenance]):
     """The maintenance, as `webtable.WebTable.maintenance`."""
 
-    alter: Final = awaited(maintenance.TableMaintenance.alter)
-    verify: Final = awaited(maintenance.TableMaintenance.verify)
-    copy: Final = _beside(maintenance.TableMaintenance.copy)
-    check_copy: Final = _beside(maintenance.TableMaintenance.check_copy)
-    backup: Final = awaited(maintenance.TableMaintenance.backup)
-    compact: Final = awaited(maintenance.TableMaintenance.compact)
-    forget_deletes: Final = awaited(maintenance.TableMaintenance.forget_deletes)
+    alter: Final = awaited(groups.TableMaintenance.alter)
+    verify: Final = awaited(groups.TableMaintenance.verify)
+    copy: Final = _beside(groups.TableMaintenance.copy)
+    check_copy: Final = _beside(groups.TableMaintenance.check_copy)
+    backup: Final = awaited(groups.TableMaintenance.backup)
+    compact: Final = awaited(groups.TableMaintenance.compact)
+    forget_deletes: Final = awaited(groups.TableMaintenance.forget_deletes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Unpack
 
 from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
 from webtable.aio.table import WebTable
-from webtable.repository.diagnosis.doctor import doctor as sync_doctor
+from webtable.repository.maintenance.doctor import doctor as sync_doctor
 from webtable.repository.maintenance.regions import regions_of as sync_regions_of
 from webtable.repository.table.opening import copy_target as sync_copy_target
 from webtable.repository.table.opening import create as sync_create

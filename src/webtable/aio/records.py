@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self
 
 from webtable.aio.calls import THREADS, Calls, Opening, Wrapped, awaited, checked_threads, close_unasked
 from webtable.aio.stream import Stream
-from webtable.repository.records.record import Record
-from webtable.repository.records.record import Records as SyncRecords
-from webtable.repository.records.table import KeyedTable as SyncKeyedTable
+from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
+from webtable.repository.keyed_table import Record
+from webtable.repository.keyed_table import Records as SyncRecords
 
 if TYPE_CHECKING:
     import os

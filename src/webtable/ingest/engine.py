@@ -27,7 +27,7 @@ from webtable.ingest.report import IngestCounts, IngestReport
 from webtable.ingest.splitting import UnreadPart, files_in_parts, pieces_of
 from webtable.ingest.workers import Waiting, read_parts
 from webtable.repository.indexes.states import imported
-from webtable.repository.partitions.places import FramePlace
+from webtable.repository.partitions.tasks import FramePlace
 from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.repository.reading.site import ALL
 from webtable.repository.table.opening import open as open_table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
-from webtable.repository.copying.inlinks import InlinkPairs
+from webtable.repository.copying.copy import InlinkPairs
 from webtable.repository.copying.tables import RateLimit, TablePair, covers
 from webtable.repository.links.inlink_cells import PAST
 from webtable.repository.page_storage.cells import together
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.arguments import Progress
     from webtable.repository.context import Frame
-    from webtable.repository.copying.inlinks import RowInlinks
+    from webtable.repository.copying.copy import RowInlinks
     from webtable.repository.copying.tables import RowPair
     from webtable.store import Cell, Row
 

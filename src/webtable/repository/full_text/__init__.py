@@ -1,13 +1,13 @@
-"""Full text: what is indexed of a page, how writers keep it, and how it is filled and mended."""
+"""Full text: words and queries, what is indexed of a page, how it is kept, and the question for words."""
 
 from typing import TYPE_CHECKING
 
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable.repository.full_text import documents, index, upkeep
+    from webtable.repository.full_text import documents, index, search, upkeep
 
-__all__ = ["documents", "index", "upkeep"]
+__all__ = ["documents", "index", "search", "upkeep"]
 
-if not TYPE_CHECKING:  # a type checker would assume that every name exists
+if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)

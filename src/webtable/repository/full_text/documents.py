@@ -11,8 +11,8 @@ from webtable._clock import milliseconds
 from webtable.errors import InvalidArgument
 from webtable.page.extract import main_content
 from webtable.page.page import charset_of, media_of
+from webtable.repository.full_text.words import Analyzer
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, link_of
-from webtable.repository.text.words import Analyzer
 from webtable.store.full_text import Document
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The questions about links that a web table answers: links to and from a page, broken and missing ones, the graph."""
+"""Links: inlinks as cells and their counts, and the questions about links to and from pages."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable.repository.links import inlinks, links, unlinked
 
-__all__ = ["inlinks", "link_graph", "links", "unlinked"]
+__all__ = ["inlinks", "links", "unlinked"]
 
-if not TYPE_CHECKING:  # a type checker would assume that every name exists
+if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from webtable.display.text import plural
 from webtable.errors import InvalidArgument, KeyFormatError
-from webtable.repository.records.table import KeyedTable
+from webtable.repository.keyed_table import KeyedTable
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import key_text, merged_split_points, split_points
 from webtable.schema import web_columns

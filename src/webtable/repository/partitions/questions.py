@@ -18,7 +18,7 @@ from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import Frame, TablePart
 from webtable.repository.partitions.cuts import Whole, cut
-from webtable.repository.partitions.places import FramePlace
+from webtable.repository.partitions.tasks import FramePlace
 
 
 class Asker(Protocol):

@@ -5,18 +5,89 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from webtable.repository.context import TablePart
+import msgspec
+
+from webtable._importable import importing_from_here
+from webtable.errors import InvalidArgument, TableNotFound
+from webtable.repository.context import Frame, TablePart
+from webtable.repository.indexes.states import imported, known
+from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.partitions.cuts import Whole, cut
-from webtable.repository.partitions.places import FramePlace
 from webtable.repository.partitions.processes import checked_workers, in_processes
+from webtable.schema import Layout, check_layout, check_suffix_list
+from webtable.store import open_store
+from webtable.store.observed import observed
+from webtable.store.url import HIDDEN
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.context import Frame
+    from webtable.store import Store
+
+
+# --- The address by which another process opens a store, to read a part of an answer ----------------------------------
+
+
+def address_of(store: Store, name: str) -> str:
+    """Return the address of the *store* of the table *name*; raises `InvalidArgument` if partitions may not have it."""
+    address = store.address
+    if address is None:
+        raise InvalidArgument(f"{name} cannot be opened by another process: partitions need a file or an HBase")
+    if HIDDEN in address:
+        raise InvalidArgument(
+            f"{name}: partitions hold no secrets, and its URL has options that may be some: {address}; open it "
+            "without them, and let the store take them from the environment"
+        )
+    return address
+
+
+# --- Where the frame of a table is, so that another process opens it: without secrets, and only with the same layout
+
+
+class FramePlace(NamedTuple):
+    """The URL of a store without user and password, and what its table is to be like.
+
+    `indexes` are the importable names of those that users have defined and that this process knows, if they are needed.
+    """
+
+    store: str
+    layout: Layout
+    is_strict: bool
+    indexes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: Frame, *, with_indexes: bool = False) -> Self:
+        """Return the place of *frame*; raises `InvalidArgument` if no other process could open it."""
+        own = [one.state.of for one in frame.indexes.read().values() if one.state.of] if with_indexes else []
+        named = tuple(name for name in own if known(name) is not None)
+        return cls(address_of(frame.store, frame.name), frame.layout, frame.strict, named)
+
+    @contextmanager
+    def opened(self, part: TablePart | None) -> Iterator[Frame]:
+        """Open the store, and yield the frame of a *part* of the table (None: all of it).
+
+        Raises what `webtable.open` does, and `LayoutMismatch` if the table was created anew with another layout.
+        """
+        if self.indexes:
+            with importing_from_here():
+                for name in self.indexes:
+                    imported(name)
+        store, table = open_store(self.store)
+        with store:
+            stored = StoredWebTable.read(store, table)
+            if stored is None:
+                raise TableNotFound(f"{store.name} has no web table {table!r} any more: ask for partitions again")
+            kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
+            check_layout(stored.name, stored.layout, msgspec.structs.replace(self.layout, **kept))
+            check_suffix_list(stored.name, stored.layout)
+            yield Frame.of(observed(store), table, stored.layout, strict=self.is_strict, part=part)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 PARTS_A_WORKER = 16
 """How many parts each worker gets: progress is shown after each."""

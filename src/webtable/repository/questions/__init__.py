@@ -1,48 +1,23 @@
-"""The questions that a web table answers, by what answers them: ranges of rows, indexes, text."""
+"""The questions about a site and about single pages, which the rows of the table answer."""
 
 from typing import TYPE_CHECKING
 
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable.repository.duplicates import exact, near
-    from webtable.repository.hosts import entries, hosts
-    from webtable.repository.indexes import questions
     from webtable.repository.questions import (
+        captures,
         changes,
         crawls,
-        growth,
         handles,
         pages,
         redirect_chains,
-        search,
         stats,
         titles,
-        unresolved,
-        verification,
         versions,
     )
 
-__all__ = [
-    "changes",
-    "crawls",
-    "duplicate_groups",
-    "growth",
-    "handles",
-    "host_entries",
-    "hosts",
-    "indexed",
-    "near_duplicate_groups",
-    "near_duplicates",
-    "pages",
-    "redirect_chains",
-    "search",
-    "stats",
-    "titles",
-    "unresolved",
-    "verification",
-    "versions",
-]
+__all__ = ["captures", "changes", "crawls", "handles", "pages", "redirect_chains", "stats", "titles", "versions"]
 
-if not TYPE_CHECKING:  # a type checker would assume that every name exists
+if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable.repository.context import Frame
-    from webtable.repository.text.difference import Difference
+    from webtable.repository.questions.difference import Difference
 
 READ_AT_ONCE = 64
 
@@ -93,7 +93,7 @@ def history_many(frame: Frame, urls: Iterable[str]) -> Iterator[History]:
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
-    from webtable.repository.text.difference import difference
+    from webtable.repository.questions.difference import difference
 
     first, last = moments(old=old, new=new).values()
     versions = _contents(frame, url, EXTRA_COLUMNS)

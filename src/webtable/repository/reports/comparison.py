@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.reading.site import Site
-    from webtable.repository.reports.asked import AskedTable
+    from webtable.repository.reports.section import AskedTable
 
 MOST = 200
 """How many pages of each kind a comparison lists, by default."""

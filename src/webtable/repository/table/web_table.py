@@ -4,47 +4,60 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.display import Shown, ShowsItself
+from webtable.display.markup import tag
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS
-from webtable.repository import questions
-from webtable.repository.arguments import IN_FLIGHT, MOST_FINDINGS
+from webtable.repository import duplicates, full_text, hosts, indexes, links, questions
+from webtable.repository.answers.results import Window
+from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, LIKE, MAX_TITLE, MOST_FINDINGS, moments
 from webtable.repository.context import Frame
+from webtable.repository.partitions.questions import repeatable
 from webtable.repository.reading.scope import Scope
-from webtable.repository.table.full_text import TableSearchIndex
-from webtable.repository.table.index_questions import IndexQuestions
-from webtable.repository.table.indexes import TableIndexes
-from webtable.repository.table.links import TableLinks
-from webtable.repository.table.maintenance import TableMaintenance
-from webtable.repository.table.page_questions import PageQuestions
-from webtable.repository.table.site_questions import SiteQuestions
-from webtable.repository.writing.open_writers import Writers
+from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
+from webtable.repository.writing.writer import Writers
 from webtable.store.observed import observed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
     from os import PathLike
     from types import TracebackType
 
     from webtable.ingest.report import IngestReport
     from webtable.page.page import Page
-    from webtable.repository.arguments import Moment, Progress
+    from webtable.repository.answers.results import Pages, Results
+    from webtable.repository.arguments import Grouping, Moment, Progress
+    from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
+    from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
+    from webtable.repository.full_text.matching import Hit, SearchIn
+    from webtable.repository.hosts.hosts import Hosts
+    from webtable.repository.indexes.answer import PageOptions
+    from webtable.repository.indexes.questions import SizeClass
+    from webtable.repository.links.links import Edge
+    from webtable.repository.maintenance.delete import DeletedPage, Deletions
     from webtable.repository.metrics import Metrics
+    from webtable.repository.questions.captures import Unresolved
+    from webtable.repository.questions.changes import Change, ChangeKind, Growth
+    from webtable.repository.questions.crawls import Crawl
+    from webtable.repository.questions.difference import Difference
+    from webtable.repository.questions.handles import Resolution
+    from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.stats import Stats
+    from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.versions import History
     from webtable.repository.reading.site import Site
-    from webtable.repository.removing.retention import DeletedPage, Deletions
     from webtable.repository.reports.audit import Audit
-    from webtable.repository.table.running import RunningExplorer
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
     from webtable.schema import Layout
     from webtable.store import Store
 
 
-class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
+class WebTable(ShowsItself):
     """A table of web pages; `webtable.open` returns one.
 
     May be used by many threads at once. `name` is the store's URL and the table's name, `layout` how its keys are made,
@@ -68,6 +81,14 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
     `InvalidToken` for an *after* of another question, `UnknownColumn` for *columns* that pages do not have, and
     `InvalidArgument` for a *limit* or an *order* that is not allowed. A question to an index raises `IndexNeeded`, when
     its answer is read, if the table lacks the index.
+
+    Questions about a site as a whole (`duplicate_groups`, `near_duplicate_groups`, `titles`, `redirect_chains`,
+    `crawls`, `largest_growth`) read every row of the site, without bodies, for any part of the answer, and sort on
+    disk. That takes some 50 MB of memory for any number of pages, and 1 to 4 GB of the directory for temporary files
+    for 10 million of them; `OSError` is raised if that directory is full.
+
+    Questions that an index answers take the options of `webtable.answers.PageOptions`, and have the order "storage",
+    which is the fastest, besides the orders that they name; all but `near_duplicates`, which names its own.
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
@@ -92,7 +113,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
     def _shown(self) -> Shown:
         """Return its place, the salt, the indexes, the counts of hosts, and what waits to be counted."""
-        layout, freshness, hosts = self.layout, self.links.freshness(), questions.host_entries
+        layout, freshness, entries = self.layout, self.links.freshness(), hosts.entries
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
         rows = [
             ("salt", str(layout.salt)),
@@ -102,7 +123,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
                 ", ".join(f"{name} ({state.phase})" for name, state in self.indexes.states().items()) or "none",
             ),
             ("links counted", counted),
-            *hosts.counted_rows(hosts.known_totals(self._frame, hosts.MOST_HOSTS)),
+            *entries.counted_rows(entries.known_totals(self._frame, entries.MOST_HOSTS)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 
@@ -276,7 +297,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
 
         With *dry_run* nothing is deleted. An invalid URL raises `InvalidURL` before anything is deleted.
         """
-        from webtable.repository.removing.deletion import delete_many
+        from webtable.repository.maintenance.delete import delete_many
 
         return delete_many(self._frame, [self.key.encode(url) for url in urls], dry_run=dry_run)
 
@@ -303,7 +324,7 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         other pages stay as they were fetched. Raises `InvalidURL`, `InvalidArgument`.
         """
         from webtable.repository.arguments import given_moment
-        from webtable.repository.removing.retention import Chosen, Retention
+        from webtable.repository.maintenance.delete import Chosen, Retention
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope.of(site), chosen)
@@ -323,3 +344,512 @@ class WebTable(PageQuestions, SiteQuestions, IndexQuestions, ShowsItself):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # --- Questions about one page -------------------------------------------------------------------------------------
+
+    def get(
+        self, url: str, *, as_of: Moment | None = None, columns: Sequence[str] | None = None, verify: bool = False
+    ) -> Page | None:
+        """Return the newest capture of *url*, with its body and links, or None if it is not stored.
+
+        With *as_of*, return the page as it was at that moment: the newest capture up to it, or, of a page that was
+        fetched again since, the content that it had then (title, status, type, headers, body and links), as far as it
+        is kept. *columns* names what is read instead; `body` and `outlinks` are read only if they are named. With
+        *verify*, the body is also compared with its digest and its size. Raises `InvalidURL`, `UnknownColumn`,
+        `InvalidArgument`, and `DamagedRow` for a page that cannot be read.
+        """
+        return questions.versions.get(self._frame, url, as_of, columns, verify=verify)
+
+    def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
+        """Return an iterator that gives, for each of *urls* in their order, what `get` returns; it reads in batches.
+
+        It raises `DamagedRow` at a page that cannot be read; the next call continues after that page.
+        """
+        return questions.versions.get_many(self._frame, urls, columns)
+
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
+        """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
+
+        Bodies and links are read if *columns* names `body` or `outlinks`. The history is empty if the URL is not
+        stored. A version that cannot be read is left out and counted in `metrics`. Raises `InvalidURL` and
+        `UnknownColumn`.
+        """
+        return questions.versions.history(self._frame, url, columns)
+
+    def history_many(self, urls: Iterable[str]) -> Iterator[History]:
+        """Return an iterator that gives, for each of *urls* in their order, what `history` returns, without bodies.
+
+        It reads the versions of up to 64 pages in a call of the store, of fewer where they have over 8 MiB of metadata.
+        """
+        return questions.versions.history_many(self._frame, urls)
+
+    def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
+        """Return what changed between two versions of *url*: in its title, status, headers, text and links.
+
+        The versions are those at the moments *old* and *new*; by default the newest one and the one before it. Returns
+        None if one of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` for a version that
+        cannot be read.
+        """
+        return questions.versions.diff(self._frame, url, old, new)
+
+    def validators(self, url: str) -> dict[str, str]:
+        """Return the request headers that ask the server of *url* to answer only if its content has changed.
+
+        These are `If-None-Match` and `If-Modified-Since`, as far as the server gave an ETag and a date. The dictionary
+        is empty where the answer "not modified" would be of no use: the URL is not stored, its last capture is an error
+        or a redirect, or its body is not stored any more. Raises `InvalidURL`.
+        """
+        return questions.versions.validators(self._frame, url)
+
+    def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
+        """Return the page whose URL has this *handle* (`webtable.indexes.handle_of`), or None if none is stored.
+
+        A URL that redirects has its own handle, and its page has `redirect_to`; `resolve` follows it. Raises
+        `InvalidArgument` for a text that is not a handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
+        """
+        return questions.handles.by_handle(self._frame, handle, columns)
+
+    def resolve(self, url: str) -> Resolution:
+        """Return where *url*, or the URL with the handle *url*, leads by the redirects that are stored.
+
+        A page that does not redirect leads to itself. Raises `InvalidURL`, `DamagedRow`.
+        """
+        return questions.handles.resolve(self._frame, url)
+
+    # --- Questions about the pages of a site, which are answered by reading their rows --------------------------------
+
+    @repeatable()
+    def pages(
+        self,
+        site: Site | None = None,
+        *,
+        status: int | Collection[int] | None = None,
+        content_type: str | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Pages:
+        """Return the pages of *site*, lazily; without their bodies unless *columns* names them.
+
+        *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages; all rows
+        of the site are read for that. *columns* names those of its tables and frames; `body` (also for `text`),
+        `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always are. Pages
+        come in the order of their URL keys (host reversed, then path, query, scheme), or with `order="storage"` as they
+        are stored, which is faster where many salts take part.
+        """
+        condition = questions.pages.Condition(status, content_type, min_size, max_size)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.pages.PagesQuestion(self._frame, scope, window, condition, columns).answer()
+
+    @repeatable(order=None, by_source=True)
+    def unresolved(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Unresolved]:
+        """Return the open revisits of *site*: captures whose content is that of another one, which is not stored.
+
+        They get it when that is stored. They come in the order of their URLs, those of one page by their dates.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.captures.UnresolvedQuestion(self._frame, scope, window).answer()
+
+    @repeatable(order=None)
+    def hosts(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Hosts:
+        """Return the hosts of *site*, or of the whole table, that have pages, with their numbers of pages and bytes.
+
+        The numbers are those that `links.refresh` has counted, and each says when; `stats` counts now. Hosts come in
+        the order of their pages. Raises `IndexNeeded` when the answer is read.
+        """
+        return hosts.hosts.HostsQuestion(self._frame, Scope.of(site), Window(order, limit, after)).answer()
+
+    @repeatable()
+    def edges(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Edge]:
+        """Return the link graph of *site*, lazily: an edge for each link of each page, with the status of its target.
+
+        Edges come by the URL of the linking page (or in the `storage` order of these), then by that of the target,
+        which may be on any site; each target once for a page. Links that lead to no page, such as `mailto:`, are left
+        out. The links of all pages of the site are read, and the metadata of the targets of up to 1,000 links at once;
+        a status is looked up again after 10,000 other targets.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return links.links.EdgesQuestion(self._frame, scope, window).answer()
+
+    @repeatable(undivided="relevance")
+    def search(
+        self,
+        text: str,
+        site: Site | None = None,
+        *,
+        in_: SearchIn = "all",
+        substring: bool = False,
+        status: int | None = None,
+        content_type: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Hit]:
+        """Return the pages with all the words of *text* in their title, their body, or the two together, lazily.
+
+        A word is a run of letters and digits, in either case and any canonical form of Unicode: `cat` is not found in
+        `application`, `appl*` is, and `don't` is the phrase "don t". *text* may have phrases in double quotes, which go
+        over the end of a sentence, `-without`, `title:word` and `lang:de`, the language of the page. With *substring*
+        its parts are characters, which are also found inside words, and nothing but the quotes has a meaning.
+
+        A body that is neither HTML nor text has no words. All bodies of the site are read; with `in_="title"` no body
+        is, and where the table has a plain `title` column the store skips most pages that do not match. *status*,
+        *content_type*, *since* and *until* are those of the last capture. The other arguments are those of `pages`; the
+        page of a hit has its body only if *columns* names `body` or `text`.
+
+        With `order="relevance"` the best matches come first, as full text ranks them (`search_index`), and each page is
+        compared with *text* before it is returned, so none is wrong. The same words find the same pages, but for what
+        was indexed: by default the main text, to which `in_="all"` adds the links to a page and the words of its URL.
+        `in_="page"` leaves these out; `search_index.create(text="all")` indexes all text.
+
+        Raises `InvalidArgument` also for a quote before a word that is not closed, and `IndexNeeded` for this order if
+        the table has no full text, or none that is complete.
+        """
+        from webtable.repository.full_text.matching import Phrase  # it imports what only a search needs
+
+        times = moments(since=since, until=until)
+        phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return full_text.search.search(self._frame, scope, window, phrase, columns).answer()
+
+    def stats(
+        self,
+        site: Site | None = None,
+        *,
+        by: Grouping | Sequence[Grouping] = GROUPINGS,
+        bytes: bool = True,  # noqa: A002, as `Stats` calls them
+        on_progress: Progress | None = None,
+        now: Moment | None = None,
+        resume: str | PathLike[str] | None = None,
+        workers: int = 1,
+    ) -> Stats:
+        """Return how many pages *site* has and how many bytes their bodies have, in all and in groups, counted now.
+
+        *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `language` (without
+        its region: `pt` for `pt-br`), `age` (of the last capture, at *now*) and `region`; there are also `size` (in
+        classes), `day` and `month` (of the last capture, in UTC). No bodies are read; without *bytes*, and by host and
+        region alone, only row keys are. *on_progress* is called with the number of pages counted so far, after every
+        1,000 of them and at the end. Rows that cannot be read are counted separately. *resume* names the journal from
+        which a count that was cut short continues, as in `maintenance.verify`; `OSError` is raised if it cannot be
+        written. With more than one of *workers*, as many processes count parts of the table.
+        """
+        asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
+        return questions.stats.stats(self._frame, asked, on_progress, resume)
+
+    @repeatable(until_now=True)
+    def changes(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        kind: ChangeKind | Collection[ChangeKind] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Change]:
+        """Return what became of the pages of *site* between the moments *since* and *until* (now by default), lazily.
+
+        - `new`: its first stored capture is later than *since*.
+        - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
+        - `changed`: its digest, status or redirect differs, and it is not gone; also a page whose version at *since* is
+          not kept any more, which has `before=None`.
+        - `unchanged`: it is as it was, whatever it was in between. These come only if *kind* names them.
+
+        *kind* is one of these or several; by default the first three. Pages without a capture up to *until* and deleted
+        pages are left out. Captures at exactly *since* or *until* count. All rows of the site are read, and the list of
+        versions of those with other content since then. The other arguments are those of `pages`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.changes.ChangesQuestion(self._frame, scope, window, since, until, kind).answer()
+
+    def duplicate_groups(
+        self,
+        site: Site | None = None,
+        *,
+        by: Sameness = "content",
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+    ) -> Results[DuplicateGroup]:
+        """Return the groups of two or more pages with the same content (digest), or *by* the same "title".
+
+        Pages of every status count; pages without a body, or without a title, are in no group. The groups with the most
+        `pages` come first, or those with the most `bytes`; each has its first ten URLs.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return duplicates.exact.DuplicateGroupsQuestion(self._frame, scope, window, by).answer()
+
+    def near_duplicate_groups(
+        self,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+    ) -> Results[NearDuplicateGroup]:
+        """Return the groups of two or more pages of *site* whose main texts are nearly the same.
+
+        Pages of *at_least* that `similarity` (`near_duplicates`) are joined, and what is joined to one page is a group.
+        Compared are the texts of pages with a band in common: up to 16 of these each with each; of more, each with the
+        first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        question = duplicates.near.NearDuplicateGroupsQuestion(self._frame, scope, window, at_least)
+        return question.answer()
+
+    def titles(
+        self,
+        site: Site | None = None,
+        *,
+        max_length: int = MAX_TITLE,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "problem",
+    ) -> Results[TitleProblem]:
+        """Return what is wrong with titles: missing ones, then duplicates, then those longer than *max_length*.
+
+        Only HTML pages with status 200 count. Duplicates come by title, the others by URL; a page may come both as a
+        duplicate and as too long. *max_length* is in characters.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.titles.TitlesQuestion(self._frame, scope, window, max_length).answer()
+
+    def redirect_chains(
+        self,
+        site: Site | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[RedirectChain]:
+        """Return the chains of redirects, by the URL where each begins: one to which no other page of *site* redirects.
+
+        A loop that nothing leads into begins at its first URL. A chain continues through stored pages of other sites,
+        for 20 redirects at most, as in `resolve`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.redirect_chains.RedirectChainsQuestion(self._frame, scope, window).answer()
+
+    def crawls(
+        self,
+        site: Site | None = None,
+        *,
+        gap: timedelta | str = GAP,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "newest",
+    ) -> Results[Crawl]:
+        """Return when *site* was crawled, the `newest` crawl first or the `oldest`: runs of captures between pauses.
+
+        A pause longer than *gap*, a `timedelta` or a text such as "6h", ends a crawl. Counted are the stored captures:
+        the newest one of each page, and each one that began a kept version (another body, status or redirect) or wrote
+        its content again for its TTL. A capture that only repeats content counts until the next capture of its page.
+        Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.crawls.CrawlsQuestion(self._frame, scope, window, gap).answer()
+
+    def largest_growth(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "most",
+    ) -> Results[Growth]:
+        """Return the pages whose size has changed `most` between the moments *since* and *until* (now by default).
+
+        Sizes are those of the bodies, in bytes. The order `grown` gives only the pages that are larger, `shrunk` those
+        that are smaller; equal growth comes by URL. A page is left out if it did not exist at one of the moments, had
+        no body then, or its version then is not kept any more. Pages are read as in `changes`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        return questions.changes.GrowthQuestion(self._frame, scope, window, since, until).answer()
+
+    # --- Questions that an index answers ------------------------------------------------------------------------------
+
+    @repeatable()
+    def fetched(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were fetched from *since* on and before *until*, the `newest` or the `oldest` first.
+
+        A page token belongs to one pair of moments: give datetimes where you want to continue, as "7d" is another
+        moment in each call.
+        """
+        asked = indexes.questions
+        return asked.by_time(self._frame, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
+
+    @repeatable()
+    def modified(
+        self,
+        site: Site | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were modified from *since* on and before *until*, the `newest` or the `oldest` first.
+
+        A page was modified when its server says so (`last_modified`), else when a capture first brought its content
+        (`changed_at`).
+        """
+        asked = indexes.questions
+        return asked.by_time(self._frame, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
+
+    @repeatable()
+    def outdated(
+        self,
+        site: Site | None = None,
+        *,
+        not_fetched_since: Moment | None = None,
+        not_modified_since: Moment | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that were not fetched, or not modified, since a moment: those to fetch again.
+
+        Exactly one of *not_fetched_since* and *not_modified_since* must be given. The `oldest` come first, or the
+        `newest`.
+        """
+        return indexes.questions.outdated(self._frame, not_fetched_since, not_modified_since, {"site": site, **options})
+
+    @repeatable()
+    def largest(
+        self,
+        site: Site | None = None,
+        *,
+        size_class: SizeClass | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages by the size of their bodies, the `largest` first (or the `smallest`).
+
+        *min_size* and *max_size* are in bytes, both included; a *size_class* is a name for both: small (below 1,000),
+        medium (below 10,000), large (below 100,000) or huge.
+        """
+        return indexes.questions.largest(self._frame, size_class, min_size, max_size, {"site": site, **options})
+
+    @repeatable()
+    def with_status(self, status: int, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages whose last capture has this *status* code, by `url`."""
+        return indexes.questions.with_status(self._frame, status, {"site": site, **options})
+
+    @repeatable()
+    def errors(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages whose last capture has a status of 400 or above, by `status` and URL."""
+        return indexes.questions.errors(self._frame, {"site": site, **options})
+
+    @repeatable()
+    def redirects(self, site: Site | None = None, *, to: str | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages that redirect, with a status of 300 to 399 other than 304, by `status` and URL.
+
+        With *to*, return only those that lead directly to that URL, whatever their status, by `url` (from the index
+        "url").
+        """
+        return indexes.questions.redirects(self._frame, to, {"site": site, **options})
+
+    @repeatable()
+    def duplicates(self, url: str, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the other pages that have exactly the content (the digest) of *url*, by `url`.
+
+        There are none if *url* is not stored or has no body. Raises `DamagedRow` if its own row cannot be read.
+        """
+        return duplicates.exact.duplicates(self._frame, url, {"site": site, **options})
+
+    def near_duplicates(
+        self,
+        url: str,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "similarity",
+    ) -> Results[NearDuplicate]:
+        """Return the other pages whose main text is nearly that of *url*, the most similar first, or by `url`.
+
+        Their `similarity` is *at_least* that share of all sequences of five words in either text, which both have: it
+        is counted in the stored texts. The index `likeness` finds 99.9 in 100 of the pages with a similarity of 0.9,
+        92 of those with 0.8, and 57 of those with 0.7. There are none if *url* is not stored, or its text has fewer
+        than five words. By `url` they are found as the answer is read, else all of them first. Raises `MissingExtra`
+        without numpy, and `DamagedRow` if the row of *url* cannot be read.
+        """
+        scope, window = Scope.of(site), Window(order, limit, after)
+        wish = duplicates.near.Wish(url, at_least)
+        return duplicates.near.NearDuplicatesQuestion(self._frame, scope, window, wish, columns).answer()
+
+    @repeatable()
+    def indexed(
+        self,
+        index: str,
+        site: Site | None = None,
+        *,
+        term: str | tuple[str, ...] | None = None,
+        **options: Unpack[PageOptions],
+    ) -> Pages:
+        """Return the pages that the *index* of this name, also one of your own, has for *term*, or for all terms.
+
+        They come by `term`, compared by code points and part by part, then by URL ("de" before "de-AT" before "deu"),
+        or in `reverse`. A page with several terms comes once, at the first of them. Raises `UnknownIndex`.
+        """
+        return indexes.questions.indexed(self._frame, index, term, {"site": site, **options})
+
+
+class RunningExplorer:
+    """An explorer that a thread serves on this machine: open its `url`; `stop()`, or the end of the process, ends it.
+
+    In a notebook it is shown as a link.
+    """
+
+    def __init__(self, url: str, stop: Callable[[], object]) -> None:
+        self.url: Final[str] = url
+        self._stop = stop
+
+    def stop(self) -> None:
+        """End the server; the table stays open."""
+        self._stop()
+
+    def __repr__(self) -> str:
+        return f"<explorer at {self.url}>"
+
+    def _repr_html_(self) -> str:
+        text = "Open the explorer in the browser"
+        return tag("a", text, href=self.url, target="_blank", rel="noopener noreferrer")

@@ -18,9 +18,8 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
+from webtable.repository.full_text.words import Analyzer, Excerpt, TextQuery, excerpts, joined
 from webtable.repository.reading.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
-from webtable.repository.text.excerpts import Excerpt, excerpts, joined
-from webtable.repository.text.words import Analyzer, TextQuery
 from webtable.rowkey.fields.field import shown
 from webtable.store import Row
 from webtable.store.full_text import FIELDS

@@ -1,0 +1,541 @@
+"""Deletes of pages, one or many, with the cells that other rows have of them.
+
+A delete in HBase hides every cell older than its timestamp, even one that is put later, and clients cannot see it. So a
+delete leaves a small cell, `metadata:deleted`, with the moment up to which it hides. The read before every batch finds
+that cell, and a capture that would be hidden is refused (see `capture_checks.hidden`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
+from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
+from webtable.page.page import Page
+from webtable.page.parts import Link
+from webtable.repository.full_text import upkeep
+from webtable.repository.full_text.index import remove_documents
+from webtable.repository.hosts.entries import entries_without_pages
+from webtable.repository.indexes.index import HOST, LINK, place_of
+from webtable.repository.links.inlink_cells import PAST, inlinks_of
+from webtable.repository.links.inlink_counts import entries_of
+from webtable.repository.links.links import refresh_links
+from webtable.repository.page_storage.cells import later_removed, removed, together, written
+from webtable.repository.page_storage.state import Deleted
+from webtable.repository.questions.pages import Condition
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.reading.scope import PLAIN_KEY
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.repository.upkeep.revisits import OpenRevisits, page_in
+from webtable.repository.upkeep.updates import PageRemoval, Updater
+from webtable.rowkey import KeyRange
+from webtable.schema import index_table_name, meta_table, queue_table
+from webtable.store import Delete, Put, Row
+from webtable.store.deadline import Deadline, until
+from webtable.store.rows import TimeRange, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webtable.repository.context import Frame
+    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.scope import Scope
+    from webtable.store import NewCell
+
+
+PAGES_AT_ONCE = 200
+"""How many pages are deleted together, in one transaction if the store has transactions."""
+
+
+class Deletion:
+    """Deletes pages of one web table, with their cells in indexes and other rows; must be closed.
+
+    *with_inlinks* is False if inlinks are removed by other means, as in a copy.
+    """
+
+    def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
+        self._frame = frame
+        self._store = frame.store
+        self._table = frame.table
+        self._codec = frame.codec
+        self._updater = Updater(frame, with_inlinks=with_inlinks)
+        self._revisits = OpenRevisits(frame.store, frame.table, frame.key)
+        names = frame.codec.columns
+        # All columns of the family of content.
+        self._content = [names.body, names.capture, names.page, *names.plain.values()]
+        self._links = [names.urls]
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._updater.close()
+
+    def of(
+        self, rows: Sequence[bytes], is_meant: Callable[[Row], bool] | None = None, *, dry_run: bool = False
+    ) -> list[bool]:
+        """Delete the pages at *rows* for which *is_meant* holds now, and return for each whether it was deleted.
+
+        With *dry_run* they stay. All of them take as many calls as one does, and no body is read.
+        """
+        names, now = self._codec.columns, now_in_milliseconds()
+        columns = [names.capture, names.page, *names.plain.values(), *self._links, names.deleted]
+        later = Wanted([*self._content, *self._links], time_range=TimeRange(now + 1), keys_only=True)
+        some = self._store.read(self._table, rows, Wanted(columns))
+        # A read of its own, since the one above has no bodies: a delete that was killed may have left one alone.
+        dated_later = self._store.read(self._table, rows, later)
+        done, together = [], []
+        for row, found, is_later in zip(rows, some, dated_later, strict=True):
+            if is_later is not None or found is None or found.cells.keys() == {names.deleted}:
+                done.append(self._of_each(row, is_meant, dry_run=dry_run))
+            elif is_meant is None or is_meant(found):
+                together.append(found)
+                done.append(True)
+            else:
+                done.append(False)
+        if together and not dry_run:
+            with self._store.transaction():
+                removal = self._entered(together)
+                self._write([self._mark(found, now) for found in together])
+                self._remove(together, now, removal)
+        return done
+
+    def _of_each(self, row: bytes, is_meant: Callable[[Row], bool] | None, *, dry_run: bool) -> bool:
+        """Do what `of` does for a page with cells that are dated later than now, or for a row without a page."""
+        deleted = self._codec.columns.deleted
+        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
+        if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
+            return False
+        if dry_run:
+            return True
+        with self._store.transaction():
+            removal = self._entered([found])
+            self._remove([found], self._marked(found, now_in_milliseconds()), removal)
+        return True
+
+    def _entered(self, found: Sequence[Row]) -> PageRemoval:
+        removal = PageRemoval(self._updater, found)
+        removal.enter()
+        return removal
+
+    def _remove(self, removed: Sequence[Row], until: int, removal: PageRemoval) -> None:
+        """Remove rows whose deletes are marked, up to a moment, and what other rows have of them.
+
+        The links of the pages are removed last: if this is interrupted, the next attempt finds by them which inlinks
+        are left.
+        """
+        self._write([Delete(found.key, until, self._content) for found in removed])
+        removal.remove(until)
+        self._write([Delete(found.key, until, self._links) for found in removed])
+        remove_documents(self._frame, [found.key for found in removed])
+        self._revisits.close_those_of([self._frame.key.unsalted(found.key) for found in removed], until)
+
+    def repeat(self, row: bytes, deleted: Deleted) -> None:
+        """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
+        names = self._codec.columns
+        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
+        mark = Put(row, [self._codec.deleted_cell(row, deleted)])
+        if found is None or found.cells.keys() == {names.deleted}:
+            self._write([mark])
+            return
+        until = milliseconds(deleted.until)
+        page, _ = self._frame.pages.page_and_links(found)
+        is_gone = page is None or deleted.hides(page.fetched_at)
+        later = [
+            Delete(row, milliseconds(one), [column], exact=True)
+            for one in deleted.also
+            for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
+        ]
+        with self._store.transaction():
+            self._revisits.close_those_of([self._frame.key.unsalted(row)], until)
+            removal = self._entered([found]) if is_gone else None
+            self._write([mark, *later, Delete(row, until, self._content)])
+            if removal is not None:
+                removal.remove(until)
+                remove_documents(self._frame, [row])
+            self._write([Delete(row, until, self._links)])
+
+    def _marked(self, found: Row, now: int) -> int:
+        """Write the mark of a delete, remove cells dated later than *now*, and return up to when it must hide.
+
+        The mark is written before any delete: if this is interrupted, captures that the delete hides are refused.
+        """
+
+        def mark(until: int, later: Sequence[int]) -> None:
+            self._write([self._mark(found, until, later)])
+
+        columns = [*self._content, *self._links]
+        later, until = later_removed(
+            self._store, self._table, found, columns, now, on_dates=lambda dates: mark(now, dates)
+        )
+        if not later:
+            mark(until, ())
+        return until
+
+    def _mark(self, found: Row, until: int, later: Sequence[int] = ()) -> Put:
+        """Return the put of the mark of a delete up to *until* that also hides the dates *later*."""
+        before = self._codec.deleted(found)
+        also = {possible_moment(one) for one in later}.union(before.also if before else ())
+        moment = max(possible_moment(until), before.until if before else EPOCH)
+        deleted = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
+        return Put(found.key, [self._codec.deleted_cell(found.key, deleted)])
+
+    def _write(self, mutations: Sequence[Put | Delete]) -> None:
+        written(self._store, self._table, mutations)
+
+
+def delete_many(frame: Frame, rows: Sequence[bytes], *, dry_run: bool) -> list[bool]:
+    """Delete the pages at *rows* in batches, and return for each whether there was one."""
+    done: dict[bytes, bool] = {}
+    distinct = iter(dict.fromkeys(rows))
+    with closing(Deletion(frame)) as deletion:
+        while some := list(islice(distinct, PAGES_AT_ONCE)):
+            with until(Deadline(frame.store.timeout)):
+                done.update(zip(some, deletion.of(some, dry_run=dry_run), strict=True))
+    return [done.pop(row, False) for row in rows]
+
+
+# --- The erasure of a domain from the rows of other pages, and of the rest of its own rows once its pages are deleted
+#
+# Other pages have links to the domain, and inlinks from it. An erased link stays as a link to nowhere, so that a page
+# keeps the number of links that it had when it was fetched. All rows are read: no index has the links of older
+# captures. The domain's own rows have inlinks from others, and its hosts have entries with counts.
+
+
+NOWHERE = "about:blank"
+"""The target of an erased link."""
+ALL_SOURCES = KeyRange()
+_PIECE = 500
+
+
+class Erasure:
+    """Erases, and counts, the links of pages in *place* from all rows of *frame* that are not in it.
+
+    *place* is a range of unsalted row keys. Links that cannot be read stay, and are added to *damage*.
+    """
+
+    def __init__(self, frame: Frame, place: KeyRange, damage: Damage) -> None:
+        self.links: int = 0
+        """How many links led to pages in *place*."""
+        self.inlinks: int = 0
+        """How many inlinks came from pages in *place*, former links included; each page counts once for each row."""
+        self._frame = frame
+        self._place = place
+        self._damage = damage
+        self._family = frame.codec.columns.inlinks.encode()
+        self._queue = RecountQueue(frame.store, frame.table)
+
+    def of_others(self, *, dry_run: bool) -> None:
+        """Erase the links in other rows; with *dry_run* only count them."""
+        store, table = self._frame.store, self._frame.table
+        if not dry_run:
+            self._forget_revisits()
+        keys = self._others()
+        while some := list(islice(keys, _PIECE)):
+            for mutations in (self._without_links(some), self._without_inlinks(some)):
+                if not dry_run:
+                    removed(store, table, mutations)
+
+    def _forget_revisits(self) -> None:
+        """Remove the open revisits of erased pages, by others as well, whose metadata must not name them either."""
+        frame, revisits = self._frame, OpenRevisits(self._frame.store, self._frame.table, self._frame.key)
+        rows = revisits.rows([KeyRange()])
+        while some := list(islice(rows, _PIECE)):
+            known = [(row, page) for row in some if (page := page_in(row)) is not None]
+            erased = [(row, page) for row, page in known if self._leads_there(page.same_as or page.url)]
+            keys = [frame.key.encode(page.url) for _, page in erased]
+            found = zip(keys, frame.pages.stored(keys, 1), strict=True)
+            puts = [
+                Put(
+                    key,
+                    frame.codec.metadata_cells(
+                        key,
+                        milliseconds(page.fetched_at),
+                        replace(page, same_as=None, _repeats_at=None, _payload_digest=None),
+                        page,
+                    ),
+                )
+                for key, (page, *_) in found
+                if page is not None and page.same_as is not None and self._leads_there(page.same_as)
+            ]
+            written(frame.store, frame.table, puts)
+            revisits.remove([row for row, page in known if (row, page) in erased or self._leads_there(page.url)])
+
+    def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
+        """Erase the rest of the domain's own rows, in *ranges*, after its pages, and its hosts without pages.
+
+        Counts of links are removed after the queue was counted: they are needed to find the entries of the link index.
+        """
+        for rows in self._rows_with(self._family + b":", ranges):
+            entered = self._queue.entered(rows)
+            self._queue.write([entered])
+            removed(self._frame.store, self._frame.table, self._inlinks_of(rows, lambda _: True))
+            self._queue.write([self._queue.done(entered)])
+        refresh_links(self._frame, None, also_unfinished=False)
+        for rows in self._rows_with(self._frame.codec.columns.links, ranges):
+            self._forget_counts(rows)
+        for entry in entries_without_pages(self._frame, domain):
+            if place_of(entry.key) in self._place:
+                self._forget_host(entry)
+
+    def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
+        """Yield the keys of the rows in *ranges* that have *column*, or any column of a family."""
+        found = self._frame.store.scan(self._frame.table, ranges, Wanted([column], keys_only=True))
+        while rows := [row.key for row in islice(found, _PIECE)]:
+            yield rows
+
+    def _forget_counts(self, keys: Sequence[bytes]) -> None:
+        """Remove the link counts of some rows, and their entries in the link index."""
+        frame, column = self._frame, self._frame.codec.columns.links
+        entries, deletes = [], []
+        for row in frame.store.read(frame.table, keys, Wanted([column])):
+            if row is None:
+                continue
+            at = row.cells[column][0].timestamp
+            deletes.append(Delete(row.key, at, [column]))
+            with suppress(DamagedRow):
+                known = entries_of(frame.codec.counts(row), frame.key.unsalted(row.key))
+                entries += [Delete(entry, at) for entry in known]
+        if LINK.name in frame.indexes.read():
+            written(frame.store, index_table_name(frame.table, LINK.name), entries)
+        written(frame.store, frame.table, deletes)
+
+    def _forget_host(self, entry: Row) -> None:
+        """Remove the entry of a host, cell by cell: a delete up to a moment would hide older cells put later."""
+        store, table = self._frame.store, self._frame.indexes.ready(HOST.name, "").table
+        (whole,) = store.read(table, [entry.key])
+        if whole is not None:
+            later, until = later_removed(store, table, whole, None, 0)
+            if not later:  # gateways cannot remove single cells
+                written(store, table, [Delete(entry.key, until)])
+
+    def _others(self) -> Iterator[bytes]:
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(keys_only=True))
+        return (row.key for row in rows if self._frame.key.unsalted(row.key) not in self._place)
+
+    def _without_links(self, keys: Sequence[bytes]) -> list[Put]:
+        frame, puts = self._frame, []
+        # `schema.web_table_schema` keeps this many versions of outlinks.
+        columns, versions = frame.codec.with_checksums([frame.codec.columns.urls]), max(2, frame.layout.versions)
+        weights = (weight * versions for weight in frame.pages.weights(keys, ["outlinks"]))
+        for some in together(zip(keys, weights, strict=True)):
+            for row in frame.store.read(frame.table, some, Wanted(columns, versions=versions)):
+                cells = self._link_cells(row) if row is not None else []
+                if row is not None and cells:
+                    puts.append(Put(row.key, cells))
+        return puts
+
+    def _link_cells(self, row: Row) -> list[NewCell]:
+        """Return cells that replace those of *row* with links to erased pages."""
+        codec, cells = self._frame.codec, []
+        for cell in row.cells.get(codec.columns.urls, ()):
+            try:
+                links = codec.links(row, cell)
+                erased = {link.url for link in links if self._leads_there(link.url)}
+                if erased:
+                    kept = [Link(NOWHERE, rel=link.rel) if link.url in erased else link for link in links]
+                    cells += codec.link_cells(row, cell, kept)
+                    self.links += sum(link.url in erased for link in links)
+            except DamagedRow as exc:
+                self._damage.add(exc)
+        return cells
+
+    def _without_inlinks(self, keys: Sequence[bytes]) -> list[Delete]:
+        deletes = self._inlinks_of(keys, self._leads_there)
+        # The delete of the page has turned current links into former ones, so each source counts once.
+        self.inlinks += len({(one.row, self._source(column)) for one in deletes for column in one.columns or ()})
+        return deletes
+
+    def _inlinks_of(self, keys: Sequence[bytes], is_erased: Callable[[str], bool]) -> list[Delete]:
+        """Return deletes of the current and former inlinks of rows whose source *is_erased*."""
+        frame, deletes, now = self._frame, [], now_in_milliseconds()
+        for row, cells in inlinks_of(frame.store, frame.table, self._family, keys, ALL_SOURCES):
+            for column, cell in cells:
+                if is_erased(self._source(column)):
+                    # Up to its own date only, and a cell dated in the future alone: see `repository.stored.cells`.
+                    deletes.append(Delete(row, cell.timestamp, [column], exact=cell.timestamp > now))
+        return deletes
+
+    def _source(self, column: bytes) -> str:
+        return column[len(self._family) + 1 :].removeprefix(PAST).decode(errors="replace")
+
+    def _leads_there(self, url: str) -> bool:
+        try:
+            return PLAIN_KEY.encode(url) in self._place
+        except InvalidURL:
+            return False
+
+
+# --- Deletes of the pages of a site: all of them, or those of a status or an age --------------------------------------
+
+
+class DeletedPage(NamedTuple):
+    """A page that was deleted: its URL (None if its row key is invalid), its newest capture, its number of versions.
+
+    Fields of a damaged page that cannot be read are None.
+    """
+
+    url: str | None
+    fetched_at: datetime | None
+    status: int | None
+    size: int | None
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The pages that `delete_pages` has deleted, or would delete: their number, versions, and bytes of bodies.
+
+    The bytes are those of the newest bodies, uncompressed. `links` is the number of links from other pages to them,
+    `inlinks` that of their links stored with other pages; both are counted, and erased, only with `and_links`.
+    `damaged` pages cannot be read; they are deleted, and counted in `pages`, unless pages are selected by their values.
+    """
+
+    pages: int = 0
+    versions: int = 0
+    bytes: int = 0
+    links: int = 0
+    inlinks: int = 0
+    damaged: int = 0
+
+
+class Chosen(NamedTuple):
+    """The pages of a scope to be deleted: those with a status, those last fetched before a moment, or all."""
+
+    status: int | Collection[int] | None = None
+    fetched_before: datetime | None = None
+
+    def filter(self) -> Callable[[Page], bool] | None:
+        """Return a function that tests whether a page is chosen, or None if all are; raises `InvalidArgument`."""
+        has_status, _ = Condition(self.status).filter()
+        before = self.fetched_before
+        if before is None:
+            return has_status
+        return lambda page: page.fetched_at < before and (has_status is None or has_status(page))
+
+
+class Retention:
+    """The deletion of those pages of *scope* that are *chosen*; raises what `WebTable.delete_pages` does."""
+
+    def __init__(self, frame: Frame, scope: Scope, chosen: Chosen) -> None:
+        self._frame = frame
+        self._scope = scope
+        self._is_chosen = chosen.filter()
+        if scope.place is None and self._is_chosen is None:
+            raise InvalidArgument("to delete pages of all sites, give status= or fetched_before= as well")
+        self._ranges = scope.ranges(frame)
+        self._damage = frame.damage()
+
+    def run(
+        self,
+        *,
+        and_links: bool,
+        dry_run: bool,
+        on_page: Callable[[DeletedPage], None] | None = None,
+    ) -> Deletions:
+        """Delete the pages, or with *dry_run* only count them."""
+        place = self._scope.place
+        if and_links and (place is None or place.port is not None or self._is_chosen is not None):
+            raise InvalidArgument(
+                "and_links=True is for all pages of a site without a port, status= and fetched_before="
+            )
+        pages = versions = size = 0
+        for page in (page for _, page in self._found()) if dry_run else self._deleted():
+            pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
+            if on_page is not None:
+                on_page(page)
+        erasure = Erasure(self._frame, self._scope.unsalted(), self._damage)
+        if place is not None and and_links:
+            # After the pages: deleting them turns their links, in other rows, into history.
+            erasure.of_others(dry_run=dry_run)
+            if not dry_run:
+                erasure.of_its_own(place.host, self._ranges)
+        return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
+
+    def _deleted(self) -> Iterator[DeletedPage]:
+        """Delete the pages, and yield each once it is deleted for good."""
+        found, store = self._found(), self._frame.store
+        with closing(Deletion(self._frame)) as deletion:
+            while some := list(islice(found, PAGES_AT_ONCE)):
+                with store.transaction(), until(Deadline(store.timeout)):
+                    gone = deletion.of([key for key, _ in some], self._is_meant)
+                yield from (page for (_, page), is_gone in zip(some, gone, strict=True) if is_gone)
+            if self._is_chosen is None:
+                self._complete(deletion)
+
+    def _complete(self, deletion: Deletion) -> None:
+        """Remove the links, and what other rows have of them, of pages whose delete was killed half-way."""
+        store, links = self._frame.store, Wanted([self._frame.codec.columns.urls], keys_only=True)
+        spec = ScanSpec(self._frame.table, self._ranges, links, keep=self._scope.keeps)
+        rows = (row.key for row in in_storage_order(store, spec, None))
+        while some := list(islice(rows, PAGES_AT_ONCE)):
+            with store.transaction(), until(Deadline(store.timeout)):
+                deletion.of(some, lambda row: self._page_of(row) is None)
+
+    def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
+        """Yield the chosen rows, with their pages."""
+        names, versions = self._frame.codec.columns, self._frame.layouts.recent().versions
+        wanted = Wanted([names.page, names.capture], versions=versions)
+        spec = ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
+        for row in in_storage_order(self._frame.store, spec, None):
+            captures = len(row.cells.get(names.capture, ()))
+            page = self._page_of(row)
+            if isinstance(page, DamagedRow):
+                self._damage.add(page)
+            if self._is_wanted(page):
+                yield row.key, _deleted_page(page, captures)
+
+    def _is_meant(self, row: Row) -> bool:
+        return self._is_wanted(self._page_of(row))
+
+    def _is_wanted(self, page: Page | DamagedRow | None) -> bool:
+        return self._is_chosen is None or (isinstance(page, Page) and self._is_chosen(page))
+
+    def _page_of(self, row: Row) -> Page | DamagedRow | None:
+        """Return the page of *row*, from its metadata alone."""
+        column = self._frame.codec.columns.page
+        return self._frame.pages.each(Row(row.key, {column: row.cells.get(column, ())}))
+
+
+def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:
+    match page:
+        case Page():
+            return DeletedPage(page.url, page.fetched_at, page.status, page.size, versions)
+        case DamagedRow():
+            return DeletedPage(page.url, None, None, None, versions)
+        case None:
+            return DeletedPage(None, None, None, None, versions)
+
+
+# --- Compaction, which frees the space of what was deleted, and forgets the deletes -----------------------------------
+
+
+def forget_deletes(frame: Frame, *, dry_run: bool = False) -> int:
+    """Remove the marks of deletes, unless it is a *dry_run*, and return how many pages had one."""
+    store, table, column, count = frame.store, frame.table, frame.codec.columns.deleted, 0
+    rows = store.scan(table, [KeyRange()], Wanted([column]))
+    while some := list(islice(rows, _PIECE)):
+        if not dry_run:
+            written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
+        count += len(some)
+    return count
+
+
+def compact(frame: Frame, *, dry_run: bool = False) -> int:
+    """Do what `TableMaintenance.compact` promises."""
+    if dry_run and (space := frame.store.space()) is not None:
+        return space.free
+    indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
+    upkeep.compact(frame)
+    tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
+    freed = frame.store.compact(tables)
+    # Only now: captures that a delete still hides must be refused.
+    if forget_deletes(frame):
+        # The marks of deletes are in the rows of the pages, whose URLs must not remain.
+        freed += frame.store.compact(tables)
+    return freed

@@ -1,0 +1,545 @@
+"""The doctor: all checks of a store and a table, one after another, even if the table cannot be opened."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webtable._clock import clock, moment_of
+from webtable._messages import Command, Message, message_of
+from webtable.display import Shown, ShowsItself
+from webtable.display.text import plural, size_text
+from webtable.errors import (
+    DamagedRow,
+    InvalidArgument,
+    LayoutMismatch,
+    NewerFormat,
+    NotAStore,
+    OlderFormat,
+    StoreUnavailable,
+    TableNotFound,
+    WebTableError,
+)
+from webtable.page.page import Page
+from webtable.repository.arguments import Progress
+from webtable.repository.context import Frame
+from webtable.repository.full_text.upkeep import state
+from webtable.repository.keyed_table import layout_of
+from webtable.repository.maintenance.create import StoredWebTable
+from webtable.repository.maintenance.regions import sample_urls
+from webtable.repository.maintenance.verify import verified, wanted_to_verify
+from webtable.repository.reading.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
+from webtable.repository.table.opening import not_there
+from webtable.repository.table.web_table import WebTable
+from webtable.repository.upkeep.queue import RecountQueue
+from webtable.repository.upkeep.revisits import MOST_COUNTED, OpenRevisits, number_text
+from webtable.rowkey import KeyRange, key_text
+from webtable.schema import check_suffix_list
+from webtable.store import Store, adapter_of, open_store
+from webtable.store.deadline import Deadline, until
+from webtable.store.health import MORE_TIME, Check, failed, warned, well
+from webtable.store.rows import Wanted
+from webtable.store.url import StoreURL
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webtable.store import Region, Row
+
+
+# --- Checks of the tables of a web table: whether all exist and match the layout; and of its indexes and counts -------
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """A web table in its *store*, what is *stored* of it, and the *time* for all checks."""
+
+    store: Store
+    table: str
+    stored: StoredWebTable
+    time: Deadline
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame of the table."""
+        return Frame.of(self.store, self.table, self.stored.layout)
+
+    @cached_property
+    def web_table(self) -> WebTable:
+        """The table as an object of the API; it is not closed, since that would close the store."""
+        return WebTable(self.store, self.table, self.stored.layout)
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """The names of the tables that belong to it and are missing."""
+        return frozenset(schema.name for schema in self.stored.missing())
+
+
+def layout(checked: CheckedTable) -> Iterator[Check]:
+    """Yield a description of the layout; raises `LayoutMismatch` if its keys cannot be made here."""
+    found = checked.stored.layout
+    check_suffix_list(checked.stored.name, found)
+    text = f"salt {found.salt}, names {found.names}, compression {found.compression}"
+    yield well("layout", f"{text}; keeps {found.limits}")
+
+
+def missing(checked: CheckedTable) -> Iterator[Check]:
+    """Yield which of its tables are missing."""
+    if not checked.missing:
+        yield well("tables", "none is missing")
+        return
+    names = ", ".join(map(repr, sorted(checked.missing)))
+    remedy = Message("restore what is missing from a backup; or create it again, empty, with ", Command("create"))
+    if checked.table not in checked.missing:
+        remedy += Message(", and fill that of an index with ", Command("index rebuild NAME"))
+    yield failed("tables", f"missing: {names}, while the layout is still stored", remedy)
+
+
+def families(checked: CheckedTable) -> Iterator[Check]:
+    """Yield the families that differ from the layout, in what they keep or how they store it."""
+    drifted = checked.stored.drifted()
+    if not drifted:
+        yield well("families", "they match the layout")
+    for plan in drifted:
+        remedy = (
+            Message(Command("create --alter-families")) if plan.wanted.name == checked.table else "in the HBase shell"
+        )
+        yield warned(
+            "families", "; ".join(str(plan).splitlines()), remedy + f": {'; '.join(plan.shell().splitlines())}"
+        )
+
+
+LONG_WAIT: Final = timedelta(days=1)
+"""The age from which counts are reported as old."""
+
+
+def full_text(checked: CheckedTable) -> Iterator[Check]:
+    """Yield whether the full text is complete, if the table has any."""
+    found = state(checked.frame)
+    if found is not None and not found.is_complete:
+        yield warned("full text", "it is not complete", Message(Command("search-index refresh"), ", which goes on"))
+    elif found is not None and found.as_of is not None and clock.now() - found.as_of > LONG_WAIT:
+        text = f"it has the captures up to {found.as_of:%Y-%m-%d %H:%M}Z"
+        yield warned("full text", text, Message(Command("search-index refresh"), ", which adds later ones"))
+    elif found is not None:
+        yield well("full text", f"complete, {size_text(found.bytes)}")
+
+
+def indexes(checked: CheckedTable) -> Iterator[Check]:
+    """Yield the indexes that are not ready, or that cannot be used here."""
+    found = checked.frame.indexes.read()
+    unusual = False
+    for name, index in found.items():
+        if index.table in checked.missing:
+            continue
+        if index.state.phase == "building":
+            text = f"{name} is not complete: questions cannot use it yet"
+            yield warned(
+                "indexes", text, Message(Command(f"index rebuild {name}"), ", which goes on where it was interrupted")
+            )
+        elif index.state.phase == "retired":
+            yield warned("indexes", f"the drop of {name} was interrupted", Message(Command(f"index drop {name}")))
+        else:
+            try:
+                _ = index.index
+                continue
+            except LayoutMismatch as exc:
+                yield warned(
+                    "indexes", message_of(exc), Message("name it to every writer, or ", Command(f"index drop {name}"))
+                )
+        unusual = True
+    if not unusual:
+        yield well("indexes", f"ready: {', '.join(sorted(found))}" if found else "the table has no indexes")
+
+
+def freshness(checked: CheckedTable) -> Iterator[Check]:
+    """Yield up to when links and hosts are counted, and whether writers have died."""
+    queue = RecountQueue(checked.store, checked.table)
+    if queue.table in checked.missing:
+        return
+    waiting, since = queue.extent()
+    counted = checked.frame.refreshed.until()
+    text = "links were never counted" if counted is None else f"links are counted up to {counted:%Y-%m-%d %H:%M} UTC"
+    if since is not None:
+        text += f", {waiting:,} batches have waited since {moment_of(since):%Y-%m-%d %H:%M} UTC"
+    unfinished = queue.unfinished()
+    if unfinished:
+        text += f"; {unfinished:,} of these were left by writers that died"
+    if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
+        yield warned("freshness", text, Message("run ", Command("links refresh"), ", regularly from cron"))
+    else:
+        yield well("freshness", text)
+
+
+def revisits(checked: CheckedTable) -> Iterator[Check]:
+    """Yield how many revisits wait for their originals."""
+    found = OpenRevisits(checked.store, checked.table, checked.frame.key)
+    if found.table in checked.missing:
+        return
+    count = found.count(MOST_COUNTED)
+    if count:
+        text = f"{number_text(count)} of captures that are not stored"
+        yield warned("revisits", text, "webtable unresolved lists them; ingest the files that have their originals")
+    else:
+        yield well("revisits", "all have their content")
+
+
+# --- Checks of the rows of a table, a sample or all: whether they can be read and are intact; and of their regions ----
+
+
+SAMPLE: Final = 200
+DEEP_SAMPLE: Final = 1_000
+_AT_ONCE: Final = 16
+"""How many rows are read at once with all their bodies."""
+_LEAST_LEFT: Final = 0.5
+"""With fewer seconds left no more rows are read: they would not come in time."""
+_AHEAD: Final = timedelta(minutes=1)
+_MENDED = Message("store newer captures of these pages, or delete them; ", Command("verify all"), " finds each of them")
+
+
+@dataclass(frozen=True, slots=True)
+class Deepness:
+    """Whether bodies are compared with their digests, and whether those of all pages; and a function for progress."""
+
+    is_wanted: bool
+    is_full: bool
+    on_progress: Progress | None
+
+
+def sample(checked: CheckedTable) -> Iterator[Check]:
+    """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
+    keys = _keys(checked, SAMPLE)
+    found = list(checked.frame.pages.read_each(keys, ("fetched_at",)))
+    damaged = [one for one in found if isinstance(one, DamagedRow)]
+    if damaged:
+        text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
+        yield failed("rows", f"{text}: {damaged[0]}", _MENDED)
+    else:
+        yield well("rows", f"{plural(len(found), 'page')} of a sample can be read" if found else "there are no pages")
+    newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
+    if newest is not None and newest > clock.now() + _AHEAD:
+        text = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, in the future"
+        yield warned("dates", text, "set the clocks of this machine and of those that write by NTP")
+
+
+def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
+    """Yield how many bodies do not match their digests, in a sample of the pages or in all."""
+    found = verified(checked.frame, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
+    text = f"{found.bodies:,} bodies of {found.pages:,} pages were read: {found.damaged:,} damaged, {found.lost:,} lost"
+    if found.examples:
+        yield failed("digests", f"{text}: {found.examples[0]}", _MENDED)
+    elif checked.time.left() < _LEAST_LEFT:
+        yield warned("digests", f"{text}, when the time was over", MORE_TIME)
+    else:
+        yield well("digests", text)
+    if found.inconsistent:
+        text = f"the newest capture of {found.inconsistent:,} of these pages disagrees with their history"
+        yield failed("history", text, Message("run: ", Command("index repair --all")))
+
+
+def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
+    wanted = wanted_to_verify(checked.frame)
+    if deepness.is_full:
+        yield from checked.store.scan(checked.table, [KeyRange()], wanted)
+        return
+    keys = iter(_keys(checked, DEEP_SAMPLE))
+    while some := list(islice(keys, _AT_ONCE)):
+        yield from (row for row in checked.store.read(checked.table, some, wanted) if row is not None)
+
+
+def _keys(checked: CheckedTable, most: int) -> Sequence[bytes]:
+    return [checked.frame.key.encode(url) for url in sample_urls(checked.web_table, most=most)]
+
+
+def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
+    for row in rows:
+        yield row
+        if time.left() < _LEAST_LEFT:
+            return
+
+
+MOST_PAGES: Final = 50_000
+"""How many pages are counted at most, in a second or two; if there are more, salts or first rows are compared."""
+MOST_REGIONS: Final = 256
+"""How many regions are then checked for being full."""
+MOST_ROWS: Final = 200
+"""How many rows a region needs to count as full."""
+_UNEVEN: Final = 4
+"""A server with this many times as many regions as another one has too many."""
+_SPLIT: Final = Message(
+    "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); ",
+    Command("keys splits --regions 16"),
+    " names split points",
+)
+_COUNTS: Final = Message(Command("stats all --by region"), " counts their pages")
+
+
+def regions(checked: CheckedTable) -> Iterator[Check]:
+    """Yield the checks of the regions of the pages, if the store has regions."""
+    found = checked.store.regions(checked.table)
+    yield from placed(checked.store, checked.table, found)
+    if not any(region.server for region in found):
+        return
+    if len(found) == 1:
+        yield _judged(RegionShares.of({_name(found[0]): (0, None)}))
+        return
+    digits = checked.stored.layout.digits
+    groups = _pages(checked, found)
+    if groups is not None:
+        yield _judged(RegionShares.of(groups))
+    elif digits:
+        salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
+        shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
+        yield _judged(shares, ", by the salts that begin in them; " + _COUNTS)
+    else:
+        yield _filled(checked, found)
+
+
+def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
+    """Return the pages and bytes of each region, or None if there are too many pages to count."""
+    frame, by = checked.frame, grouping("region", starts=[region.keys.start for region in found])
+    counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
+    for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
+        if number == MOST_PAGES:
+            return None
+        page = frame.counted.each(row)
+        if page is not None and not isinstance(page, DamagedRow):
+            counts.add(row.key, page)
+    return {_name(region): Group(0, 0) for region in found} | by.groups()
+
+
+def _judged(shares: RegionShares, basis: str = "") -> Check:
+    """Return the check of *shares*, in the words of the picture of the regions."""
+    text = str(shares) + basis
+    return warned("splits", text, _SPLIT) if shares.hot else well("splits", text)
+
+
+def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
+    """Return in how few regions nearly all pages are, judged by their first rows."""
+    some = found[:MOST_REGIONS]
+    rows = checked.store.first_rows(checked.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
+    full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
+    text = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
+    # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
+    if len(some) == len(found) and len(full) < len(found) / HOT:
+        return warned("splits", text, _SPLIT)
+    return well("splits", f"{text}; " + _COUNTS)
+
+
+def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:
+    """Yield the check of the servers of the regions, if the store has regions."""
+    found = store.regions(table) if found is None else found
+    if not any(region.server for region in found):
+        return
+    lost = [region for region in found if not region.server]
+    servers = Counter(region.server for region in found if region.server)
+    text = f"{len(found):,} on {plural(len(servers), 'server')}"
+    if lost:
+        remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
+        yield failed(
+            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", remedy
+        )
+    elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
+        (busiest, most), *_ = servers.most_common(1)
+        yield warned("regions", f"{text}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
+    else:
+        yield well("regions", text)
+
+
+def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
+    """Return how many of *salts*, which are in order, begin in *keys*."""
+    stop = bisect_left(salts, keys.stop) if keys.stop else len(salts)
+    return max(0, stop - bisect_left(salts, keys.start))
+
+
+def _name(region: Region) -> str:
+    return key_text(region.keys.start)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+SECONDS: Final = 30.0
+"""How long all checks may take together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis(ShowsItself):
+    """The results of the doctor for the store and the table at `url`: checks in the order in which they were made."""
+
+    url: str
+    checks: tuple[Check, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether all checks are ok."""
+        return all(one.is_ok for one in self.checks)
+
+    @property
+    def warnings(self) -> tuple[Check, ...]:
+        """The checks with warnings: things that work now, but will cause problems."""
+        return tuple(one for one in self.checks if one.state == "warning")
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that failed: things that do not work, or are damaged."""
+        return tuple(one for one in self.checks if one.state == "failed")
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    def __str__(self) -> str:
+        """Return a line for each check, and one for each remedy."""
+        lines = ((f"{one.state}: {one.check}: {one.found}", one.remedy) for one in self.checks)
+        return "\n".join(f"{line}\n    {remedy}" if remedy else line for line, remedy in lines)
+
+    def _shown(self) -> Shown:
+        columns = ("check", "state", "found", "remedy")
+        return Shown(self.url, columns, [tuple(getattr(one, name) for name in columns) for one in self.checks])
+
+
+def doctor(
+    url: str | os.PathLike[str],
+    *,
+    deep: bool = False,
+    all_bodies: bool = False,
+    timeout: float = SECONDS,
+    on_progress: Progress | None = None,
+) -> Diagnosis:
+    """Check the store and the table at *url*, without changing anything.
+
+    If the table cannot be opened, a failed check says why. The checks end within *timeout* seconds; those that there
+    was no time for are warnings. With *deep* the bodies of a sample of 1,000 pages are compared with their digests,
+    with *all_bodies* those of all pages; *on_progress* gets the number of pages so far. Raises `InvalidArgument` for an
+    invalid URL.
+    """
+    found = checks(url, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=on_progress)
+    return Diagnosis(StoreURL.parse(url).text, tuple(found))
+
+
+def checks(
+    url: str | os.PathLike[str],
+    *,
+    deep: bool = False,
+    all_bodies: bool = False,
+    timeout: float = SECONDS,
+    on_progress: Progress | None = None,
+) -> Iterator[Check]:
+    """Yield the checks that `doctor` makes of *url* as they are made, within *timeout* seconds.
+
+    *deep*, *all_bodies* and *on_progress* are those of `doctor`. Raises `InvalidArgument` for an invalid URL, and for a
+    *timeout* that is not over 0.
+    """
+    if not timeout > 0:
+        raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
+    time = Deadline(timeout)
+    reached = _made("store", time, lambda: adapter_of(url).connection_checks(StoreURL.parse(url)))
+    yield from reached
+    if any(one.state == "failed" for one in reached):
+        return
+    try:
+        with until(time):
+            store, table = open_store(url)
+    except InvalidArgument:
+        raise
+    except WebTableError as exc:
+        yield failed("store", message_of(exc), _opening_remedy(exc))
+        return
+    with closing(store):
+        yield well("store", f"{store.name} opens")
+        yield from _made("store", time, lambda: store.health(table))
+        deepness = Deepness(deep or all_bodies, all_bodies, on_progress)
+        yield from _of_table(store, table, time, deepness)
+
+
+def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> Iterator[Check]:
+    try:
+        with until(time):
+            stored = StoredWebTable.read(store, table)
+    except LayoutMismatch as exc:
+        mismatch = message_of(exc)
+        yield from _made("layout", time, lambda: _of_rows(store, table, mismatch))
+        return
+    except WebTableError as exc:
+        yield failed("layout", message_of(exc), "see the other checks of the store")
+        return
+    if stored is None:
+        remedy = Message(
+            "correct the file or the table in the URL; restore a table that is lost; or create it with ",
+            Command("create"),
+        )
+        yield failed("layout", message_of(not_there(store, table)), remedy)
+        return
+    checked = CheckedTable(store, table, stored, time)
+    for name, check in (
+        ("layout", layout),
+        ("tables", missing),
+        ("families", families),
+        ("regions", regions),
+        ("indexes", indexes),
+        ("full text", full_text),
+        ("freshness", freshness),
+        ("revisits", revisits),
+        ("rows", sample),
+    ):
+        yield from _made(name, time, lambda check=check: check(checked))  # type: ignore[misc]
+    if deepness.is_wanted:
+        yield from _made("digests", time, lambda: digests(checked, deepness))
+
+
+def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
+    """Yield the checks of a table with rows under a declared key, if it is one."""
+    layout = layout_of(store, table)
+    if layout is None:
+        yield failed("layout", mismatch, "use the version of webtable that created the table, or a later one")
+        return
+    yield well("layout", f"rows under the key {layout.key}")
+    yield from placed(store, table)
+
+
+def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
+    """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
+    if not time.left():
+        return [warned(name, "not checked, since the time was over", MORE_TIME)]
+    found: list[Check] = []
+    try:
+        with until(time):
+            found.extend(look())
+    except InvalidArgument:
+        raise
+    except TableNotFound as exc:
+        found.append(
+            failed(
+                name,
+                message_of(exc),
+                Message("restore the table from a backup, or create it again, empty, with ", Command("create")),
+            )
+        )
+    except WebTableError as exc:
+        is_over = isinstance(exc, StoreUnavailable) and not time.left()
+        remedy = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
+        found.append((warned if is_over else failed)(name, message_of(exc), remedy))
+    return found
+
+
+def _opening_remedy(error: WebTableError) -> str:
+    match error:
+        case TableNotFound():
+            return Message("correct the path, or create the table with ", Command("create"))
+        case NewerFormat():
+            return "use the version of webtable that created the file, or a later one"
+        case OlderFormat():
+            return "export it with the version of webtable that created it, and import the export"
+        case NotAStore():
+            return "correct the path or the port; nothing was changed there"
+        case StoreUnavailable():
+            return "check which other processes use it, and try again"
+        case _:
+            return "see the message, and check the permissions of the file and its directory"

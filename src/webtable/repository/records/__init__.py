@@ -1,1 +1,0 @@
-"""Rows under any declared key: values and cells in, records out."""

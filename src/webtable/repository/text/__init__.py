@@ -1,1 +1,0 @@
-"""Text: the words of a query, matching rows, excerpts, and differences of two versions."""
