@@ -30,7 +30,7 @@ from webtable._checksums import with_checksum
 from webtable._files import Folder, plain_parts
 from webtable.errors import FormatError, StoreError, WebTableError
 from webtable.formats import read_export, read_pages, verify_export, write_export, write_lake
-from webtable.formats.lakes import lake
+from webtable.formats.exports import parquet_dataset
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.writing.spool import Spool
 from webtable.store.full_text import Document, TermPhrase, TermQuery
@@ -73,7 +73,7 @@ def make_cut_dataset(folder):
     make_dataset(folder)
     with pytest.MonkeyPatch.context() as patched:
         for name in ("_settle", "_drop_incoming"):
-            patched.setattr(lake, name, lambda _: None)
+            patched.setattr(parquet_dataset, name, lambda _: None)
         add_to_dataset(folder)
 
 

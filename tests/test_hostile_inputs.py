@@ -16,8 +16,7 @@ from nightly import some
 from parquet_bombs import PARQUET
 from running_pieces import pieces_run_after
 from webtable.errors import FormatError
-from webtable.formats import ReadLimits, ReadReport, read_pages
-from webtable.formats.compressed import compressed_bytes
+from webtable.formats import ReadLimits, ReadReport, compressed, read_pages
 
 READ = """
 import json, time
@@ -178,17 +177,17 @@ def test_what_is_left_out_by_its_type_needs_no_time_for_its_length():
 
 def test_a_file_of_members_inside_of_members_is_not_read_again_for_each_of_them(monkeypatch):
     # Each is copied as it is by the one before it, and none has a right checksum.
-    monkeypatch.setattr(compressed_bytes, "_ALWAYS_AGAIN", 1 << 16)
+    monkeypatch.setattr(compressed, "_ALWAYS_AGAIN", 1 << 16)
     heads = [b"\x1f\x8b\x08" + bytes(7) + b"\x00" + (40_000).to_bytes(2, "little") + (25_535).to_bytes(2, "little")]
     data = gzip.compress(GOOD) + (heads[0] + b"WARC/1.1") * 50_000 + gzip.compress(GOOD)
     taken = 0
 
-    def counting(self, size, take=compressed_bytes.CompressedBytes.take):
+    def counting(self, size, take=compressed.CompressedBytes.take):
         nonlocal taken
         taken += size
         take(self, size)
 
-    monkeypatch.setattr(compressed_bytes.CompressedBytes, "take", counting)
+    monkeypatch.setattr(compressed.CompressedBytes, "take", counting)
     with contextlib.suppress(FormatError):
         read(data)
 

@@ -15,8 +15,8 @@ import pytest
 import webtable
 from webtable.errors import InvalidArgument
 from webtable.formats import Place, ReadReport, read_pages, surt, write_warc
-from webtable.formats.exchanges import MOST_BYTES, MOST_RECORDS
-from webtable.formats.parts import parts_of
+from webtable.formats.read import parts_of
+from webtable.formats.warc import MOST_BYTES, MOST_RECORDS
 from webtable.page.methods import Request, asked_by, request_of, stored_url
 
 URL = "https://example.com/a"

@@ -10,7 +10,7 @@ import zstandard
 
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
-from webtable.formats.parts import FilePart, parts_of
+from webtable.formats.read import FilePart, parts_of
 from webtable.formats.read_report import Place
 
 RECORDS = 60

@@ -15,7 +15,7 @@ import webtable
 from test_warc_out import START, URL, new_table, stored
 from webtable import Page
 from webtable.formats import write_wacz, write_warc
-from webtable.formats.archives.warc_files import surt
+from webtable.formats.warc_out import surt
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import webtable
 from test_warc import HTML, record, response
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages, write_wacz
-from webtable.formats.parts import FilePart, parts_of, whole_parts
+from webtable.formats.read import FilePart, parts_of, whole_parts
 
 BROWSERTRIX = Path(__file__).with_name("data") / "browsertrix.wacz"
 

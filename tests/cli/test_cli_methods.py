@@ -13,7 +13,7 @@ import webtable
 from test_methods import mixed, request, response
 from test_warc import record
 from test_warc import response as http
-from webtable.formats import parts
+from webtable.formats import read
 
 PAIRS = [
     request(), response("The page"),
@@ -63,7 +63,7 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
     run: Run, monkeypatch: pytest.MonkeyPatch, methods: list[str]
 ):
     # Files are divided in the process that starts the workers.
-    monkeypatch.setattr(parts.parts_of, "__defaults__", (1, *parts.parts_of.__defaults__[1:]))
+    monkeypatch.setattr(read.parts_of, "__defaults__", (1, *read.parts_of.__defaults__[1:]))
     monkeypatch.setattr("webtable.ingest.splitting.PART_BYTES", 1)
     Path("crawl.warc.gz").write_bytes(b"".join(map(gzip.compress, mixed(3, 200))))
 
@@ -73,7 +73,7 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
     def counts(out: str) -> str:
         return out.partition("B/s)")[2]
 
-    assert (one.code, two.code, len(list(parts.parts_of("crawl.warc.gz"))) > 5) == (0, 0, True)
+    assert (one.code, two.code, len(list(read.parts_of("crawl.warc.gz"))) > 5) == (0, 0, True)
     assert stored("two.db") == stored("one.db")
     assert counts(two.out) == counts(one.out)
 

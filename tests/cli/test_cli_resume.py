@@ -17,7 +17,7 @@ from running import Run
 import webtable
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
-from webtable.formats.parts import FilePart
+from webtable.formats.read import FilePart
 from webtable.ingest.journal import IngestJournal
 from webtable.store.sqlite import SQLiteStore
 

@@ -18,7 +18,7 @@ from running import Run
 import webtable
 from webtable import Page, WebTable
 from webtable.formats import DamagedRecord, ReadReport
-from webtable.formats.parts import PART_BYTES
+from webtable.formats.read import PART_BYTES
 from webtable.ingest.report import ReportPieces, add_report
 from webtable.ingest.splitting import files_in_parts
 

@@ -21,7 +21,7 @@ import webtable
 from webtable._clock import clock
 from webtable._files import OWNER_ONLY_FOLDER, private_opener
 from webtable.formats import read_pages
-from webtable.formats.archives.warc_records import record
+from webtable.formats.warc_out import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,9 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
-    from webtable.formats.archives.archive import Archived, write_wacz, write_warc
-    from webtable.formats.archives.warc_files import surt
-    from webtable.formats.compressed.stream import lines_of
-    from webtable.formats.exports.export import Exported, write_export
+    from webtable.formats.archives import Archived, write_wacz, write_warc
+    from webtable.formats.compressed import lines_of
+    from webtable.formats.exports.export import CAPTURE_ENDINGS, Exported, capture_format, write_captures, write_export
     from webtable.formats.exports.manifest import (
         CheckedExport,
         ExportFile,
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
         read_manifest,
         verify_export,
     )
-    from webtable.formats.exports.one_file import CAPTURE_ENDINGS, capture_format, write_captures
-    from webtable.formats.lakes.lake import WrittenLake, write_lake
-    from webtable.formats.lakes.lake_manifest import LakeExport, LakeManifest
+    from webtable.formats.exports.parquet_dataset import LakeExport, LakeManifest, WrittenLake, write_lake
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
+    from webtable.formats.warc_out import surt
     from webtable.page.headers import DEFAULT_TYPES
     from webtable.page.json_lines import page_to_json
     from webtable.page.methods import DEFAULT_METHODS, wanted_methods
@@ -68,27 +66,54 @@ __all__ = [
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable.page.json_lines": ("page_to_json",),
-    "webtable.page.methods": ("DEFAULT_METHODS", "wanted_methods"),
-    "webtable.formats.archives.archive": ("Archived", "write_wacz", "write_warc"),
-    "webtable.formats.archives.warc_files": ("surt",),
-    "webtable.formats.compressed.stream": ("lines_of",),
-    "webtable.formats.exports.export": ("Exported", "write_export"),
-    "webtable.formats.exports.one_file": ("CAPTURE_ENDINGS", "capture_format", "write_captures"),
+    "webtable.formats.answer_files": (
+        "ENDINGS",
+        "FORMATS",
+        "format_of",
+        "write",
+        "write_pages",
+        "write_rows",
+    ),
+    "webtable.formats.archives": (
+        "Archived",
+        "write_wacz",
+        "write_warc",
+    ),
+    "webtable.formats.compressed": ("lines_of",),
+    "webtable.formats.exports.export": (
+        "CAPTURE_ENDINGS",
+        "Exported",
+        "capture_format",
+        "write_captures",
+        "write_export",
+    ),
     "webtable.formats.exports.manifest": (
-        "ExportFile",
         "CheckedExport",
+        "ExportFile",
         "Manifest",
         "read_export",
         "read_manifest",
         "verify_export",
     ),
-    "webtable.formats.lakes.lake": ("WrittenLake", "write_lake"),
-    "webtable.formats.lakes.lake_manifest": ("LakeExport", "LakeManifest"),
-    "webtable.page.headers": ("DEFAULT_TYPES",),
-    "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
-    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_pages", "write_rows"),
+    "webtable.formats.exports.parquet_dataset": (
+        "LakeExport",
+        "LakeManifest",
+        "WrittenLake",
+        "write_lake",
+    ),
     "webtable.formats.read": ("read_pages",),
+    "webtable.formats.read_report": (
+        "DamagedRecord",
+        "Place",
+        "ReadReport",
+    ),
+    "webtable.formats.warc_out": ("surt",),
+    "webtable.page.headers": ("DEFAULT_TYPES",),
+    "webtable.page.json_lines": ("page_to_json",),
+    "webtable.page.methods": (
+        "DEFAULT_METHODS",
+        "wanted_methods",
+    ),
 }
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there

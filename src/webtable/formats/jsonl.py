@@ -10,7 +10,7 @@ import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import InvalidURL
-from webtable.formats.compressed.stream import TooLong
+from webtable.formats.compressed import TooLong
 from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
@@ -29,7 +29,7 @@ from webtable.rowkey import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from webtable.formats.compressed.stream import ByteStream
+    from webtable.formats.compressed import ByteStream
 
 _LONG = 1 << 20
 """The size above which a line is checked before it is decoded: a two-letter name takes 200 bytes of memory."""

@@ -22,7 +22,7 @@ from webtable.errors import (
     StoreUnavailable,
 )
 from webtable.formats import ReadReport, read_pages
-from webtable.formats.parts import FilePart
+from webtable.formats.read import FilePart
 from webtable.ingest.report import IngestCounts, ReportPieces
 from webtable.ingest.splitting import UnreadPart
 from webtable.page.headers import DEFAULT_TYPES

@@ -19,7 +19,7 @@ from webtable._process_hooks import handling_signals
 from webtable._processes import Ended, GivenUp, Workers
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
-from webtable.formats.parts import FilePart, parts_of, whole_parts
+from webtable.formats.read import FilePart, parts_of, whole_parts
 from webtable.ingest.batches import BATCH_PAGES, BatchStorer, IngestOptions, PageBatch, batches_of
 from webtable.ingest.files import archive_files, check_files, check_workers, is_empty
 from webtable.ingest.journal import IngestJournal

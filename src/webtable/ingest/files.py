@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
-from webtable.formats.compressed.stream import BLOCK, ByteStream
+from webtable.formats.compressed import BLOCK, ByteStream
 from webtable.formats.read_report import DamagedFile
 from webtable.formats.wacz import MAGIC as ZIP
 

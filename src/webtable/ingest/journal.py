@@ -12,7 +12,7 @@ from webtable.formats import Place
 from webtable.repository.journal import Journal
 
 if TYPE_CHECKING:
-    from webtable.formats.parts import FilePart
+    from webtable.formats.read import FilePart
 
 
 class _StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,7 +6,7 @@ import heapq
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.formats import Place
-from webtable.formats.parts import PART_BYTES, FilePart
+from webtable.formats.read import PART_BYTES, FilePart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ import msgspec
 
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
-from webtable.formats.archives.warc_records import REVISIT, record, sha256
+from webtable.formats.warc_out import REVISIT, record, sha256
 from webtable.page.headers import Headers
 from webtable.page.page import Page, with_header_fields
 

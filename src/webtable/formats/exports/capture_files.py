@@ -7,9 +7,8 @@ from contextlib import nullcontext
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from webtable._clock import clock
-from webtable.formats.archives.warc_files import software, write_captures, write_member
-from webtable.formats.archives.warc_records import Written, capture, warcinfo
-from webtable.formats.page_field import as_given
+from webtable.formats.parquet import as_given
+from webtable.formats.warc_out import Written, capture, software, warcinfo, write_captures, write_member
 from webtable.page.json_lines import page_to_json
 from webtable.page.page import LINK_BYTES
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
@@ -20,8 +19,8 @@ from webtable.repository.page_storage.state import GIVEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.formats.archives.warc_records import WARCRecord
     from webtable.formats.exports.manifest import Format
+    from webtable.formats.warc_out import WARCRecord
     from webtable.page.page import Page
 
 

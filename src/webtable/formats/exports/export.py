@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias, get_args
 
 from msgspec.structs import replace
 
 from webtable._clock import clock
+from webtable._files import Folder, atomic_file, naming_errors
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
-from webtable.formats.archives.warc_files import software
-from webtable.formats.exports.locked_folder import locked_folder
-from webtable.formats.exports.manifest import (
-    NAME,
-    Format,
-    Manifest,
-    read_manifest,
-)
-from webtable.formats.exports.numbered_files import NumberedFile, NumberedFiles, number_in
+from webtable.formats.archives import Archived
+from webtable.formats.exports.capture_files import KINDS
+from webtable.formats.exports.manifest import NAME, ExportFile, Format, Manifest, digest_of, file_name, read_manifest
+from webtable.formats.warc_out import software
+from webtable.progress import counting
 from webtable.repository.context import Frame
 from webtable.repository.partitions.cuts import unsalted_parts
 from webtable.repository.partitions.tasks import PartTask, check_workers, done_by
@@ -29,14 +29,197 @@ from webtable.repository.reading.scope import Scope
 from webtable.repository.reading.site import ALL, named_site, site_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
-    from webtable._files import Folder
+    from webtable.formats.exports.capture_files import CaptureFile
+    from webtable.page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.reading.site import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import KeyRange
+
+
+# --- The folder of an export, which one process writes to at a time ---------------------------------------------------
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[Folder]:
+    """Give *folder*, locked while the block runs, and made if it is missing; raises `InvalidArgument`."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
+    if not folder.parent.is_dir():
+        raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
+    with naming_errors(folder):
+        folder.mkdir(exist_ok=True)
+    with Folder(folder) as opened:
+        try:
+            fcntl.flock(opened.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            raise InvalidArgument(f"{folder}: another export is writing there; wait until it has ended") from exc
+        yield opened
+
+
+# --- Files of captures with numbers in their names: each appears when it is complete, and is as large as was asked
+# for
+
+
+_Captures: TypeAlias = tuple[str, "Iterator[Page]"]
+"""The URL of a page, and its captures, oldest first."""
+
+
+def number_in(name: str) -> int:
+    """Return the number of a file of an export.
+
+    >>> number_in("webtable-00012.jsonl.zst")
+    12
+    """
+    return int(name.removeprefix("webtable-").partition(".")[0])
+
+
+class NumberedFile(NamedTuple):
+    """A complete file, and how many of its captures have something that is too long for the format."""
+
+    entry: ExportFile
+    incomplete: int
+
+
+class NumberedFiles:
+    """Files of one format in *folder*: each ends with the page that makes it exceed *file_bytes* bytes.
+
+    *report* is called with how many pages the present file has.
+    """
+
+    def __init__(
+        self, folder: Path, form: Format, file_bytes: int, report: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._folder = folder
+        self._form = form
+        self._most = file_bytes
+        self._report = report
+
+    def written(self, captures: Iterator[Page], first: int) -> Iterator[NumberedFile]:
+        """Write *captures*, those of a page together, and yield each file once it is complete, from *first* on."""
+        pages = groupby(captures, attrgetter("url"))
+        page, number = next(pages, None), first
+        while page is not None:
+            file, page = self._write_file(number, page, pages)
+            yield file
+            number += 1
+
+    def _write_file(
+        self, number: int, page: _Captures, pages: Iterator[_Captures]
+    ) -> tuple[NumberedFile, _Captures | None]:
+        """Write a file that begins with *page*, and return it with the first page for the next file."""
+        name = file_name(number, self._form)
+        with Folder(self._folder) as folder, folder.replacing(name) as file:
+            counts, following = self._fill(file, name, page, pages)
+            file.flush()
+            os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+            digest = digest_of(file)
+        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last, counts.largest)
+        return NumberedFile(entry, counts.incomplete), following
+
+    def _fill(
+        self, file: IO[bytes], name: str, page: _Captures, pages: Iterator[_Captures]
+    ) -> tuple[_FileCounts, _Captures | None]:
+        """Write pages to *file* until it is large enough; return its counts, and the first page for the next file."""
+        counts, kind = _FileCounts(), KINDS[self._form](file, name)
+        following: _Captures | None = page
+        # The header that a format writes may be larger than a file may be already.
+        while following is not None and (not counts.pages or file.tell() + kind.waiting < self._most):
+            counts.add(following, kind)
+            self._report(counts.pages)
+            following = next(pages, None)
+        kind.close()
+        counts.incomplete = kind.incomplete
+        return counts, following
+
+
+@dataclass(slots=True)
+class _FileCounts:
+    """How many pages and captures a file has, the URL of its last page, and the size of its largest body."""
+
+    pages: int = 0
+    captures: int = 0
+    incomplete: int = 0
+    last: str = ""
+    largest: int = 0
+
+    def add(self, page: _Captures, file: CaptureFile) -> None:
+        """Write the captures of *page* to *file*, and count them."""
+        self.last, captures = page
+        written = file.write(map(self._measured, captures))
+        self.pages += written > 0
+        self.captures += written
+
+    def _measured(self, capture: Page) -> Page:
+        self.largest = max(self.largest, len(capture.body or b""))
+        return capture
+
+
+# --- All captures of a site as one file, in the format that its name says ---------------------------------------------
+
+
+CAPTURE_ENDINGS: Final[dict[str, Format]] = {
+    ".warc.gz": "warc",
+    ".warc": "warc",
+    ".jsonl": "jsonl",
+    ".jsonl.gz": "jsonl",
+    ".jsonl.zst": "jsonl",
+    ".parquet": "parquet",
+}
+"""The formats by the endings of the names of files."""
+_PROGRESS_PAGES: Final = 100
+
+
+def capture_format(file: str | PathLike[str]) -> Format | None:
+    """Return the format that the name of *file* says, None if it says none."""
+    name = Path(file).name.lower()
+    return next((form for ending, form in CAPTURE_ENDINGS.items() if name.endswith(ending)), None)
+
+
+def write_captures(
+    table: WebTable,
+    file: str | PathLike[str],
+    site: Site | None = None,
+    *,
+    on_progress: Progress | None = None,
+) -> Archived:
+    """Write all captures that *table* keeps into one file, and return what it holds.
+
+    Its name says the format: .warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, or .parquet (with
+    `hbase-webtable[arrow]`). The pages are those that `WebTable.pages` lists for *site*; `read_pages` reads the file.
+    It appears when it is complete, and replaces an earlier one. *on_progress* is called with how many pages were
+    written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `MissingExtra` and `OSError`.
+    """
+    scope, path = Scope.of(site), Path(file).resolve()
+    form = capture_format(path)
+    if form is None or path.is_dir() or not path.parent.is_dir():
+        endings = ", ".join(CAPTURE_ENDINGS)
+        raise InvalidArgument(f"{file}: name a file in an existing directory whose name ends with {endings}")
+    frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
+    archived = Archived()
+    damage = frame.damage(archived.examples)
+    with atomic_file(path) as part, part.open("wb") as opened:
+        kind = KINDS[form](opened, path.name)
+        pages = groupby(kept(frame, scope, damage), attrgetter("url"))
+        for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
+            count = kind.write(captures)
+            archived.pages += count > 0
+            archived.records += count
+        kind.close()
+        opened.flush()
+        os.fsync(opened.fileno())
+        archived.bytes = opened.tell()
+    archived.files.append(path.name)
+    archived.damaged, archived.incomplete = damage.count, kind.incomplete
+    return archived
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 FILE_BYTES: Final = 1_000_000_000
 PARTS_A_WORKER: Final = 4
@@ -44,7 +227,6 @@ PARTS_A_WORKER: Final = 4
 FILES_A_PART: Final = 1_000
 """How many numbers each part has for its files."""
 MOST_EXAMPLES: Final = 100
-_PROGRESS_PAGES: Final = 100
 
 
 @dataclass(slots=True)

@@ -18,8 +18,7 @@ import msgspec
 from webtable._clock import clock
 from webtable._files import atomic_file, naming_errors, partial_path
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
-from webtable.formats.archives.warc_records import date_text, sha256
+from webtable.formats.warc_out import MeasuredFile, WarcFiles, date_text, sha256, software, write_captures
 from webtable.progress import counting
 from webtable.repository.context import Frame
 from webtable.repository.questions.captures import kept

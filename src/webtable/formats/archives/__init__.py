@@ -1,1 +1,0 @@
-"""Archives of the captures of a table: WARC files, their index, and WACZ."""
