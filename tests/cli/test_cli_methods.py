@@ -64,7 +64,7 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
 ):
     # Files are divided in the process that starts the workers.
     monkeypatch.setattr(read.parts_of, "__defaults__", (1, *read.parts_of.__defaults__[1:]))
-    monkeypatch.setattr("webtable.ingest.splitting.PART_BYTES", 1)
+    monkeypatch.setattr("webtable.ingest.batches.PART_BYTES", 1)
     Path("crawl.warc.gz").write_bytes(b"".join(map(gzip.compress, mixed(3, 200))))
 
     one = run("-s", "one.db", "ingest", *methods, "crawl.warc.gz")

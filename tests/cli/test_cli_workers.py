@@ -19,8 +19,8 @@ import webtable
 from webtable import Page, WebTable
 from webtable.formats import DamagedRecord, ReadReport
 from webtable.formats.read import PART_BYTES
+from webtable.ingest.batches import files_in_parts
 from webtable.ingest.report import ReportPieces, add_report
-from webtable.ingest.splitting import files_in_parts
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
 PAGES = 1_000

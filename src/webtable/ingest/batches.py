@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import (
@@ -21,10 +22,9 @@ from webtable.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from webtable.formats import ReadReport, read_pages
-from webtable.formats.read import FilePart
+from webtable.formats import Place, ReadReport, read_pages
+from webtable.formats.read import PART_BYTES, FilePart
 from webtable.ingest.report import IngestCounts, ReportPieces
-from webtable.ingest.splitting import UnreadPart
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.page.page import Page, memory_of
@@ -32,11 +32,59 @@ from webtable.repository.arguments import check_positive
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from webtable.errors import WebTableError
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome, Retry
+
+
+# --- The division of files among workers: which of them are read in parts, and how large these are --------------------
+
+
+_TOLERANCE = 1.1
+"""Reading may take at most this many times as long as the ideal, before another file is read in parts."""
+
+
+class UnreadPart(NamedTuple):
+    """A part of a file that is to be read from *place* on, after its first *records* records."""
+
+    part: FilePart
+    place: Place
+    records: int
+
+    def __str__(self) -> str:
+        return f"after record {self.records:,} of {self.part.name}"
+
+
+def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
+    """Return the files to read in parts: as few as keep all *workers* busy, since finding parts takes time."""
+    large: set[str] = set()
+    ideal = sum(sizes.values()) / workers
+    for file in sorted(sizes, key=lambda file: -sizes[file]):
+        pieces = [piece for one, size in sizes.items() for piece in pieces_of(size, one in large)]
+        if sizes[file] <= PART_BYTES or _longest(pieces, workers) <= _TOLERANCE * ideal:
+            break
+        large.add(file)
+    return large
+
+
+def pieces_of(size: int, in_parts: bool) -> list[int]:
+    """Return how many bytes the parts have of a file of *size* bytes that is read *in_parts*, or as a whole."""
+    whole, rest = divmod(size, PART_BYTES) if in_parts else (0, size)
+    return [PART_BYTES] * whole + [rest]
+
+
+def _longest(pieces: list[int], workers: int) -> int:
+    """Return how much the last worker to finish reads, if each takes the largest remaining piece."""
+    read = [0] * workers
+    for piece in sorted(pieces, reverse=True):
+        heapq.heapreplace(read, read[0] + piece)
+    return max(read)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 BATCH_PAGES = 100
 BATCH_BYTES = 1 << 20

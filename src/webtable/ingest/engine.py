@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from webtable._clock import clock
 from webtable._importable import importing_from_here
@@ -20,12 +20,19 @@ from webtable._processes import Ended, GivenUp, Workers
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.read import FilePart, parts_of, whole_parts
-from webtable.ingest.batches import BATCH_PAGES, BatchStorer, IngestOptions, PageBatch, batches_of
+from webtable.ingest.batches import (
+    BATCH_PAGES,
+    BatchStorer,
+    IngestOptions,
+    PageBatch,
+    UnreadPart,
+    batches_of,
+    files_in_parts,
+    pieces_of,
+)
 from webtable.ingest.files import archive_files, check_files, check_workers, is_empty
 from webtable.ingest.journal import IngestJournal
 from webtable.ingest.report import IngestCounts, IngestReport
-from webtable.ingest.splitting import UnreadPart, files_in_parts, pieces_of
-from webtable.ingest.workers import Waiting, read_parts
 from webtable.repository.indexes.states import imported
 from webtable.repository.partitions.tasks import FramePlace
 from webtable.repository.reading.scope import PLAIN_KEY
@@ -42,8 +49,58 @@ if TYPE_CHECKING:
     from signal import Signals
     from typing import BinaryIO
 
+    from webtable._processes import Tasks
     from webtable.page.page import Page
     from webtable.repository.table.web_table import WebTable
+
+
+# --- What a worker of a load does: it reads parts of files, and stores their pages or sends them back -----------------
+
+
+class Waiting(NamedTuple):
+    """The message of a worker whose store does not answer, with the `error`; None when it does again."""
+
+    error: str | None
+
+
+def read_parts(options: IngestOptions, tasks: Tasks[UnreadPart]) -> None:
+    """Read the parts that come as *tasks*, and report their batches, stored if *options* say how to open the table.
+
+    At the end the counts of pages are reported that are in no batch. Raises the error for which the store is gone.
+    """
+
+    def report(batch: PageBatch) -> None:
+        tasks.report(batch.number, batch, batch.left)
+
+    if options.open_table is None:
+        _read_all(options, tasks, report, lambda: False)
+        return
+    with options.open_table() as table:
+        storer = BatchStorer(table, options, report, lambda error: tasks.report(None, Waiting(error)))
+        _read_all(options, tasks, storer.put, lambda: storer.lost is not None)
+        tasks.report(None, storer.close())
+        if storer.lost is not None:
+            raise storer.lost
+
+
+def _read_all(
+    options: IngestOptions,
+    tasks: Tasks[UnreadPart],
+    hand_on: Callable[[PageBatch], None],
+    is_lost: Callable[[], bool],
+) -> None:
+    def is_ending() -> bool:
+        return tasks.are_ending or is_lost()
+
+    for number, unread in tasks:
+        for batch in batches_of(number, unread, options, is_ending=is_ending):
+            hand_on(batch)
+        if is_lost():
+            return
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 _SECONDS_AFTER_SIGNAL = 30.0
 _HELD_BYTES = 1 << 22
