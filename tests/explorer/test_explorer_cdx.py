@@ -12,7 +12,7 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable._protocols import cdx_blocks
+from webtable.explorer.archive_api import server
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/docs/a"
@@ -168,7 +168,7 @@ def test_lines_that_follow_each_other_collapse(filled, client):
 
 
 def test_pages_of_blocks_have_the_whole_answer_once(filled, client, monkeypatch):
-    monkeypatch.setattr(cdx_blocks, "BLOCK", 2)
+    monkeypatch.setattr(server, "BLOCK", 2)
     whole = lines(client)
     asked = {"url": "example.com", "matchType": "domain"}
 
@@ -285,7 +285,7 @@ def test_a_page_of_300_versions_has_300_lines(client_of_many):
 
 
 def test_cdx_toolkit_reads_all_of_a_site_page_by_page(sample, sample_client, monkeypatch):
-    monkeypatch.setattr(cdx_blocks, "BLOCK", 50)
+    monkeypatch.setattr(server, "BLOCK", 50)
     for setting in cdx_toolkit.myrequests.retry_info.values():
         monkeypatch.setitem(setting, "minimum_interval", 0)
     versions = [

@@ -14,7 +14,7 @@ from test_explorer_listings import NEEDED
 
 import webtable
 from webtable import Link, Page
-from webtable.explorer.views.all import RAW, VIEWS
+from webtable.explorer.views.routes import RAW, VIEWS
 from webtable.questions import LISTINGS
 
 MARKUP = (

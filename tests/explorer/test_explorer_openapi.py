@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from webtable._protocols.cdx_query import PARAMETERS
+from webtable.explorer.archive_api.cdx_query import PARAMETERS
 from webtable.explorer.rows import MEDIA
 from webtable.questions import LISTINGS
 

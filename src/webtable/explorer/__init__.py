@@ -11,8 +11,8 @@ with needed("starlette, uvicorn and jinja2", "web"):
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 
-from webtable._serving.access import Access
 from webtable.explorer.application import create_app
+from webtable.explorer.http.access import Access
 from webtable.explorer.server import explore, serve
 from webtable.maintenance import RunningExplorer
 

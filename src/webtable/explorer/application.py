@@ -11,24 +11,23 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from webtable import WebTable, _protocols
-from webtable._serving.access import Access, Guard
-from webtable._serving.late_response import LateResponse
-from webtable._serving.streaming import Streaming
+from webtable import WebTable
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.linker import Linker
+from webtable.explorer import archive_api
+from webtable.explorer.http.access import Access, Guard
+from webtable.explorer.http.streaming import LateResponse, Streaming
 from webtable.explorer.openapi import openapi
+from webtable.explorer.page_model import AskedPage, Sheet, parts_of, write_file, write_json
 from webtable.explorer.rendering import Pages
-from webtable.explorer.rows import MEDIA
-from webtable.explorer.sheets import AskedPage, Sheet, parts_of, write_file, write_json
-from webtable.explorer.views.all import RAW, VIEWS
+from webtable.explorer.rows import MEDIA, Linker
+from webtable.explorer.views.routes import RAW, VIEWS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from webtable._serving.streaming import Outlet
-    from webtable.explorer.views.all import Raw, View
+    from webtable.explorer.http.streaming import Outlet
+    from webtable.explorer.views.routes import Raw, View
 
 
 def create_app(table: WebTable, access: Access | None = None) -> Starlette:
@@ -52,7 +51,7 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     }
     made |= {path: partial(_raw, table, streaming, answer) for path, answer in RAW.items()}
     routes = [Route(path, answer) for path, answer in made.items()]
-    routes += [Route("/openapi.json", _description), *_protocols.routes(table, streaming)]
+    routes += [Route("/openapi.json", _description), *archive_api.routes(table, streaming)]
     static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
     return Starlette(
         routes=[*routes, static],

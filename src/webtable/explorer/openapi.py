@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable._protocols import description
-from webtable._protocols.description import TEXT, operation, query
+from webtable.explorer.archive_api import description
+from webtable.explorer.archive_api.description import TEXT, operation, query
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import MEDIA
-from webtable.explorer.views.all import VIEWS
+from webtable.explorer.views.routes import VIEWS
 from webtable.questions import LISTINGS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from webtable.rowkey.advice import heat_map, scale_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.explorer.linker import Linker
-    from webtable.explorer.sheets import PagePart, Sheet
+    from webtable.explorer.page_model import PagePart, Sheet
+    from webtable.explorer.rows import Linker
     from webtable.rowkey.advice import Judgement
 
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -7,8 +7,8 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-from webtable._serving.server import listening, server_of
 from webtable.explorer.application import create_app
+from webtable.explorer.http.server import listening, server_of
 from webtable.maintenance import RunningExplorer
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import webtable
 from webtable import ALL
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.sites import counts_of, hosts
-from webtable.explorer.views.starts import groups
+from webtable.explorer.views.start_page import groups
 from webtable.explorer.views.statistics import MOST_COUNTED, bar_of, bar_rows, counted
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.rowkey import key_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Crawl, Grouping, Stats
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
     from webtable.store import Region
 
 SHOWN: Final = 50

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable import ALL, Page
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import ListingOption, column
 from webtable.rowkey import key_text, sample_split_points, split_points
 from webtable.rowkey.advice import advise
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
     from webtable.rowkey import WebKey
     from webtable.rowkey.advice import Advice
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from webtable.errors import DamagedRow
+from webtable.explorer.page_model import URL, PagePart, Sheet
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import URL, PagePart, Sheet
 from webtable.explorer.views.keys import pieces_of
 from webtable.explorer.views.versions import MOST_VERSIONS, versions
 from webtable.questions import LISTINGS, ListingOption, column
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable import Page, WebTable
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
     from webtable.questions import Column
 
 MOST_LINKS: Final = 10

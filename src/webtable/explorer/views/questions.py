@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import LISTINGS, Limited, ListingOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
     from webtable.questions import Listing
 
 ROWS: Final = 100

@@ -6,8 +6,8 @@ import shlex
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.statistics import bars
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.reports import compare
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable import WebTable
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
     from webtable.reports import Audit, Comparison, Section
 
 SINCE: Final = ListingOption("since", "The first moment: 7d (ago), 2026-11-20, or 2026-11-20T10:00Z.", is_needed=True)

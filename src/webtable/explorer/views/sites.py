@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from webtable import Page
 from webtable.errors import InvalidArgument
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.explorer.views.questions import AskedQuestion
 from webtable.explorer.views.statistics import MOST_COUNTED, USUAL, counted, counts
 from webtable.questions import LISTINGS, Limited, ListingOption, column
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Stats
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
 
 HOSTS: Final = 200
 DIRECTORIES: Final = 100

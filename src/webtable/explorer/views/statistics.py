@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, get_args
 
 from webtable.answers import Grouping
+from webtable.explorer.page_model import SITE, PagePart, Sheet
 from webtable.explorer.rows import Rows, facts
-from webtable.explorer.sheets import SITE, PagePart, Sheet
 from webtable.questions import ListingOption, column
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Site, Stats
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
 
 MOST_COUNTED: Final = 50_000
 """How many pages are counted on a page that was not asked to count: it takes a second or two."""

@@ -6,8 +6,8 @@ from itertools import islice, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable.explorer.page_model import URL, PagePart, Sheet
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import URL, PagePart, Sheet
 from webtable.questions import LISTINGS, ListingOption, column
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webtable import Page, WebTable
     from webtable.answers import Difference
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
 
 MOST_VERSIONS: Final = 200
 """How many versions a page shows, the newest ones."""

@@ -1,4 +1,4 @@
-"""The pages of an answer of the CDX server: blocks of URLs, whose beginnings are kept while a client reads them."""
+"""What the protocols share."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webtable import HostOnly
+from webtable import HostOnly, WebTable
+from webtable.explorer.http.streaming import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable import Page, WebTable
+    from webtable import Page
     from webtable.answers import Results
+
+
+# --- The pages of an answer of the CDX server: blocks of URLs, whose beginnings are kept while a client reads them ----
+
 
 Sites = tuple[str | HostOnly, ...]
 BLOCK: Final = 3_000
@@ -71,3 +76,14 @@ def _placed(table: WebTable, sites: Sites, start: BlockStart) -> Iterator[tuple[
         results = table.pages(sites[number], after=start.after if number == start.site else None)
         for page in results:
             yield number, results, page
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+class ArchiveServer(NamedTuple):
+    """The `table` that is asked, the threads in which responses are made, and the pages of the last CDX answers."""
+
+    table: WebTable
+    streaming: Streaming
+    blocks: Blocks

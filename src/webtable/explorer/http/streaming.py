@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
+from webtable.errors import StoreError, WebTableError
 from webtable.store import CallCancelled, cancelled_by
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
+
+    from starlette.responses import AsyncContentStream
+    from starlette.types import Send
+
 
 T = TypeVar("T")
 MOST_AT_ONCE: Final = 32
@@ -153,3 +160,81 @@ def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
         pass
     finally:
         outlet.end()
+
+
+# --- Responses to programs, whose status is known once their first bytes are made; what fails is a sentence of text
+
+
+class NoCapture(WebTableError):
+    """No stored version answers the request."""
+
+
+class LateResponse(StreamingResponse):
+    """The response whose bytes *make* writes; what it raises before the first of them decides the status.
+
+    What it raises later breaks the connection, so that a part of an answer is not taken for all of it.
+    """
+
+    status_code: int
+    body_iterator: AsyncContentStream
+
+    def __init__(
+        self,
+        streaming: Streaming,
+        make: Callable[[Outlet], None],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(streaming.body(make), headers=headers, media_type=media_type)
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the response, once its first bytes are there."""
+        pieces = aiter(self.body_iterator)
+        try:
+            first = await anext(pieces, b"")
+        except WebTableError as exc:
+            refused = refusal(exc)
+            self.status_code, first = refused.status_code, bytes(refused.body)
+            self.headers["content-type"] = refused.headers["content-type"]
+            del self.headers["content-disposition"]
+
+        async def body() -> AsyncIterator[str | bytes | memoryview]:
+            yield first
+            async for piece in pieces:
+                yield piece
+
+        self.body_iterator = body()
+        await super().stream_response(send)
+
+
+def refusal(exc: WebTableError) -> Response:
+    """Return the response to a request that failed with *exc*: 404 for no capture, 503 for the store, or else 400."""
+    if isinstance(exc, NoCapture):
+        # As pywb says it: clients take it for an empty answer.
+        return Response(json.dumps({"message": str(exc)}) + "\n", 404, media_type="application/json")
+    return Response(
+        f"{exc}\n".encode("utf-8", "replace"), 503 if isinstance(exc, StoreError) else 400, None, "text/plain"
+    )
+
+
+# --- Stored markup as a browser may show it: it runs nothing, and asks no other host ----------------------------------
+
+
+SANDBOX: Final = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
+"""The policy of stored markup: it runs nothing, asks no other host, and is shown by the pages of the explorer alone."""
+# No policy holds back the connections that a browser opens ahead: for `rel=preconnect` and `dns-prefetch`, and to where
+# a frame leads before it is refused. So `<link` and `<frame` become `<meta`, an element of the same form without that
+# effect, and `<iframe` hidden text, as its `srcdoc` may have more of them.
+_CONNECTING: Final = re.compile(r"<(/?)(?:(link|frame(?!set))|iframe)", re.IGNORECASE)
+
+
+def inert(markup: str) -> str:
+    """Return *markup* without elements that connect to other hosts whatever the policy is.
+
+    >>> inert("<LINK rel=preconnect href=//a.example><iframe srcdoc='<link>'></iframe>")
+    "<meta rel=preconnect href=//a.example><noframes srcdoc='<meta>'></noframes>"
+    """
+    return _CONNECTING.sub(lambda one: f"<{one[1]}{'meta' if one[2] else 'noframes'}", markup)

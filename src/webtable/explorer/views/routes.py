@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable.explorer.sheets import SITE, URL, AskedPage, Sheet
-from webtable.explorer.views import home, keys, pages, questions, reports, sites, starts, statistics, stored, versions
+from webtable.explorer.page_model import SITE, URL, AskedPage, Sheet
+from webtable.explorer.views import home, keys, pages, questions, raw, reports, sites, start_page, statistics, versions
 from webtable.questions import ListingOption
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class View(NamedTuple):
 
 VIEWS: Final = {
     "table": View(home.sheet, "The table: hosts, indexes, counts, regions, crawls, checks.", home.OPTIONS, "/"),
-    "questions": View(starts.sheet, "All questions."),
+    "questions": View(start_page.sheet, "All questions."),
     "keys": View(keys.sheet, "Row keys of URLs, split points, and what the advisor says.", keys.OPTIONS),
     "site": View(sites.sheet, "A directory of a host, or all hosts.", sites.OPTIONS, "/site/{path:path}"),
     "q/{name}": View(questions.sheet, "The answer to a question."),
@@ -49,8 +49,8 @@ VIEWS: Final = {
     "page": View(pages.sheet, "A page: its capture, versions, text, links, row key.", pages.OPTIONS),
     "page/history": View(versions.history, "All versions of a page.", (URL,)),
     "page/diff": View(versions.difference, "The differences of two versions.", (URL, versions.OLD, versions.NEW)),
-    "page/text": View(stored.text, "The readable text of a page, by lines.", pages.OPTIONS),
-    "page/source": View(stored.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
+    "page/text": View(raw.text, "The readable text of a page, by lines.", pages.OPTIONS),
+    "page/source": View(raw.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
 }
-RAW: Final[dict[str, Raw]] = {"/go": starts.go, "/page/raw": stored.raw, "/page/rendered": stored.rendered}
+RAW: Final[dict[str, Raw]] = {"/go": start_page.go, "/page/raw": raw.raw, "/page/rendered": raw.rendered}
 """What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox."""

@@ -19,10 +19,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from webtable._protocols.cdx_blocks import BlockStart, pages_of
-from webtable._protocols.cdx_query import query_of, value_of
-from webtable._serving.late_response import LateResponse, NoCapture
 from webtable.errors import InvalidArgument
+from webtable.explorer.archive_api.cdx_query import query_of, value_of
+from webtable.explorer.archive_api.server import BlockStart, pages_of
+from webtable.explorer.http.streaming import LateResponse, NoCapture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from webtable import Page, WebTable
-    from webtable._protocols.cdx_query import CdxQuery, Collapse
-    from webtable._protocols.server import ArchiveServer
-    from webtable._serving.streaming import Outlet
+    from webtable.explorer.archive_api.cdx_query import CdxQuery, Collapse
+    from webtable.explorer.archive_api.server import ArchiveServer
+    from webtable.explorer.http.streaming import Outlet
 
 
 async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -> Response:

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlencode
 
 from webtable import ALL, WebTable
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.linker import Linker
-from webtable.explorer.rows import MEDIA, Rows, problem_of
+from webtable.explorer.rows import MEDIA, Linker, Rows, problem_of
 from webtable.questions import ListingOption
 from webtable.rowkey import canonical_url
 from webtable.store import CallCancelled
@@ -19,8 +18,8 @@ from webtable.store import CallCancelled
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from webtable._serving.streaming import Outlet
     from webtable.answers import Site
+    from webtable.explorer.http.streaming import Outlet
 
 SITE: Final = ListingOption(
     "site", "Which pages: example.com (with all hosts below it), https://example.com/docs/, or all.", is_needed=True

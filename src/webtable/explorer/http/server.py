@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
-from webtable._serving.access import LOCAL, Access, new_token
 from webtable.errors import InvalidArgument
+from webtable.explorer.http.access import LOCAL, Access, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

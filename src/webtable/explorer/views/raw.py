@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from webtable._serving.stored_markup import SANDBOX, inert
+from webtable.explorer.http.streaming import SANDBOX, inert
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable import Page
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
 
 MOST_BYTES: Final = 2_000_000
 """Of a body, or characters of its text, that are shown."""

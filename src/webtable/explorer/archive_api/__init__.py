@@ -1,5 +1,5 @@
 """The protocols of web archives over the stored versions of pages, beside the explorer: CDX and Memento."""
 
-from webtable._protocols.routes import routes
+from webtable.explorer.archive_api.routes import routes
 
 __all__ = ["routes"]

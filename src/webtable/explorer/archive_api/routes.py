@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from webtable._protocols import cdx, memento
-from webtable._protocols.cdx_blocks import Blocks
-from webtable._protocols.server import ArchiveServer
+from webtable.explorer.archive_api import cdx, memento
+from webtable.explorer.archive_api.server import ArchiveServer, Blocks
 
 if TYPE_CHECKING:
     from webtable import WebTable
-    from webtable._serving.streaming import Streaming
+    from webtable.explorer.http.streaming import Streaming
 
 
 def routes(table: WebTable, streaming: Streaming) -> list[Route]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable._protocols.cdx_query import MANY, NUMBERS, PARAMETERS
+from webtable.explorer.archive_api.cdx_query import MANY, NUMBERS, PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

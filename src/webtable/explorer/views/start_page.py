@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.responses import RedirectResponse
 
 from webtable.errors import WebTableError
+from webtable.explorer.page_model import PagePart, Sheet
 from webtable.explorer.rendering import words
 from webtable.explorer.rows import Rows
-from webtable.explorer.sheets import PagePart, Sheet
 from webtable.questions import GROUPS, column
 from webtable.rowkey import canonical_host, parse_key
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from webtable import WebTable
-    from webtable.explorer.sheets import AskedPage
+    from webtable.explorer.page_model import AskedPage
 
 
 class QuestionLink(NamedTuple):
