@@ -25,7 +25,7 @@ import webtable
 from languages import TEXTS
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
-from webtable.cli.terminal.tables import CHUNK
+from webtable.cli.terminal.output import CHUNK
 from webtable.formats import FORMATS
 from webtable.repository.answers.page_columns import PAGES
 from webtable.store.sqlite import SQLiteStore

@@ -19,8 +19,8 @@ from running import Result, Run
 
 import webtable
 from nightly import examples
-from webtable.cli.keys.declared_keys import RowFiles
-from webtable.cli.loading.url_files import UrlFiles
+from webtable.cli.keys.rows import RowFiles
+from webtable.cli.loading.ingestion import UrlFiles
 from webtable.errors import FormatError
 from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt
 from webtable.rowkey.advice import WEB_DESIGNS, advise

@@ -9,7 +9,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli.questions import plots
+from webtable.cli.questions import reports
 
 HOME = "https://example.com/"
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -39,7 +39,7 @@ def test_without_a_name_the_pictures_are_listed(run: Run):
 
 
 def test_every_picture_that_there_is_is_tried_here():
-    assert {command.name or command.callback.__name__ for command in plots.group.registered_commands} == set(PICTURES)
+    assert {command.name or command.callback.__name__ for command in reports.group.registered_commands} == set(PICTURES)
 
 
 @pytest.mark.usefixtures("site")

@@ -12,7 +12,7 @@ from webtable import ALL
 from webtable._clock import clock
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.session import naming, session, to_be_read
-from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.output import examples
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import CapabilityError, InvalidArgument

@@ -13,9 +13,7 @@ import typer
 from webtable.cli.exit_codes import note
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.session import DEFAULT_STORE, session
-from webtable.cli.terminal.output import console, on_terminal, write_lines
-from webtable.cli.terminal.tables import new_table
-from webtable.cli.terminal.text import examples, file_name
+from webtable.cli.terminal.output import console, examples, file_name, new_table, on_terminal, write_lines
 from webtable.display.text import plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.ingest.files import check_files
@@ -243,7 +241,7 @@ def _listed_keys(file: str) -> Iterator[bytes]:
 
 
 def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
-    from webtable.cli.loading.url_files import UrlFiles
+    from webtable.cli.loading.ingestion import UrlFiles
 
     check_files([file])
     for number, url in enumerate(UrlFiles([file]), 1):

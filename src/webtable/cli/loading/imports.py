@@ -24,8 +24,8 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interaction import interruptible
-from webtable.cli.terminal.text import TIME, examples, parse_times
-from webtable.cli.terminal.waiting import when_there
+from webtable.cli.terminal.output import TIME, examples, parse_times
+from webtable.cli.terminal.progress import when_there
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, TableNotFound
 
@@ -130,7 +130,7 @@ def _checked(folder: Path) -> CheckedExport:
 
 def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
-    from webtable.cli.loading.summary import conclude
+    from webtable.cli.loading.ingestion import conclude
     from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import read_manifest, verify_export
     from webtable.ingest.report import IngestReport

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,8 +18,8 @@ import typer
 import webtable
 from webtable._clock import clock
 from webtable._process_hooks import handling_signals
-from webtable.cli.exit_codes import SIGNALLED, note
-from webtable.cli.messages import options_of
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
+from webtable.cli.messages import of_page, options_of
 from webtable.cli.options import (
     CAN_CONTINUE,
     DigitsOption,
@@ -37,20 +41,192 @@ from webtable.cli.options import (
     seconds_of,
 )
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.text import examples
-from webtable.cli.terminal.waiting import when_there
-from webtable.display.text import parse_size
-from webtable.errors import ExpiredCapture, TableNotFound
+from webtable.cli.terminal.output import examples
+from webtable.cli.terminal.progress import when_there
+from webtable.display import harmless
+from webtable.display.text import parse_size, plural
+from webtable.errors import ExpiredCapture, StoreFull, StoreRefused, TableNotFound
+from webtable.formats import ReadReport, lines_of, read_pages
+from webtable.ingest.files import holds_pages
+from webtable.ingest.report import ignored_fields, names_text
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from signal import Signals
 
+    from webtable.errors import WebTableError
     from webtable.ingest.engine import Ingest
+    from webtable.ingest.report import Failures, IngestReport
     from webtable.page.page import Page
     from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.table.web_table import WebTable
+    from webtable.repository.writing.outcomes import Dropped
+
+
+# --- The URLs in files, one by one: in lists of URLs, WARC, WACZ and JSON Lines ---------------------------------------
+
+
+@dataclass
+class UrlFiles:
+    """The URLs in files, in their order, and the progress of reading them.
+
+    A file is a list with one URL per line (blank lines and those that begin with # are skipped), or it holds pages:
+    WARC, WACZ or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
+    """
+
+    files: Sequence[str]
+    report: ReadReport = field(default_factory=ReadReport)
+    count: int = 0
+    is_read: bool = False
+    _started: float = field(default_factory=lambda: clock.monotonic())
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the URLs as they are written, including invalid ones; raises `FormatError` for a damaged file."""
+        for file in self.files:
+            for url in self._urls(file):
+                self.count += 1
+                yield url
+        self.is_read = True
+
+    def progress(self) -> tuple[int, str]:
+        """Return the number of bytes read, and a text for the progress bar."""
+        rate = self.count / max(clock.monotonic() - self._started, 1e-6)
+        now = "measuring" if self.is_read else f"{rate:,.0f} keys/s"
+        return self.report.bytes_read, f"{plural(self.count, 'key')}  {now}"
+
+    def _urls(self, file: str) -> Iterator[str]:
+        # A pipe can be read only once, so its beginning is not checked.
+        if file != "-" and Path(file).is_file() and holds_pages(file):
+            # Titles and links are of no use here, and take most of the time.
+            yield from (page.url for page in read_pages(file, report=self.report, extract=False))
+        else:
+            yield from self._listed(file)
+
+    def _listed(self, file: str) -> Iterator[str]:
+        before = self.report.bytes_read
+
+        def read(size: int) -> None:
+            self.report.bytes_read = before + size
+
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
+            for line in lines_of(opened, file, on_read=read):
+                # A byte that is not UTF-8 becomes a lone surrogate, which no URL may contain.
+                text = line.decode("utf-8", "surrogateescape").strip()
+                if text and not text.startswith("#"):
+                    yield text
+
+
+# --- The summary that `ingest` and `import` print at the end ----------------------------------------------------------
+
+
+_SHOWN_DAMAGES = 10
+
+
+def conclude(
+    report: IngestReport,
+    this: CommandSession,
+    table: WebTable | None,
+    *,
+    following: str = "",
+    options: Mapping[str, str] | None = None,
+) -> int:
+    """Report the result and return the exit code; *table* is None if there was no reason to open it.
+
+    *following* says how to go on after a run that ended early; *options* are those of the command, by the names of its
+    arguments.
+    """
+    read, command = report.read, this.command("")
+    for damaged in read.damaged[:_SHOWN_DAMAGES]:
+        note(f"damaged: {damaged}")
+    if read.damaged_count > _SHOWN_DAMAGES:
+        note(f"damaged: … and {read.damaged_count - _SHOWN_DAMAGES:,} more records")
+    for failures in (report.refused, report.failed):
+        for message in _not_stored(failures, options or {}, this.command):
+            note(f"not stored: {message}")
+    for message in (*_over_limits(read), *dropped(report.dropped, table, command)):
+        note(message)
+    for death in report.worker_deaths:
+        note(f"a worker died ({death}): what it had not stored was read again")
+    for message in report.damaged_files:
+        complain(message)
+    if read.unknown_fields:
+        note(f"ignored fields: {', '.join(ignored_fields(read.unknown_fields))}")
+    typer.echo(harmless(report.text(this.name if table is None else table.name)))
+    if number := report.interrupted_by:
+        by = "" if number == signal.SIGINT else f" by {number.name}"
+        rest = "nothing was stored" if report.is_dry_run else f"what was read is stored; {following}"
+        none = "between two files" if read.records else "before the first file"
+        complain(f"interrupted{by} {' and '.join(report.unfinished) or none}: {rest}")
+        return SIGNALLED + number
+    if report.lost:
+        complain(f"ended early, since the store {_why_lost(report.lost)}: {report.lost}; {following}")
+        return exit_code(report.lost)
+    if report.uncounted:
+        complain(f"the links were not counted: {report.uncounted}")
+        return exit_code(report.uncounted)
+    return 0 if report.is_sound else NOT_DONE
+
+
+def _why_lost(error: WebTableError) -> str:
+    match error:
+        case StoreFull():
+            return "is full: make space"
+        case StoreRefused():
+            return "refuses every page"
+    return "is gone"
+
+
+def _not_stored(failures: Failures, options: Mapping[str, str], command: Callable[[str], str]) -> Iterator[str]:
+    """Yield messages on pages that were not stored: the number for each kind of error, and the first errors."""
+    for kind, count in failures.counts.most_common():
+        first, *others = dict.fromkeys(of_page(error, options, command) for error in failures.first[kind])
+        yield f"{plural(count, 'page')} ({kind}), the first: {first}"
+        yield from others
+        if (more := count - 1 - len(others)) > 0:
+            yield f"… and {plural(more, 'more page')} ({kind})"
+
+
+def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
+    """Yield messages on what was dropped by the limit of versions, or for another capture of the same date.
+
+    Captures that are too old count as not stored.
+    """
+    what = [
+        f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
+        f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
+    ]
+    if table is not None and any(what):
+        yield (
+            f"dropped: {' and '.join(filter(None, what))}, as the table keeps the newest "
+            f"{plural(table.layout.versions, 'content')} of a page; {command}alter --versions all keeps all from now on"
+        )
+    if counts.replaced:
+        yield (
+            f"dropped: {plural(counts.replaced, 'content')} with the URL and the date of another one that was stored "
+            "later, to the millisecond: a page has one content at a time"
+        )
+
+
+def _over_limits(report: ReadReport) -> Iterator[str]:
+    """Yield messages on records and pages that were over a limit, or are not wholly what was in the file."""
+    if report.replaced:
+        yield f"{plural(report.replaced, 'line')} with half of a character (a lone surrogate): U+FFFD is in its place"
+    for counts, noun, what in (
+        (report.skipped, "record", "skipped"),
+        (report.unparsed, "page", "stored without title and links"),
+        (report.shortened, "page", "stored with the first links only"),
+    ):
+        if counts:
+            first = counts.most_common(1)[0][0]
+            yield (
+                f"over a limit: {plural(counts.total(), noun)} {what} ({names_text(counts)}); "
+                f"--limit {first}=… sets another one"
+            )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 commands: Final = typer.Typer()
 
@@ -181,7 +357,6 @@ def carry_out(run: Ingest, this: CommandSession, options: Mapping[str, str]) -> 
     Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process. *options* are those of the command, by the
     names of its arguments.
     """
-    from webtable.cli.loading.summary import conclude
     from webtable.cli.terminal.progress import ingest_progress
 
     def interrupted(number: Signals) -> None:

@@ -16,7 +16,6 @@ from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import why_nothing
 from webtable.cli.session import session
-from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.output import (
     TABLE,
@@ -26,10 +25,12 @@ from webtable.cli.terminal.output import (
     columns_option,
     console,
     default_columns,
+    examples,
+    highlighted,
+    parse_names,
     write_records,
 )
 from webtable.cli.terminal.progress import with_progress
-from webtable.cli.terminal.text import examples, parse_names
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural
 from webtable.errors import InvalidArgument

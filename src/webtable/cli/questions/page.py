@@ -11,19 +11,21 @@ from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.messages import stored_likes
 from webtable.cli.session import session
 from webtable.cli.terminal.output import (
+    TIME,
     FormatOption,
     columns_option,
     console,
     default_columns,
+    examples,
     on_terminal,
     parse_columns,
+    parse_times,
     write_body,
     write_fields,
     write_json,
     write_lines,
     write_records,
 )
-from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.display import harmless
 from webtable.display.text import plural
 from webtable.questions import PAGES, TIME_FORMS, parse_time, read_for

@@ -5,21 +5,234 @@ from __future__ import annotations
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 
+from webtable._files import atomic_file
+from webtable._importable import needed
+from webtable.answers import GroupRow
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.options import NeededSiteArgument
+from webtable.cli.options import NeededSiteArgument, ResumeOption, SiteArgument, WorkersOption, resuming, site_of
 from webtable.cli.session import session
-from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
-from webtable.cli.terminal.text import TIME, examples, parse_times
+from webtable.cli.terminal.output import (
+    TABLE,
+    TIME,
+    FormatOption,
+    check_page_file,
+    chosen_format,
+    examples,
+    parse_names,
+    parse_times,
+    write_bytes,
+    write_json,
+    write_page,
+    write_records,
+)
+from webtable.display.text import plural, size_text
+from webtable.errors import InvalidArgument
+from webtable.progress import progress_bar
 from webtable.questions import TIME_FORMS, column, named_site
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.answers import Grouping, Stats
     from webtable.reports import Audit, Comparison
 
+
+# --- The command `stats` ----------------------------------------------------------------------------------------------
+
+
 commands: Final = typer.Typer()
+
+_MOST_GROUPS = 15
+
+
+@commands.command(
+    epilog=examples(
+        "webtable stats example.com",
+        "webtable stats all --by status,type --format csv",
+        "webtable stats all --by host --no-bytes",
+        "webtable stats example.com --by month",
+        "webtable stats all --workers 4",
+    ),
+)
+def stats(
+    ctx: typer.Context,
+    site: SiteArgument = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="What to count by: host, status, type, language (without its region: pt-br as pt), age, region, size, "
+            "day, month; age, day and month are those of the last capture of a page, in UTC. Default: the first six.",
+            show_default=False,
+        ),
+    ] = None,
+    no_bytes: Annotated[
+        bool, typer.Option("--no-bytes", help="Count pages only; faster, but only by host and region.")
+    ] = False,
+    resume: ResumeOption = False,
+    workers: WorkersOption = 1,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Count pages and their bytes, now: by host, status, type, language, age of the last capture, and more.
+
+    All rows of the site are read, without bodies.
+
+    With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
+    pages that have none), "pages" and "bytes" (not with --no-bytes).
+    """
+    asked: Any = {} if by is None else {"by": parse_names(by)}
+    this = session(ctx)
+    with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
+        found = table.stats(
+            site_of(site),
+            bytes=not no_bytes,
+            on_progress=counted,
+            resume=file,
+            workers=workers,
+            **asked,
+        )
+        if found._empty:
+            note(found._empty)
+    if chosen_format(format) == TABLE:
+        _show_stats(found)
+    else:
+        names = ["by", "group", "pages"] if no_bytes else None
+        write_records(_counts(found), found._columns.chosen(names), format)
+    if found.damaged:
+        report_damage(found.examples, found.damaged)
+        raise typer.Exit(NOT_DONE)
+
+
+def _counts(found: Stats) -> Iterator[GroupRow]:
+    yield GroupRow("all", "", found.pages, found.bytes)
+    yield from found
+
+
+def _show_stats(found: Stats) -> None:
+    size = "" if found.bytes is None else f", {size_text(found.bytes)}"
+    typer.echo(f"{plural(found.pages, 'page')}{size}")
+    for by, groups in found.by.items():
+        lines = [line._replace(group=line.group or "–") for line in found.top(by, _MOST_GROUPS)]
+        more, is_of_dates = len(groups) - len(lines), by in {"day", "month"}
+        if more and not is_of_dates:
+            lines.sort(key=lambda line: -line.pages)
+        columns = found._columns.chosen(["group", "pages", "bytes"])
+        title = f"By {by} of the last capture (UTC)" if is_of_dates else f"By {by}"
+        write_records(lines, columns, TABLE, asked_for=False, title=title)
+        if more:
+            typer.echo(f"… and {more:,} {'earlier' if is_of_dates else 'more'}; in a pipe all of them are shown")
+
+
+# --- The commands that draw pictures: `plot status`, `plot regions`, `plot hosts`, `plot history` … -------------------
+
+
+group: Final = typer.Typer()
+
+ENDINGS = (".png", ".svg", ".pdf")
+"""The endings that a picture's name may have."""
+
+DPI = 100
+"""The resolution of a PNG, in dots per inch."""
+
+OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")]
+URLArgument = Annotated[str, typer.Argument(metavar="URL", help="A page.", show_default=False)]
+
+
+@group.callback(invoke_without_command=True)
+def pictures(ctx: typer.Context) -> None:
+    """Draw pictures of pages and hosts, as PNG, SVG or PDF; without a name, list them.
+
+    They need webtable's extra `plot` (matplotlib).
+    """
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def _counted(name: str, by: Grouping, said: str) -> None:
+    """Add a command that draws what `stats` counts *by*."""
+
+    def command(
+        ctx: typer.Context,
+        out: OutOption,
+        site: SiteArgument = None,
+    ) -> None:
+        check_out(out)
+        with session(ctx).open() as table, progress_bar("plot", "page") as counted:
+            found = table.stats(site_of(site), by=by, on_progress=counted)
+        write_picture(found.plot(by), out)
+        if found.damaged:
+            report_damage(found.examples, found.damaged)
+            raise typer.Exit(NOT_DONE)
+
+    command.__doc__ = said
+    lines = examples(f"webtable plot {name} example.com --out {name}.png", f"webtable plot {name} all --out x.svg")
+    group.command(name, epilog=lines)(command)
+
+
+_counted("status", "status", "Draw the pages by status code.")
+_counted("types", "type", "Draw the pages by media type.")
+_counted("languages", "language", "Draw the pages by language, without its region: pt-br as pt.")
+_counted("ages", "age", "Draw the pages by the age of their last capture.")
+_counted("sizes", "size", "Draw the pages by size.")
+_counted("captures", "day", "Draw on which days pages were captured last: the latest 31 days that have any.")
+_counted("regions", "region", "Draw the share of pages and bytes that each region has, with the hot ones marked.")
+
+
+@group.command(epilog=examples("webtable plot hosts --out hosts.svg", "webtable plot hosts com --by bytes --out h.png"))
+def hosts(
+    ctx: typer.Context,
+    out: OutOption,
+    site: SiteArgument = None,
+    by: Annotated[Literal["pages", "bytes"], typer.Option("--by", help="What bars stand for.")] = "pages",
+) -> None:
+    """Draw the largest hosts, by the counts of `links refresh`."""
+    check_out(out)
+    with session(ctx).open() as table:
+        write_picture(table.hosts(site_of(site)).plot(by), out)
+
+
+@group.command(
+    epilog=examples(
+        "webtable plot history https://example.com/ --out history.png",
+        "webtable -s crawl.db plot history https://example.com/products --out history.pdf",
+    )
+)
+def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
+    """Draw the versions of a page: when they came, how large they were, and with which status."""
+    check_out(out)
+    with session(ctx).open() as table:
+        write_picture(table.history(url).plot(), out)
+
+
+def check_out(out: Path) -> None:
+    """Raise `InvalidArgument` if no picture can be written to *out*, or `MissingExtra`, before anything is read."""
+    with needed("matplotlib", "plot"):
+        import matplotlib  # noqa: F401
+    if out.suffix.lower() not in ENDINGS:
+        raise InvalidArgument(f"out={str(out)!r} must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if out.is_dir() or not out.parent.is_dir():
+        raise InvalidArgument(f"out={str(out)!r} must be a file in a directory that exists")
+
+
+def write_picture(ax: Any, out: Path) -> None:
+    """Write the figure of *ax* to the file *out*, which appears when it is complete, and report what it shows."""
+    import matplotlib
+
+    ending = out.suffix.lower().removeprefix(".")
+    # Without a date and random names, so that the same picture is the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
+    with atomic_file(out) as part, matplotlib.rc_context({"svg.hashsalt": "webtable"}):
+        ax.get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
+    note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 _PANEL = "Reports on a site"
 _STANDARD_OUTPUT = Path("-")

@@ -25,7 +25,7 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import check_confirmable, confirm
-from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.output import examples
 from webtable.display import harmless
 from webtable.display.text import plural
 from webtable.errors import SchemaDrift

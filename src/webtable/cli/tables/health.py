@@ -16,8 +16,7 @@ from webtable._files import atomic_file
 from webtable._messages import text_of
 from webtable.cli.exit_codes import NOT_DONE, one_line
 from webtable.cli.session import import_indexes, naming, session
-from webtable.cli.terminal.output import FactsFormat, on_terminal, write_bytes, write_json, write_lines
-from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.output import FactsFormat, examples, on_terminal, write_bytes, write_json, write_lines
 from webtable.display import harmless
 from webtable.errors import LayoutMismatch, WebTableError
 from webtable.maintenance import checks, holdings

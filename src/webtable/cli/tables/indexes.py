@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from webtable._clock import clock
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
-from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
-from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.output import Format, FormatOption, chosen_format, examples, write_records
 from webtable.display import harmless
-from webtable.display.text import plural
+from webtable.display.text import plural, size_text
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch, WebTableError
 from webtable.progress import progress_bar
 from webtable.questions import Column, column
@@ -26,8 +26,123 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.indexes import Drift
+    from webtable.maintenance import TextRefresh
 
-group: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
+
+# --- The commands about full text: `search-index create`, `refresh`, `state`, `drop` ----------------------------------
+
+
+group: Final = typer.Typer(help="Create, refresh and drop full text, by which search ranks.", no_args_is_help=False)
+
+
+@group.command(
+    epilog=examples("webtable search-index create", "webtable -s crawl.db search-index create --stemming english")
+)
+def create(
+    ctx: typer.Context,
+    every: Annotated[
+        bool, typer.Option("--all-text", help="Index all text of a page, not its main text alone.")
+    ] = False,
+    stemming: Annotated[
+        str | None,
+        typer.Option(metavar="LANGUAGE", help="Find words by their stems in this language, as in english, german."),
+    ] = None,
+    max_text: Annotated[
+        int, typer.Option(metavar="N", help="How many characters of the text of a page are indexed.", min=1)
+    ] = 65_536,
+) -> None:
+    """Create full text from all pages, in place of what there is; the table may be in use.
+
+    If it is interrupted, `search-index refresh` goes on.
+    """
+    this = session(ctx)
+    with this.open() as table:
+        try:
+            with progress_bar("search-index create", "page") as counted:
+                done = table.search_index.create(
+                    text="all" if every else "main", stemming=stemming, max_text=max_text, on_progress=counted
+                )
+        except KeyboardInterrupt:
+            note(f"to go on: {this.command('search-index refresh')}")
+            raise
+    typer.echo(f"full text created, with {plural(done.written, 'page')}")
+
+
+@group.command(
+    epilog=examples(
+        "webtable search-index refresh",
+        "webtable -s hbase://localhost:9090/crawl search-index refresh --follow",
+        "webtable search-index refresh --every-page",
+    )
+)
+def refresh(
+    ctx: typer.Context,
+    every: Annotated[
+        bool, typer.Option("--every-page", help="Compare all pages, not only those that were fetched since.")
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on, until it is interrupted.")] = False,
+    pause: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long to wait between two refreshes.", min=0)
+    ] = 10.0,
+) -> None:
+    """Bring full text to the state of the pages, or go on with a create that was interrupted.
+
+    In a file whoever writes or deletes pages keeps it so; expired pages go here. In a directory, as of a table of
+    HBase, the pages that were fetched since the last refresh are added; --every-page finds deleted ones, and those that
+    were stored an hour after they were fetched or later.
+    """
+    with session(ctx).open() as table:
+        while True:
+            with progress_bar("search-index refresh", "page") as counted:
+                done = table.search_index.refresh(every=every, on_progress=counted)
+            if done.written or done.removed or not follow:
+                typer.echo(_said(done))
+            if not follow:
+                return
+            clock.sleep(pause)
+
+
+def _said(done: TextRefresh) -> str:
+    return f"{plural(done.pages, 'page')} compared: {done.written:,} written, {done.removed:,} removed"
+
+
+@group.command(epilog=examples("webtable search-index state", "webtable -s crawl.db search-index state"))
+def state(ctx: typer.Context) -> None:
+    """Show what is indexed, how much space that takes, and whether it is complete."""
+    this = session(ctx)
+    with this.open() as table:
+        found = table.search_index.state()
+    if found is None:
+        note(f"the table has no full text: {this.command('search-index create')}")
+        raise typer.Exit(NOT_DONE)
+    settings = found.settings
+    stems = f", stems of {settings.stemming}" if settings.stemming else ""
+    typer.echo(
+        f"{settings.text} text, up to {settings.max_text:,} characters of a page{stems}: {size_text(found.bytes)}"
+    )
+    if not found.is_complete:
+        note(f"it is not complete; to go on: {this.command('search-index refresh')}")
+        raise typer.Exit(NOT_DONE)
+
+
+@group.command(epilog=examples("webtable search-index drop", "webtable -s crawl.db search-index drop --yes"))
+def drop(ctx: typer.Context, yes: YesOption = False) -> None:
+    """Drop full text; `search-index create` makes it again, from all pages.
+
+    In a terminal it asks first; elsewhere it needs --yes.
+    """
+    with session(ctx).open() as table:
+        confirm("drop full text", f"Drop the full text of {table.name}?", yes=yes)
+        is_dropped = table.search_index.drop()
+    typer.echo("full text dropped" if is_dropped else "the table has no full text")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+group_indexes: Final = typer.Typer(
+    help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False
+)
 
 _DRIFT = (
     column("index"),
@@ -73,7 +188,7 @@ def index_lines(table: WebTable) -> list[IndexLine]:
     return lines
 
 
-@group.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
+@group_indexes.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
 def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A002
     """List the indexes of the table, and the phase that each is in.
 
@@ -87,7 +202,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A00
         note("no indexes")
 
 
-@group.command(
+@group_indexes.command(
     epilog=examples("webtable index add size", "webtable -s crawl.db index add crawl_indexes:language"),
 )
 def add(
@@ -127,8 +242,10 @@ def add(
     _report_damage(damaged)
 
 
-@group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
-def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False) -> None:
+@group_indexes.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
+def drop_indexes(
+    ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False
+) -> None:
     """Drop an index, with its entries; the table may be in use.
 
     In a terminal it asks first; elsewhere it needs --yes. `index add` makes the index again, from all pages.
@@ -141,7 +258,9 @@ def drop(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False,
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
-@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4"))
+@group_indexes.command(
+    epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4")
+)
 def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
@@ -155,7 +274,7 @@ def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1,
     _report_damage(damaged)
 
 
-@group.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
+@group_indexes.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
 def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -184,7 +303,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
+@group_indexes.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
 def repair(
     ctx: typer.Context,
     index: SomeArgument = None,

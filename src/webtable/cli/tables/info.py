@@ -11,9 +11,7 @@ import typer
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
-from webtable.cli.terminal.output import FactsFormat, console, on_terminal, write_json, write_lines
-from webtable.cli.terminal.tables import new_table
-from webtable.cli.terminal.text import examples
+from webtable.cli.terminal.output import FactsFormat, console, examples, new_table, on_terminal, write_json, write_lines
 from webtable.display import harmless
 from webtable.display.text import size_text
 from webtable.errors import LayoutMismatch

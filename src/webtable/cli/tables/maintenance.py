@@ -11,9 +11,8 @@ from webtable.cli.messages import why_empty
 from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.interaction import confirm
-from webtable.cli.terminal.output import FormatOption, on_terminal, write_lines, write_records
+from webtable.cli.terminal.output import FormatOption, examples, on_terminal, write_lines, write_records
 from webtable.cli.terminal.progress import pages_of
-from webtable.cli.terminal.text import examples
 from webtable.display.text import plural, size_text
 from webtable.errors import LayoutMismatch
 from webtable.progress import progress_bar

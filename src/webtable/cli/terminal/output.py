@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
+from datetime import datetime
 from enum import StrEnum
-from itertools import count
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,22 +15,259 @@ import typer
 from webtable._files import atomic_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
-from webtable.cli.terminal.cells import field, shown_of
-from webtable.cli.terminal.tables import UNLIMITED, new_table, print_table
-from webtable.cli.terminal.text import parse_names
-from webtable.display import harmless
+from webtable.display import Marked, harmless, plain_text
+from webtable.display.text import minute_text, size_text
 from webtable.display.values import charset_in, decoded, harmless_json, value_text
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     from webtable import Page
-    from webtable.questions import Column, Columns
+    from webtable.questions import Column, Columns, Form
+
+
+# --- Sizes, durations, moments and counts as people write them --------------------------------------------------------
+
+
+def examples(*lines: str) -> str:
+    """Return the epilogue of a command's help: *lines* as examples."""
+    # The \b keeps typer from joining the lines.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def parse_names(text: str) -> list[str]:
+    """Return the names in a comma-separated list.
+
+    >>> parse_names("url, status,")
+    ['url', 'status']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+TIME = "TIME"
+"""The placeholder for a moment in help texts."""
+
+
+def parse_times(**times: str | None) -> dict[str, datetime | None]:
+    """Return the moments that the options *times* name, None for those that are not given."""
+    # Imported here, since most commands take no times and should not wait for it.
+    from webtable.questions import parse_time
+
+    return {name: None if text is None else parse_time(name.replace("_", "-"), text) for name, text in times.items()}
+
+
+def parse_days(name: str, text: str) -> int | None:
+    """Return a number of days as seconds, None for `none`; raises `InvalidArgument`.
+
+    >>> parse_days("ttl", "90"), parse_days("ttl", "none")
+    (7776000, None)
+    """
+    if text.strip().lower() == "none":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text.strip())
+    seconds = float(found[1]) * 86_400 if found else 0.0
+    if not 1 <= seconds < math.inf:
+        raise InvalidArgument(f"{name}={text!r} must be a number of days above 0, or none to keep everything")
+    return int(seconds)
+
+
+def parse_versions(text: str) -> int | None:
+    """Return a number of versions, None for `all`; raises `InvalidArgument`.
+
+    >>> parse_versions("5"), parse_versions("all")
+    (5, None)
+    """
+    if text.strip().lower() == "all":
+        return None
+    if not text.strip().isdecimal():
+        raise InvalidArgument(f"versions={text!r} must be a number of contents above 0, or all")
+    return int(text)
+
+
+def file_name(file: str) -> str:
+    """Return the name of *file* in messages."""
+    return "standard input" if file == "-" else file
+
+
+# --- The values of records as a table shows them, and those of a page that is shown by itself -------------------------
+
+
+_DIGITS = 12
+"""How many hexadecimal digits of a digest a table shows."""
+_DIGEST = re.compile(r"[a-z0-9]+:[0-9a-f]{32,}")
+CELL_WIDTH = 1_000
+"""A table shows at most this many characters of a value; other formats show all."""
+
+
+def cell(record: object, column: Column) -> Text:
+    """Return the value of a *column* of *record* as shown in a table that has room for it."""
+    from rich.text import Text
+
+    value = shown_of(record, column)
+    match column.form, value:
+        case "bytes", int():
+            return Text(size_text(value))
+        case "status", int():
+            return Text(str(value), style=status_style(value))
+        case "count", int():
+            return Text(f"{value:,}")
+        case "moment", datetime():
+            return Text(value_text(value))
+        case _, datetime():
+            return Text(minute_text(value))
+        case "digest", str():
+            return Text(value.rpartition(":")[2][:_DIGITS])
+        case "text", str() if _DIGEST.fullmatch(value):  # as that of a group, which may be a title
+            return Text(value.rpartition(":")[2][:_DIGITS])
+        case "url", str():
+            return url_cell(value)
+        case "urls", list() | tuple():
+            return Text("\n").join(map(url_cell, value))
+        case _, Marked():
+            return highlighted(value)
+        case "headers" | "links" | "counts", _ if value is not None:
+            return Text(harmless(plain_text(value)[:CELL_WIDTH]))
+        case _:
+            return Text(harmless(value_text(value, charset_in(record))[:CELL_WIDTH]))
+
+
+def url_cell(url: str) -> Text:
+    """Return *url* for a terminal: a link (OSC 8) that leads to it also where it is wrapped."""
+    from rich.style import Style
+    from rich.text import Text
+
+    plain = harmless(url)
+    # A text that is not a plain URL could end the link early and send other codes to the terminal.
+    is_plain = url.isascii() and plain == url and url.startswith(("http://", "https://"))
+    return Text(plain, style=Style(link=url) if is_plain else "")
+
+
+def shown_of(record: object, column: Column) -> Any:
+    """Return the value of a *column* of *record* for people: with its marks, if it has any."""
+    return (column.marked or column.of)(record)
+
+
+def highlighted(text: Marked) -> Text:
+    """Return a text with its marks in colour."""
+    from rich.text import Text
+
+    return Text.assemble(*((harmless(piece), "bold red" if marked else "") for piece, marked in text.pieces))
+
+
+_FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
+    "bytes": lambda size, _: f"{size:,} bytes",
+    "headers": lambda headers, _: "\n".join(harmless(f"{name}: {text}") for name, text in headers.items()),
+    "links": lambda links, _: "\n".join(harmless(f"{link.url}  {link.anchor}") for link in links),
+    "counts": lambda counts, _: str(counts),
+    "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
+}
+"""How the values of a single page are shown where there is room for them."""
+
+
+def field(page: Page, column: Column) -> Text:
+    """Return the value of a page's *column* as shown when the page is shown by itself."""
+    from rich.text import Text
+
+    value = column.of(page)
+    if column.form == "status":
+        return Text(str(value), style=status_style(value))
+    shown = _FIELDS.get(column.form)
+    return Text(shown(value, page.charset) if shown else harmless(value_text(value, page.charset)))
+
+
+def status_style(status: int) -> str:
+    """Return the style of a status code."""
+    return {2: "green", 3: "yellow"}.get(status // 100, "red")
+
+
+# --- Records as a table, as they come ---------------------------------------------------------------------------------
+
+
+CHUNK = 200
+"""A table is laid out for this many rows at a time."""
+UNLIMITED = 100_000
+"""The width of a table in a pipe, where nothing is wrapped or cut."""
+_FOLDED = ("url", "urls")
+"""The forms that are wrapped: URLs, or a command, to be copied whole; others may be truncated."""
+
+
+def new_table(title: str | None = None) -> Table:
+    """Return an empty table in the common style."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+
+
+def print_table(
+    target: Console,
+    records: Iterable[object],
+    columns: Sequence[Column],
+    *,
+    asked_for: bool,
+    to_width: bool,
+    title: str | None = None,
+) -> None:
+    """Print *records* on *target* as they come, laid out in chunks.
+
+    A table that is too wide is fitted to the terminal if *to_width*. A short listing omits columns without any value,
+    unless they were *asked_for*.
+    """
+    rows = iter(records)
+    first = list(islice(rows, CHUNK))
+    following = list(islice(rows, 1)) if len(first) == CHUNK else []
+    if not first:
+        return
+    if not asked_for and not following:
+        columns = [one for one in columns if any(_is_filled(one.of(record)) for record in first)]
+    table = _table(first, columns, title=title)
+    # A short listing is as wide as it needs; a wide one fills the terminal, and so does a long one, so that all of its
+    # chunks look alike.
+    natural = target.measure(table, options=target.options.update(width=UNLIMITED)).maximum
+    fits = bool(to_width and (following or natural > target.width))
+    target.print(_table(first, columns, fits=fits, is_long=bool(following), title=title) if fits else table)
+    rows = chain(following, rows)
+    while chunk := list(islice(rows, CHUNK)):
+        target.print(_table(chunk, columns, fits=fits, is_long=True, heading=False))
+
+
+def _table(
+    records: Sequence[object],
+    columns: Sequence[Column],
+    *,
+    fits: bool = False,
+    is_long: bool = False,
+    heading: bool = True,
+    title: str | None = None,
+) -> Table:
+    table = new_table(title)
+    table.show_header = heading
+    table.expand = fits and any(column.share for column in columns)
+    for column in columns:
+        options: dict[str, Any] = {"justify": "right" if column.type == "int" else "left"}
+        options |= {"overflow": "fold"} if column.form in _FOLDED else {"overflow": "ellipsis", "no_wrap": True}
+        if fits and column.share:
+            options |= {"ratio": column.share}
+        elif fits:
+            options |= {"width" if is_long else "max_width": column.width}
+        table.add_column(column.heading, **options)
+    for record in records:
+        table.add_row(*(cell(record, column) for column in columns))
+    return table
+
+
+def _is_filled(value: object) -> bool:
+    return value not in (None, "", (), {}, [])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 TABLE = "table"
