@@ -14,7 +14,7 @@ from benchmarks.setting import REGIONS, Setting
 from webtable.rowkey.advice import WEB_DESIGNS, advise, web_design
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put, open_store
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

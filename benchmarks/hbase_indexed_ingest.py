@@ -16,7 +16,7 @@ from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_id
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
 from webtable.repository.indexes.index import WEB_INDEXES
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.rowkey import WebKey
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

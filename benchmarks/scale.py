@@ -29,7 +29,7 @@ from benchmarks.measuring import stopwatch, tidied
 from benchmarks.questions import QUESTIONS, Question
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.maintenance.regions import regions_of
-from webtable.testing.call_counts import counted_table
+from webtable.testing.stores import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import webtable
 from benchmarks.measuring import LeftOut, Result, stopwatch
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
-from webtable.testing.call_counts import counted_table
+from webtable.testing.stores import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ import pytest
 
 import webtable
 from webtable import Page, aio
-from webtable.aio import groups
+from webtable.aio import table as groups
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
 from webtable.rowkey import Text, UInt
 

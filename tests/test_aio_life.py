@@ -15,7 +15,7 @@ import pytest
 
 import webtable
 from webtable import Page, aio
-from webtable.aio.calls import Calls
+from webtable.aio.stream import Calls
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, TableNotFound, WriteFailed
 from webtable.testing import ListeningStore
 

@@ -16,7 +16,7 @@ import pytest
 import webtable
 import webtable.aio
 import webtable.questions
-from webtable.aio import groups as aio_groups
+from webtable.aio import table as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
 from webtable.repository import links as link_questions

@@ -193,7 +193,7 @@ def test_what_is_remembered_of_a_url_shows_no_secret():
     from scrapy.settings import Settings
 
     from webtable.cli.session import CommandSession, Profile
-    from webtable.integrations.scrapy.crawl_settings import TableSettings
+    from webtable.integrations.scrapy.crawl_table import TableSettings
 
     values = [
         StoreURL.parse(ANSWERS),

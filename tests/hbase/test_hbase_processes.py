@@ -24,7 +24,7 @@ from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.metrics import Tally
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

@@ -22,7 +22,7 @@ from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.thrift.connection import LARGEST, thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector
 from webtable.store.rows import Row
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 ROWS = [b"%05d" % number for number in range(30)]
 TIMES = examples(12, 40)

@@ -27,7 +27,7 @@ from webtable.store.hbase.shared.filters import Selection, check_scanned
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces
 from webtable.store.rows import Row, Wanted
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 ROWS = [b"%05d" % number for number in range(3000)]
 FOREIGN = [b"%05dx" % number for number in range(3000)]

@@ -49,7 +49,7 @@ from webtable.store.hbase.thrift.connection import Connection, thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector, Pool
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import Salt
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 SECONDS = count(60)
 SALTS = [Salt.host(), Salt.url(), Salt.none()]

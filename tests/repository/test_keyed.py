@@ -52,7 +52,7 @@ from webtable.rowkey import (
 from webtable.rowkey.examples import WEB_KEY
 from webtable.schema import FamilySchema
 from webtable.store import NewCell, Put, Store
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATEST_FIRST = CompositeKey(Text("sensor", terminator=b"\0"), ReverseTimestamp("time"))

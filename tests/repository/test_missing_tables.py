@@ -11,7 +11,7 @@ from store_differences import with_thrift1
 from webtable.errors import IndexNeeded, TableNotFound
 from webtable.rowkey import Salt
 from webtable.store import open_store
-from webtable.testing.call_counts import counted_store
+from webtable.testing.stores import counted_store
 
 LAYOUT = {"salt": Salt.url(digits=1), "versions": 2, "ttl": None}
 

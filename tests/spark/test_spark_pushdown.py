@@ -86,7 +86,7 @@ def test_what_is_read_is_narrowed(tmp_path):
     from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThan, Not, StringStartsWith
 
     from webtable.integrations._spark.options import SparkQuestion
-    from webtable.integrations._spark.pushdown import narrowed
+    from webtable.integrations._spark.reading import narrowed
 
     question = SparkQuestion.of({"store": "crawl.db"})
     host, status = EqualTo(("host",), "example.com"), EqualTo(("status",), 404)

@@ -4,11 +4,10 @@
 `webtable` itself. There is no second implementation: every call runs the synchronous library in a thread.
 """
 
-from webtable.aio.calls import Opening
 from webtable.aio.opening import copy_target, create, doctor, open, regions_of
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
-from webtable.aio.stream import Stream
+from webtable.aio.stream import Opening, Stream
 from webtable.aio.table import WebTable
 from webtable.aio.writer import Receipt, Writer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Final, ParamSpec, Unpack
 
-from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
+from webtable.aio.stream import THREADS, Calls, Opening, checked_threads, close_unasked
 from webtable.aio.table import WebTable
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
 from webtable.repository.maintenance.regions import regions_of as sync_regions_of

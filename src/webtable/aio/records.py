@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Self
 
-from webtable.aio.calls import THREADS, Calls, Opening, Wrapped, awaited, checked_threads, close_unasked
-from webtable.aio.stream import Stream
+from webtable.aio.stream import THREADS, Calls, Opening, Stream, Wrapped, awaited, checked_threads, close_unasked
 from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
 from webtable.repository.keyed_table import Record
 from webtable.repository.keyed_table import Records as SyncRecords

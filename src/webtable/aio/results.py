@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, Generic, NoReturn, ParamSpec, TypeVar
 
-from webtable.aio.calls import Wrapped, awaited
-from webtable.aio.stream import Stream
+from webtable.aio.stream import Stream, Wrapped, awaited
 from webtable.repository.answers.results import Results as SyncResults
 from webtable.repository.hosts.hosts import Host as SyncHost
 

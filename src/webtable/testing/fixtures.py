@@ -14,10 +14,9 @@ import pytest
 
 import webtable
 from webtable.store.memory import MemoryStore
-from webtable.testing.hbase import NoHBase, fresh_table
+from webtable.testing.hbase import NoHBase, fresh_table, shared_hbase
 from webtable.testing.pages import sample_pages as pages_of_many_kinds
 from webtable.testing.pages import write_warc
-from webtable.testing.shared_hbase import shared_hbase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from webtable.repository.table.web_table import WebTable
 from webtable.store.metrics import Tally
-from webtable.store.observed import Call, WrappedStore
+from webtable.store.observed import Call, ObservedStore, WrappedStore
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
     from webtable.store import Store
+
 
 T = TypeVar("T")
 
@@ -94,3 +96,24 @@ class FailingStore(WrappedStore):
     def _broken_off(self, rows: Iterator[object]) -> Iterator[object]:
         yield from rows
         raise self._error
+
+
+# --- Counting of calls: those of the gateways on HBase, those of the port on other stores -----------------------------
+
+
+def counted_store(store: Store) -> tuple[Store, Counter[str]]:
+    """Return a wrapper of *store*, and a counter of its calls by name, which is kept up to date."""
+    from webtable.store.hbase import HBaseStore
+
+    asked = store.wrapped if isinstance(store, ObservedStore) else store
+    if isinstance(asked, HBaseStore):
+        asked.on_call = counter = Tally()
+        return store, counter.counts
+    counting = CountingStore(store)
+    return counting, counting.calls
+
+
+def counted_table(table: WebTable) -> tuple[WebTable, Counter[str]]:
+    """Return a copy of *table*, and a counter of the calls of its store."""
+    store, calls = counted_store(table.store)
+    return WebTable(store, table.table, table.layout), calls

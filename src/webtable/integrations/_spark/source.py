@@ -44,7 +44,7 @@ class WebTableSource(DataSource):
         question = SparkQuestion.of(self.options)
         if truth_of("pushdown", self.options.get("pushdown", "false")):
             # Spark refuses a reader that could take them unless its setting says so, which no process here can see.
-            from webtable.integrations._spark.pushdown import FilteringReader
+            from webtable.integrations._spark.reading import FilteringReader
 
             return FilteringReader(question, schema.names)
         from webtable.integrations._spark.reading import AnswerReader
