@@ -12,7 +12,7 @@ import webtable.errors
 import webtable.integrations
 
 # Reached by the command line, by the public modules, and not by users.
-INTERNAL = {"cli", "repository"}
+INTERNAL = {"cli", "display", "repository"}
 PUBLIC = ["webtable"]
 PUBLIC += [
     f"webtable.{found.name}"

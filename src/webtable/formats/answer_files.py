@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import io
-import pkgutil
+import re
 from dataclasses import replace
-from importlib import import_module
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, TYPE_CHECKING
+
+import msgspec
 
 from webtable._files import atomic_file
+from webtable.display import harmless
+from webtable.display.values import harmless_json, rows_of
 from webtable.errors import InvalidArgument
-from webtable.formats import answer_formats
+from webtable.page.json_lines import body_to_json, checked_fields, page_to_json
 from webtable.page.page import Page
 from webtable.repository.answers.columns import Column, Columns, column, column_names, columns_of
 from webtable.repository.answers.page_columns import PAGES
@@ -22,7 +27,7 @@ from webtable.repository.answers.tabular import Tabular
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(answer_formats.__path__)))
+FORMATS = ("csv", "csv_raw", "jsonl", "parquet", "tsv", "tsv_raw")
 """The names of the formats that `write` knows."""
 BINARY = frozenset({"parquet"})
 """Those that are not text."""
@@ -99,7 +104,7 @@ def write_rows(
     is_text = isinstance(stream, io.TextIOBase)
     if is_text and format in BINARY:
         raise InvalidArgument(f"format={format!r} is for a file that is open for bytes, not for text or a terminal")
-    for line in import_module(f"{answer_formats.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
+    for line in _LINES[format](counted, columns, for_terminal):
         put(line.decode() if is_text else line)
     return counted.count
 
@@ -134,10 +139,144 @@ def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | N
 
     *fields* limits the fields that are written; raises `UnknownColumn` for one that a page does not have.
     """
-    from webtable.page.json_lines import checked_fields, page_to_json
-
     names = None if fields is None else checked_fields(fields)
     counted = CountedRecords(pages)
     for page in counted:
         out.write(page_to_json(page, names) + b"\n")
     return counted.count
+
+
+# --- CSV: RFC 4180, in UTF-8, lines end with a newline ----------------------------------------------------------------
+#
+# `csv` is for spreadsheets: a value that one would run as a formula gets an apostrophe in front, which makes it text
+# there, as titles and links of a crawl are written by strangers. `csv_raw` has every value as it is, for programs.
+
+# OWASP, "CSV Injection": a cell that begins with one of = + - @, a tab or a line end may be taken for a formula. The
+# wide forms of the first four count as well in some languages. A number is not a formula, whatever its sign.
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+_QUOTES = re.compile(r'"+')
+
+
+def defused(text: str) -> str:
+    """Return *text* so that a spreadsheet does not run it as a formula.
+
+    >>> defused("=1+2"), defused("-5"), defused("Home")
+    ("'=1+2", '-5', 'Home')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _csv(
+    records: Iterable[Any], columns: Sequence[Column], for_terminal: bool, shown: Callable[[str], str] = str
+) -> Iterator[bytes]:
+    # `writerow` returns what `write` returns, and quotes the characters of its own line end, so that it is "\r\n" here:
+    # readers may take either character for a line end.
+    writer = csv.writer(_Echo(), lineterminator="\r\n")
+    for row in rows_of(records, columns, (lambda text: harmless(shown(text))) if for_terminal else shown):
+        line: str = writer.writerow(row)
+        yield f"{line[:-2]}\n".encode("utf-8", "replace")
+
+
+class _Echo:
+    def write(self, text: str) -> str:
+        return text
+
+
+# --- Tab-separated values: a header line, and each record on one line whatever its values are -------------------------
+#
+# A tab, a line end and a backslash in a value are written as `\t`, `\n`, `\r` and `\\`, as PostgreSQL's COPY does, and
+# nothing is quoted, so that `cut`, `sort` and `awk` find the columns; quoted values could span lines.
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+def _tsv(
+    records: Iterable[Any], columns: Sequence[Column], for_terminal: bool, shown: Callable[[str], str] = str
+) -> Iterator[bytes]:
+    def escaped(text: str) -> str:
+        value = shown(text).translate(_ESCAPES)
+        return harmless(value) if for_terminal else value
+
+    for row in rows_of(records, columns, escaped):
+        yield ("\t".join(row) + "\n").encode("utf-8", "replace")
+
+
+def _defused_with_quotes(text: str) -> str:
+    r"""Return *text* so that a spreadsheet does not run it, also if it takes quotes for those around a value.
+
+    >>> _defused_with_quotes('"=1+2"'), _defused_with_quotes('"Home"')
+    ('\'"=1+2"', '"Home"')
+    """
+    quotes = _QUOTES.match(text)
+    within = text[quotes.end() :] if quotes else text
+    return text if defused(within) == within else f"'{text}"
+
+
+# --- JSON Lines: an object a line; those of pages can be read by `read_pages` -----------------------------------------
+#
+# The body is in `body` if it is UTF-8, else in `body_base64`, so every body is restored byte for byte. Links are
+# `[url, anchor, rel]`, times ISO 8601.
+
+_encoder = msgspec.json.Encoder()
+
+
+def _jsonl(records: Iterable[Any], columns: Sequence[Column], for_terminal: bool) -> Iterator[bytes]:
+    for record in records:
+        line = _encoder.encode(dict(_member(column, record) for column in columns))
+        yield (harmless_json(line.decode()).encode() if for_terminal else line) + b"\n"
+
+
+def _member(column: Column, record: Any) -> tuple[str, Any]:
+    value = column.of(record)
+    return body_to_json(value) if column.name == "body" and value is not None else (column.name, value)
+
+
+# --- Parquet, compressed with zstd, in groups of some thousands of rows, for files and pipes --------------------------
+
+
+def _parquet(records: Iterable[Any], columns: Sequence[Column], for_terminal: bool) -> Iterator[bytes]:  # noqa: ARG001
+    """Yield the bytes of the file, a row group at a time; raises `MissingExtra`, `FormatError`."""
+    from webtable.repository.answers.arrow import batches_of, new_file, schema_of  # pyarrow is slow to import
+
+    written = _Written()
+    with new_file(written, schema_of(columns)) as file:
+        for batch in batches_of(records, columns):
+            file.write_batch(batch)
+            yield written.taken()
+    yield written.taken()
+
+
+class _Written(io.RawIOBase):
+    """A file that gives away what was written to it."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data))
+        self._size += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def taken(self) -> bytes:
+        """Return what was written since the last call."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+_LINES: dict[str, Callable[[Iterable[Any], Sequence[Column], bool], Iterator[bytes]]] = {
+    "csv": partial(_csv, shown=defused),
+    "csv_raw": _csv,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+    "tsv": partial(_tsv, shown=_defused_with_quotes),
+    "tsv_raw": _tsv,
+}
+"""What makes the lines of each format, with a header line if it has one; of a binary format pieces of the file."""

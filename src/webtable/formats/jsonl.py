@@ -1,4 +1,4 @@
-"""Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_formats.jsonl` writes them."""
+"""Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_files` writes them."""
 
 from __future__ import annotations
 
