@@ -17,7 +17,7 @@ from webtable.formats import read_pages
 from webtable.repository.full_text.words import Analyzer
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import Document, TermPhrase, TermQuery
-from webtable.store.full_text.tantivy import TantivyIndex
+from webtable.store.full_text.tantivy_index import TantivyIndex
 from webtable.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:

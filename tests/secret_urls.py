@@ -13,7 +13,8 @@ from urllib.parse import quote
 import pytest
 
 import webtable
-from webtable.store import StoreURL, adapters
+from webtable import store as adapters
+from webtable.store import StoreURL
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.store import address_of
 from webtable.store.memory import MemoryStore

@@ -10,8 +10,7 @@ import pytest
 import webtable.errors
 from webtable.cli import exit_codes as exits
 from webtable.errors import WebTableError
-from webtable.store import open_store
-from webtable.store.adapters import BUILT_IN
+from webtable.store import BUILT_IN, open_store
 from webtable.store.hbase.native import store as native
 from webtable.store.hbase.thrift import store as hbase
 from webtable.store.sqlite import file as sqlite

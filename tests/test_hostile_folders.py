@@ -34,7 +34,7 @@ from webtable.formats.exports import parquet_dataset
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.writing.spool import Spool
 from webtable.store.full_text import Document, TermPhrase, TermQuery
-from webtable.store.full_text.tantivy import TantivyIndex
+from webtable.store.full_text.tantivy_index import TantivyIndex
 from webtable.store.sqlite import SQLiteStore
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)

@@ -35,10 +35,10 @@ from webtable.errors import (
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS, Document, Match, TermPhrase, TermQuery
-from webtable.store.full_text.tantivy import TantivyIndex
-from webtable.store.full_text.tantivy.state import translated
+from webtable.store.full_text.tantivy_index import TantivyIndex
+from webtable.store.full_text.tantivy_index import translated
 from webtable.store.sqlite import SQLiteStore
-from webtable.store.sqlite.failures import meaning
+from webtable.store.sqlite.connections import meaning
 
 RANKING = {"file": by_table, "directory": by_field}
 
@@ -912,7 +912,7 @@ import sys
 sys.modules["tantivy"] = None
 from webtable.errors import MissingExtra
 try:
-    import webtable.store.full_text.tantivy
+    import webtable.store.full_text.tantivy_index
 except MissingExtra as exc:
     print(exc)
 """

@@ -20,7 +20,7 @@ from webtable.errors import StoreError, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.rows import NewCell, Put
-from webtable.store.sqlite import SQLiteStore, forks
+from webtable.store.sqlite import SQLiteStore, connections
 
 # Python 3.12 warns of every fork of a process with threads, which is what this is about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -271,7 +271,7 @@ def test_a_fork_from_inside_of_a_block_does_not_hang_and_leaves_the_file_to_the_
         waited = time.monotonic() - begun
 
     assert code == 0
-    assert waited < forks.PATIENCE
+    assert waited < connections.PATIENCE
     assert store.write("t", [put(b"b")]) == [None]
     assert keys(store) == ([b"a", b"b"] if where == "transaction" else [b"b"])
     check_whole(path)
@@ -319,7 +319,7 @@ def test_connections_that_were_in_use_are_never_closed_in_the_child(path):
 
 
 def test_a_fork_waits_no_longer_than_it_has_patience(store, path, monkeypatch):
-    monkeypatch.setattr(forks, "PATIENCE", 0.2)
+    monkeypatch.setattr(connections, "PATIENCE", 0.2)
     inside, done = threading.Event(), threading.Event()
 
     def hold():
@@ -360,7 +360,7 @@ def test_threads_that_wait_for_their_turn_do_not_hold_up_a_fork(store):
     thread.join(60)
 
     assert code == 0
-    assert waited < forks.PATIENCE
+    assert waited < connections.PATIENCE
     assert keys(store) == [b"waiting"]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import webtable
+from webtable import store
 from webtable.errors import InvalidArgument, StoreRefused
-from webtable.store import Store, adapter_of, adapters, open_store, table_of
+from webtable.store import Store, adapter_of, open_store, table_of
 from webtable.store.hbase import HBaseStore
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite import SQLiteStore
@@ -111,7 +112,7 @@ def test_no_other_package_takes_the_schemes_of_webtable(install):
 def test_the_adapters_of_webtable_are_declared_as_another_package_declares_its_own():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
-    assert project["entry-points"][adapters.GROUP] == adapters.BUILT_IN
+    assert project["entry-points"][store.GROUP] == store.BUILT_IN
 
 
 def test_the_adapters_of_webtable_are_found_where_nothing_is_installed(monkeypatch):

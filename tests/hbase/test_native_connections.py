@@ -15,8 +15,7 @@ from rpc_server import refusal, reply, rpc_server
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.native import connection as module
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.connection import RpcConnection, Wire
-from webtable.store.hbase.native.failures import CALL_ERRORS, ConnectionLost, ServerError
+from webtable.store.hbase.native.connection import CALL_ERRORS, ConnectionLost, RpcConnection, ServerError, Wire
 
 BLOCK = bytes(20_000_000)
 """More than the system keeps of what nobody reads."""

@@ -20,7 +20,7 @@ from webtable.store import Cell, NewCell, Put, Row, StoreURL, Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.failures import ServerError
+from webtable.store.hbase.native.connection import ServerError
 from webtable.store.hbase.native.servers import CLIENT
 from webtable.store.hbase.native.store import address_of
 

@@ -18,9 +18,8 @@ from webtable.errors import NotAStore, StoreUnavailable
 from webtable.store import Cell, NewCell, Put, StoreURL
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.cells import decoded_rows, encode_put
-from webtable.store.hbase.native.connection import MOST_BYTES, RpcAnswer, decoded
-from webtable.store.hbase.native.failures import ServerError
+from webtable.store.hbase.native.cluster import decoded_rows, encode_put
+from webtable.store.hbase.native.connection import MOST_BYTES, RpcAnswer, ServerError, decoded
 from webtable.store.hbase.shared.failures import WrongReply
 
 NAMES = pb.GetTableNamesResponse

@@ -19,9 +19,7 @@ from webtable.store import StoreURL
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.connection import Wire
-from webtable.store.hbase.native.failures import ConnectionLost
-from webtable.store.hbase.native.sasl import Kerberos
+from webtable.store.hbase.native.connection import ConnectionLost, Kerberos, Wire
 from webtable.store.hbase.native.store import address_of
 
 PREAMBLE = b"HBas\x00\x51"

@@ -12,7 +12,7 @@ from webtable.errors import InvalidArgument
 from webtable.store import StoreURL, table_of
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.native.cluster import Cluster
-from webtable.store.hbase.native.failures import ConnectionLost, ServerError
+from webtable.store.hbase.native.connection import ConnectionLost, ServerError
 from webtable.store.hbase.native.store import address_of
 from webtable.store.url import HostPort
 from webtable.testing import fresh_table

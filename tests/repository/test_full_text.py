@@ -560,7 +560,7 @@ def test_two_processes_do_not_refresh_a_directory_at_once(beside):
     place = beside.table.search_index.state().place
     code = f"""
 from pathlib import Path
-from webtable.store.full_text.tantivy import TantivyIndex
+from webtable.store.full_text.tantivy_index import TantivyIndex
 index = TantivyIndex(Path({str(place)!r}))
 index.write([], filled=None)
 print(flush=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from webtable.store.adapters import adapter_for
+from webtable._importable import install_of
+from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by
 from webtable.store.health import Check, Space
@@ -30,6 +32,7 @@ from webtable.store.url import StoreURL, without_secrets
 
 if TYPE_CHECKING:
     import os
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "EVERYTHING",
@@ -62,6 +65,91 @@ __all__ = [
     "table_of",
     "without_secrets",
 ]
+
+
+# --- The adapters of store URLs, by their scheme: those of webtable and those of other packages -----------------------
+#
+# An adapter is an entry point of the group `webtable.stores`, named after its scheme, for a subclass of `Store`:
+#
+#     [project.entry-points."webtable.stores"]
+#     redis = "crawl_redis:RedisStore"
+#
+# Those of webtable are declared like that too, but also listed here: in a source checkout nothing may be installed,
+# or an older version. No other package can take their schemes.
+
+
+GROUP: Final = "webtable.stores"
+BUILT_IN: Final = {
+    **dict.fromkeys(("hbase", "hbase+http", "hbase+https"), "webtable.store.hbase:HBaseStore"),
+    **dict.fromkeys(("hbase+native", "hbases+native"), "webtable.store.hbase.native.store:NativeStore"),
+    "memory": "webtable.store.memory:MemoryStore",
+    "sqlite": "webtable.store.sqlite:SQLiteStore",
+}
+"""The adapters of webtable, as in pyproject.toml. They are imported on demand, so that the embedded store loads no
+Thrift."""
+_EXTRAS: Final = {"hbase+native": "native", "hbases+native": "native"}
+"""The extras that the adapters of some schemes need."""
+_OTHER_NAMES: Final = {"file": "sqlite"}
+"""SQLite has URLs of its own; its adapter says what to give instead."""
+
+
+def adapter_for(scheme: str, url: str) -> type[Store]:
+    """Return the adapter for *scheme*; *url* is quoted in messages.
+
+    Raises `InvalidArgument` that lists the known schemes, and `StoreRefused` that names an entry point of another
+    package which refers to no store.
+    """
+    scheme = _OTHER_NAMES.get(scheme, scheme)
+    if scheme in BUILT_IN:
+        module, _, name = BUILT_IN[scheme].partition(":")
+        try:
+            adapter: type[Store] = getattr(import_module(module), name)
+        except ModuleNotFoundError as exc:
+            if scheme not in _EXTRAS or (exc.name or "").startswith("webtable"):
+                raise
+            hint = install_of(_EXTRAS[scheme])
+            raise CapabilityError(f"store={url!r}: this needs {exc.name}: {hint}") from exc
+        return adapter
+    if scheme == "hbases":
+        instead = f"hbase+https{url.removeprefix(scheme)}"
+        raise InvalidArgument(
+            f"store={url!r}: gateways have TLS in HTTP mode alone: {instead}; HBase's own protocol has it as "
+            "hbases+native://ZOOKEEPER:2181/TABLE"
+        )
+    # Importing it takes as long as a small query, and only stores of other packages need it.
+    from importlib.metadata import entry_points
+
+    # If two packages have the same scheme, the first on the path wins, as with modules.
+    for point in entry_points(group=GROUP, name=scheme):
+        return _loaded(point)
+    raise InvalidArgument(
+        f"store={url!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE (schemes: {', '.join(schemes())})"
+    )
+
+
+def schemes() -> list[str]:
+    """Return the schemes of all installed adapters, sorted, without importing them."""
+    from importlib.metadata import entry_points
+
+    return sorted({*BUILT_IN, *entry_points(group=GROUP).names})
+
+
+def _loaded(point: EntryPoint) -> type[Store]:
+    try:
+        adapter = point.load()
+    except Exception as exc:
+        raise _broken(point, f"{type(exc).__name__}: {exc}") from exc
+    if not (isinstance(adapter, type) and issubclass(adapter, Store)):
+        raise _broken(point, f"it refers to {adapter!r:.200}, which is not a subclass of webtable.store.Store")
+    return adapter
+
+
+def _broken(point: EntryPoint, why: str) -> StoreRefused:
+    package = f" of {point.dist.name}" if point.dist is not None else ""
+    return StoreRefused(f"the store {point.name!r} cannot be used: entry point {point.value!r}{package}: {why}")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def adapter_of(url: str | os.PathLike[str]) -> type[Store]:

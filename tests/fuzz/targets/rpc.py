@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, edited, edits
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.cells import decoded_rows, encode_put
-from webtable.store.hbase.native.cluster import _plain, _server
-from webtable.store.hbase.native.connection import RpcAnswer, decoded
-from webtable.store.hbase.native.failures import ServerError, translated
+from webtable.store.hbase.native.cluster import _plain, _server, decoded_rows, encode_put
+from webtable.store.hbase.native.connection import RpcAnswer, ServerError, decoded, translated
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.filters import varint
 from webtable.store.rows import NewCell, Put

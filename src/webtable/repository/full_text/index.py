@@ -74,7 +74,7 @@ def directory_of(frame: Frame) -> Path | None:
 # Kept open: to open an index takes longer than a question to it.
 @lru_cache(maxsize=_OPEN_AT_ONCE)
 def _opened(directory: Path) -> SearchIndex:
-    from webtable.store.full_text.tantivy import TantivyIndex  # it needs an extra
+    from webtable.store.full_text.tantivy_index import TantivyIndex  # it needs an extra
 
     return TantivyIndex(directory)
 

@@ -21,7 +21,7 @@ from typing import Final
 from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS
-from webtable.store.sqlite.failures import DamagedCells
+from webtable.store.sqlite.connections import DamagedCells
 
 # --- The tables of full text in the file ------------------------------------------------------------------------------
 #

@@ -2,24 +2,286 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import sqlite3
 import threading
-from collections import deque
+import time
+import weakref
+from collections import Counter, deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from webtable._clock import clock
-from webtable.errors import StoreRefused, StoreUnavailable
+from webtable._messages import Command
+from webtable._process_hooks import renew_after_fork
+from webtable.errors import NotAStore, StoreError, StoreFull, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
-from webtable.store.sqlite import forks
-from webtable.store.sqlite.failures import DamagedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+
+# --- Translation of SQLite's errors to errors of the store, and the diagnosis of damaged files ------------------------
+
+
+CHECK_SECONDS: Final = 3.0
+"""The time, in seconds, for SQLite's check of a file; a large file takes longer than a call may."""
+
+
+_OF_FULL_TEXT: Final = re.compile("no such module: fts5|contentless_delete")
+
+
+class DamagedCells(sqlite3.DatabaseError):
+    """Data was read that no store writes."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def check_cell(key: object, qualifier: object, timestamp: object, value: object) -> None:
+    """Raise `DamagedCells` if a part of a cell has a wrong type: SQLite stores any type in any column."""
+    if not (type(key) is type(qualifier) is type(value) is bytes and type(timestamp) is int):
+        raise DamagedCells("a cell has a key, a qualifier, a timestamp or a value of a wrong type")
+
+
+def is_busy(exc: sqlite3.Error) -> bool:
+    """Whether another connection holds the lock."""
+    return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_too_big(exc: sqlite3.Error) -> bool:
+    """Whether a value has more bytes than the connection accepts."""
+    return _code(exc) == sqlite3.SQLITE_TOOBIG
+
+
+def is_damage(exc: sqlite3.Error) -> bool:
+    """Whether the error means damaged data, to SQLite or to this module."""
+    match _code(exc):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_MISMATCH:
+            return True
+        case sqlite3.SQLITE_TOOBIG:  # only of reads: writes are checked before
+            return True
+        case sqlite3.SQLITE_ERROR:
+            # The schema differs from the catalogue, or has errors itself.
+            return bool(re.match(r"no such (table|column)|malformed|table \S+ has \d+ columns|near ", str(exc)))
+        case None:  # raised by the driver: "Could not decode to UTF-8 column 'name' with text …"
+            return isinstance(exc, sqlite3.OperationalError | sqlite3.DataError)
+        case _:
+            return False
+
+
+def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
+    """Return *exc* as an error of the store, except for locked and damaged files."""
+    match _code(exc):
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(f"{name}: the disk is full")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN if _is_of_the_directory(name, exc):
+            return StoreRefused(
+                f"{name}: the directory is read-only, and the -wal file beside the store cannot be read without a -shm "
+                "file: copy both to a writable directory"
+            )
+        case sqlite3.SQLITE_READONLY:
+            return StoreRefused(f"{name}: the file is read-only")
+        case sqlite3.SQLITE_NOTADB:
+            return NotAStore(f"{name}: not an SQLite database")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_INTERRUPT | sqlite3.SQLITE_PROTOCOL:
+            return StoreUnavailable(f"{name}: {exc}")
+        case sqlite3.SQLITE_MISUSE | None if closed:
+            return StoreError(f"{name}: the store is closed")
+        case _ if _OF_FULL_TEXT.search(str(exc)):
+            return StoreRefused(
+                f"{name}: {exc}: full text needs SQLite's FTS5, and of SQLite 3.43 or newer where it was "
+                f"created by such a one, but this Python has SQLite {sqlite3.sqlite_version}: use another "
+                "Python, or drop the full text where it was created: ",
+                Command("search-index drop"),
+            )
+        case _:
+            return StoreRefused(f"{name}: {exc}")
+
+
+def _is_of_the_directory(name: str, exc: sqlite3.Error) -> bool:
+    """Whether the directory, or its disk, is not writable."""
+    if getattr(exc, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DIRECTORY:
+        return True
+    path = Path(name)
+    return _code(exc) == sqlite3.SQLITE_CANTOPEN and path.exists() and not os.access(path.parent, os.W_OK)
+
+
+def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
+    """Return the first problem that SQLite's check finds in the file of a new connection; None if it finds none.
+
+    The result is empty if the check does not finish in time.
+    """
+    last = clock.monotonic() + CHECK_SECONDS
+    connection = None
+    try:
+        connection = connect()
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        connection.set_progress_handler(lambda: clock.monotonic() > last, 10_000)
+        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
+        return None if found == ["ok"] else without_heading(found)
+    except sqlite3.Error as exc:
+        return "" if _code(exc) in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY) else str(exc)
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def without_heading(found: Sequence[str]) -> str:
+    r"""Return what a check of SQLite's has *found*, on one line.
+
+    >>> without_heading(["*** in database main ***\nPage 139: free space corruption"])
+    'Page 139: free space corruption'
+    """
+    return " ".join(" ".join(found).split()).replace("*** in database main *** ", "")
+
+
+def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
+    """Return the error for a file in which *exc* occurred; *found* is the result of SQLite's check."""
+    if found is None:
+        return StoreRefused(f"{name}: the file cannot be read: {exc}. SQLite's own check finds nothing wrong with it")
+    finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
+    return StoreRefused(
+        f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and "
+        "-shm files beside it. ",
+        Command("backup rescue FILE"),
+        " writes all that can still be read into a new file",
+    )
+
+
+def _code(exc: sqlite3.Error) -> int | None:
+    """Return SQLite's primary code; None for errors of the driver."""
+    code = getattr(exc, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+# --- Forks wait until no thread is inside SQLite, and a child inherits no open connection -----------------------------
+#
+# SQLite keeps the locks that a process has on a file in its memory, and a fork copies that memory but not the locks.
+# A connection that the child opens would rely on locks of the parent: when the parent closes its last connection, it
+# removes the -wal to which the child is writing, and acknowledged writes of the child are lost
+# (https://www.sqlite.org/howtocorrupt.html, "carrying an open database connection across a fork"). So all idle
+# connections are closed before a fork, and both processes open new ones when they need them.
+
+
+PATIENCE: Final = 10.0
+"""How many seconds a fork waits for calls in progress in other threads."""
+
+
+class Forking(Protocol):
+    """A file with connections."""
+
+    def before_fork(self) -> None:
+        """Close the idle connections."""
+
+
+class _Gate:
+    """Counts the threads that are inside SQLite, and blocks new ones while the process is being forked."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        # Reentrant, because garbage collection may close a store in the middle of this.
+        self._changed = threading.Condition(threading.RLock())
+        self._inside: Counter[int] = Counter()
+        self._forking: int | None = None
+        self.opening: weakref.WeakValueDictionary[Path, threading.Lock] = weakref.WeakValueDictionary()
+
+    def enter(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            while me not in self._inside and self._forking not in (None, me):
+                self._changed.wait()
+            self._inside[me] += 1
+
+    def leave(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._inside[me] -= 1
+            if self._inside[me] <= 0:  # below 0 in a child that was forked from inside
+                del self._inside[me]
+            if self._forking is not None:
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Block other threads, and return when none of them is inside, or after a time limit."""
+        me, last = threading.get_ident(), time.monotonic() + PATIENCE
+        with self._changed:
+            while self._forking is not None:
+                self._changed.wait()
+            self._forking = me
+            while self._inside.keys() - {me} and (left := last - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def open(self) -> None:
+        with self._changed:
+            self._forking = None
+            self._changed.notify_all()
+
+
+_gate = _Gate()
+_files: weakref.WeakSet[Forking] = weakref.WeakSet()
+_left: set[Path] = set()
+
+
+def enter() -> None:
+    """Begin to use SQLite in this thread, as soon as no other thread is forking; `leave` ends it."""
+    _gate.enter()
+
+
+def leave() -> None:
+    """End what `enter` began."""
+    _gate.leave()
+
+
+@contextmanager
+def inside() -> Iterator[None]:
+    """Use SQLite in the block."""
+    _gate.enter()
+    try:
+        yield
+    finally:
+        _gate.leave()
+
+
+def opening(path: Path) -> threading.Lock:
+    """Return the lock under which connections to *path* are opened; see `webtable.store.sqlite.opening`."""
+    return _gate.opening.setdefault(path, threading.Lock())
+
+
+def closed_before_fork(file: Forking) -> None:
+    """Call `file.before_fork()` before each fork of this process, as long as *file* is in use."""
+    _files.add(file)
+
+
+def leave_to_parent(connection: object, path: Path) -> None:
+    """Never close *connection* in this process, and mark the file at *path* as unusable: SQLite takes it for locked."""
+    # An extra reference keeps it alive even when the interpreter shuts down.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _left.add(path)
+
+
+def is_the_parents(path: Path) -> bool:
+    """Whether the file at *path* cannot be used in this process, nor in those that are forked from it."""
+    return path in _left
+
+
+def _before() -> None:
+    _gate.close()
+    for file in list(_files):
+        file.before_fork()
+
+
+os.register_at_fork(before=_before, after_in_parent=_gate.open)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 # --- A fair lock for the threads of a process, and the processes that have locked the file, for messages --------------
@@ -319,7 +581,7 @@ class Connections:
     @contextmanager
     def opening(self, wait: Wait) -> Iterator[None]:
         """Keep other threads from opening the file in the block."""
-        lock = forks.opening(self._path)
+        lock = opening(self._path)
         if not lock.acquire(timeout=wait.left()):
             raise StoreUnavailable(f"{self._name}: locked for over {wait} by a thread that is opening it")
         try:

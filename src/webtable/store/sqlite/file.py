@@ -17,10 +17,19 @@ from webtable._process_hooks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.metrics import Tally, log_event
-from webtable.store.sqlite import forks
+from webtable.store.sqlite import connections as forks
 from webtable.store.sqlite.catalogue import format_of
-from webtable.store.sqlite.connections import Connections, Wait, other_holder
-from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
+from webtable.store.sqlite.connections import (
+    Connections,
+    Wait,
+    damage_found,
+    damaged,
+    is_busy,
+    is_damage,
+    is_too_big,
+    meaning,
+    other_holder,
+)
 from webtable.store.sqlite.opening import opened
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 

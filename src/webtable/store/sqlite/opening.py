@@ -18,8 +18,7 @@ from webtable._messages import Command, Message
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
-from webtable.store.sqlite.connections import IMMUTABLE, SHARED, log_of, may
-from webtable.store.sqlite.failures import is_busy
+from webtable.store.sqlite.connections import IMMUTABLE, SHARED, is_busy, log_of, may
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from webtable._clock import clock
 from webtable.errors import StoreRefused
 from webtable.schema import ALL_VERSIONS
 from webtable.store.rows import Cell, Containing, Row, TimeRange, Wanted
-from webtable.store.sqlite.failures import DamagedCells, check_cell
+from webtable.store.sqlite.connections import DamagedCells, check_cell
 
 if TYPE_CHECKING:
     from collections.abc import Generator

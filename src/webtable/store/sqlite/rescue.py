@@ -19,7 +19,7 @@ from webtable._files import atomic_file
 from webtable.errors import StoreError, StoreFull, StoreRefused, TableNotFound
 from webtable.store.health import Rescued
 from webtable.store.sqlite.catalogue import add_table, find_table, table_names
-from webtable.store.sqlite.failures import DamagedCells, is_damage
+from webtable.store.sqlite.connections import DamagedCells, is_damage
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.opening import check_files
 from webtable.store.sqlite.upkeep import check_free

@@ -22,8 +22,7 @@ from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnava
 from webtable.store.deadline import of_call
 from webtable.store.health import MORE_TIME, Check, failed, warned, well
 from webtable.store.sqlite.catalogue import find_table
-from webtable.store.sqlite.connections import SAFE_SETTINGS
-from webtable.store.sqlite.failures import check_cell, is_damage, without_heading
+from webtable.store.sqlite.connections import SAFE_SETTINGS, check_cell, is_damage, without_heading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.errors import StoreError, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.cells import decoded_rows, encode_delete, encode_put, joined
-from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
+from webtable.store.hbase.native.cluster import decoded_rows, encode_delete, encode_put, joined
+from webtable.store.hbase.native.connection import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT
 from webtable.store.hbase.shared.failures import TableDisabled, WrongReply
 from webtable.store.hbase.shared.filters import MESSAGES, check_scanned, columns_filter, filter_of_scan

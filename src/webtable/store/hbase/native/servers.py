@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError
-from webtable.store.hbase.native.connection import RpcConnection, SecureWire, Wire
-from webtable.store.hbase.native.failures import ConnectionLost
+from webtable.store.hbase.native.connection import ConnectionLost, RpcConnection, SecureWire, Wire
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.metrics import ServerMetrics
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
-    from webtable.store.hbase.native.sasl import Kerberos
+    from webtable.store.hbase.native.connection import Kerberos, RpcAnswer, RpcCall
     from webtable.store.url import HostPort
 
     OnCall = Callable[[str], object]

@@ -31,13 +31,21 @@ from webtable.store.deadline import of_call
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.calls import NativeClient, NativePieces
 from webtable.store.hbase.native.cluster import Cluster, MasterRegistry, ZooKeeperRegistry
-from webtable.store.hbase.native.failures import CALL_ERRORS, ServerError, translated
-from webtable.store.hbase.native.sasl import PRINCIPAL, Kerberos
+from webtable.store.hbase.native.connection import CALL_ERRORS, PRINCIPAL, Kerberos, ServerError, translated
 from webtable.store.hbase.native.servers import Servers
-from webtable.store.hbase.shared.base import DDL_FACTOR, HBaseBase, clock_check
+from webtable.store.hbase.shared.base import (
+    DDL_FACTOR,
+    FOREVER,
+    HBaseBase,
+    TableCache,
+    Tables,
+    clock_check,
+    known_family,
+    plain_name,
+    ttl_of,
+)
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.sockets import Workers, client_context
-from webtable.store.hbase.shared.tables import FOREVER, TableCache, Tables, known_family, plain_name, ttl_of
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.rows import Region, TableDescription
 from webtable.store.url import HostPort, URLOptions

@@ -15,8 +15,7 @@ from webtable.errors import StoreError, StoreUnavailable, WebTableError
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.shared.failures import ServerLog, WrongReply, disabled, one_attempt, repeated
 from webtable.store.hbase.thrift.connection import Connection, GatewaySocket, NotServed, Protocol, Transport, thrift2
-from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_answer, is_declined, is_unanswered, translated
-from webtable.store.hbase.thrift.http import HTTPMode
+from webtable.store.hbase.thrift.http import DRIVER_ERRORS, HTTPMode, is_answer, is_declined, is_unanswered, translated
 from webtable.store.metrics import ServerMetrics, subject_of
 from webtable.store.url import HostPort
 

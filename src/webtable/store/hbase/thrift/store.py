@@ -22,14 +22,23 @@ from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreEr
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
-from webtable.store.hbase.shared.base import HBaseBase, clock_check
+from webtable.store.hbase.shared.base import FOREVER, HBaseBase, TableCache, Tables, clock_check, known_family, ttl_of
 from webtable.store.hbase.shared.scans import FIRST_ROWS, Pieces
 from webtable.store.hbase.shared.sockets import Workers, client_context
-from webtable.store.hbase.shared.tables import FOREVER, TableCache, Tables, known_family, ttl_of
 from webtable.store.hbase.thrift.connection import GatewaySocket, Protocol, Transport, thrift1, thrift2
-from webtable.store.hbase.thrift.failures import DRIVER_ERRORS, is_declined, translated
 from webtable.store.hbase.thrift.gateway import Connector, Gateway, none_of, table_name
-from webtable.store.hbase.thrift.http import PASSWORD, USER, HTTPMode, Login, NoHeaders, check_headers, headers_by
+from webtable.store.hbase.thrift.http import (
+    DRIVER_ERRORS,
+    PASSWORD,
+    USER,
+    HTTPMode,
+    Login,
+    NoHeaders,
+    check_headers,
+    headers_by,
+    is_declined,
+    translated,
+)
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces, Thrift1
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces, Thrift2
 from webtable.store.health import Check, failed, warned, well
