@@ -23,7 +23,8 @@ import pytest
 from manual_clock import ManualClock
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
-from webtable.demo import Sample, make_sample, sample
+from webtable import demo
+from webtable.demo import Sample, make_sample
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import MAX_CELL, StoreURL
@@ -200,26 +201,26 @@ def sample_web(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 def few_crawls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data of a sample web with eight numbered pages of each host at most."""
     folder = tmp_path_factory.mktemp("crawls")
-    for crawl in sample.CRAWLS.glob("crawl-*.warc.gz"):
-        head, *records = gzip.decompress(crawl.read_bytes()).split(sample.VERSION_LINE)
+    for crawl in demo.CRAWLS.glob("crawl-*.warc.gz"):
+        head, *records = gzip.decompress(crawl.read_bytes()).split(demo.VERSION_LINE)
         urls = (re.search(rb"^WARC-Target-URI: (.*)\r$", record, re.MULTILINE)[1].decode() for record in records)
         numbers = (NUMBER_OF_A_PAGE.search(url) for url in urls)
         few = [record for record, number in zip(records, numbers, strict=True) if not number or int(number[1]) < 8]
-        (folder / crawl.name).write_bytes(gzip.compress(sample.VERSION_LINE.join([head, *few])))
+        (folder / crawl.name).write_bytes(gzip.compress(demo.VERSION_LINE.join([head, *few])))
     return folder
 
 
 @pytest.fixture
 def few_sample_pages(few_crawls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample web that is made in the test has eight pages of each host at most."""
-    monkeypatch.setattr(sample, "CRAWLS", few_crawls)
+    monkeypatch.setattr(demo, "CRAWLS", few_crawls)
 
 
 @pytest.fixture(scope="session")
 def small_web(few_crawls: Path, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     """A sample web of few pages, to be read alone, for tests to which their number does not matter."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample, "CRAWLS", few_crawls)
+        patch.setattr(demo, "CRAWLS", few_crawls)
         return make_sample(tmp_path_factory.mktemp("small"))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import webtable
 from webtable import Page, aio
-from webtable.aio.stream import Calls
+from webtable.aio.results import Calls
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, TableNotFound, WriteFailed
 from webtable.testing import ListeningStore
 
@@ -374,7 +374,7 @@ def test_a_table_whose_opening_was_cancelled_is_closed(monkeypatch):
         goes_on.wait(30)
         return Opened()
 
-    monkeypatch.setattr(webtable.aio.opening, "sync_open", slow)
+    monkeypatch.setattr(webtable.aio.table, "sync_open", slow)
 
     async def main():
         async def opened():

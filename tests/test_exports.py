@@ -20,7 +20,7 @@ from test_warc_out import content as content_of
 from webtable import Link, Page
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
 from webtable.formats import ReadLimits, ReadReport, read_export, verify_export, write_export
-from webtable.formats.exports.manifest import read_manifest
+from webtable.formats.exports import read_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/page"

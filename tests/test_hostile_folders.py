@@ -29,8 +29,7 @@ from webtable import Page
 from webtable._checksums import with_checksum
 from webtable._files import Folder, plain_parts
 from webtable.errors import FormatError, StoreError, WebTableError
-from webtable.formats import read_export, read_pages, verify_export, write_export, write_lake
-from webtable.formats.exports import parquet_dataset
+from webtable.formats import parquet_dataset, read_export, read_pages, verify_export, write_export, write_lake
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.writing.spool import Spool
 from webtable.store.full_text import Document, TermPhrase, TermQuery

@@ -24,7 +24,7 @@ from webtable import Page
 from webtable._files import Folder
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument, UnknownColumn
 from webtable.formats import write_lake
-from webtable.formats.exports.parquet_dataset import PartitionedFiles, hive_folder, read_lake_manifest
+from webtable.formats.parquet_dataset import PartitionedFiles, hive_folder, read_lake_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 DOCS = Path(__file__).parents[1] / "docs/lake.md"

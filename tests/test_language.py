@@ -7,9 +7,9 @@ import pytest
 from languages import TEXTS
 from webtable import Page
 from webtable._limits import ReadLimits
-from webtable.page import completion
-from webtable.page import completion as language
-from webtable.page.completion import MOST_TEXT, detected, filled
+from webtable.page import facts
+from webtable.page import facts as language
+from webtable.page.facts import MOST_TEXT, detected, filled
 
 URL = "https://example.com/a"
 AROUND = "<nav><a href=/>Start page</a> <a href=/about>About us</a></nav>"
@@ -80,7 +80,7 @@ def test_only_html_and_plain_text_have_a_language():
 
 
 def test_a_page_that_could_not_be_parsed_is_not_parsed_again_for_its_language(monkeypatch):
-    monkeypatch.setattr(completion, "main_content", lambda *_, **__: pytest.fail("it was parsed again"))
+    monkeypatch.setattr(facts, "main_content", lambda *_, **__: pytest.fail("it was parsed again"))
 
     assert told(page("a" * 1_000), limits=ReadLimits(parsed=100)) == (None, False)
     assert told(page("a" * 1_000, title="Given", outlinks=()), limits=ReadLimits(parsed=100)) == (None, False)

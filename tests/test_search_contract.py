@@ -35,8 +35,7 @@ from webtable.errors import (
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS, Document, Match, TermPhrase, TermQuery
-from webtable.store.full_text.tantivy_index import TantivyIndex
-from webtable.store.full_text.tantivy_index import translated
+from webtable.store.full_text.tantivy_index import TantivyIndex, translated
 from webtable.store.sqlite import SQLiteStore
 from webtable.store.sqlite.connections import meaning
 

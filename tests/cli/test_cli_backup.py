@@ -217,7 +217,7 @@ def test_resume_is_for_what_has_a_manifest(run):
 def exporting():
     """`webtable export out` in a process of its own, which waits at its second file."""
     code = (
-        "import sys, time; from webtable.formats.exports.export import NumberedFiles as files\n"
+        "import sys, time; from webtable.formats.exports import NumberedFiles as files\n"
         "from webtable.cli.app import main\n"
         "fill = files._write_file\n"
         "def slow(self, number, *args):\n"

@@ -19,7 +19,7 @@ from hostile import FILES
 from nightly import some
 from parquet_bombs import PARQUET
 from webtable.formats import write_export
-from webtable.formats.exports.manifest import read_manifest
+from webtable.formats.exports import read_manifest
 
 RUN = """
 import json, os, sys

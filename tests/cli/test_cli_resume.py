@@ -18,7 +18,7 @@ import webtable
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
 from webtable.formats.read import FilePart
-from webtable.ingest.journal import IngestJournal
+from webtable.ingest.engine import IngestJournal
 from webtable.store.sqlite import SQLiteStore
 
 URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]

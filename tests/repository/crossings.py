@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Any
 
 from webtable import Link, Page, WebTable
-from webtable.page.completion import filled
+from webtable.page.facts import filled
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, keyed
 from webtable.repository.writing.plan import Prepared

@@ -8,7 +8,7 @@ import pytest
 
 from languages import TEXTS
 from webtable import Page
-from webtable.page.completion import filled
+from webtable.page.facts import filled
 
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

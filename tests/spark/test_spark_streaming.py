@@ -65,7 +65,7 @@ def test_a_stream_from_one_table_into_another_goes_on_where_it_ended(spark, new_
 
 
 def test_the_batches_of_a_stream_follow_each_other_without_a_gap(tmp_path, monkeypatch):
-    from webtable.integrations._spark.streaming import FetchedReader
+    from webtable.integrations._spark.reading import FetchedReader
 
     store, now = str(tmp_path / "crawl.db"), datetime.now(UTC).replace(microsecond=0)
     webtable.create(store, indexes=["time"])

@@ -4,11 +4,8 @@
 `webtable` itself. There is no second implementation: every call runs the synchronous library in a thread.
 """
 
-from webtable.aio.opening import copy_target, create, doctor, open, regions_of
-from webtable.aio.records import KeyedTable, Records
-from webtable.aio.results import Hosts, Results
-from webtable.aio.stream import Opening, Stream
-from webtable.aio.table import WebTable
+from webtable.aio.results import Hosts, Opening, Results, Stream
+from webtable.aio.table import KeyedTable, Records, WebTable, copy_target, create, doctor, open, regions_of
 from webtable.aio.writer import Receipt, Writer
 
 __all__ = [

@@ -2,28 +2,339 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final, Generic, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar
 
-from webtable.aio.stream import Stream, Wrapped, awaited
+from webtable._clock import clock
+from webtable._process_hooks import renew_after_fork
+from webtable._threads import Threads
+from webtable.errors import InvalidArgument
+from webtable.page.page import Page, memory_of
 from webtable.repository.answers.results import Results as SyncResults
 from webtable.repository.hosts.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Coroutine, Generator, Sequence
+    from concurrent.futures import Future
     from datetime import datetime
-    from typing import Any
+    from types import TracebackType
 
     import pyarrow as pa
     from matplotlib.axes import Axes
 
+    from webtable._threads import Task
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import ColumnNames
     from webtable.repository.answers.pictures import Amount
 
+
+# --- Results for `async for`: read in pieces, each in a thread, one piece ahead of the caller -------------------------
+
+
+# --- Calls of the synchronous library from asyncio: each runs in a thread, so that it does not block the event loop
+#
+# An object that is opened in a thread is used in an `async with` block, or awaited. If a caller is cancelled, an
+# error of its call is raised by a later call, so that every lost page is reported.
+
+
+THREADS = 8
+"""How many threads call a table at once, by default."""
+
 P = ParamSpec("P")
-S = TypeVar("S")
 T = TypeVar("T")
+S = TypeVar("S")
+Core = TypeVar("Core", covariant=True)
+"""The class of the synchronous library that is wrapped."""
+
+
+def checked_threads(threads: int) -> int:
+    """Return *threads*; raises `InvalidArgument` unless it is an integer above 0."""
+    if type(threads) is not int or threads < 1:
+        raise InvalidArgument(f"threads={threads!r} must be a number of threads above 0")
+    return threads
+
+
+class Calls:
+    """The threads in which one table, or one writer, is called: at most *count*; further calls wait.
+
+    They are not tied to an event loop: a second one can use them later.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self._threads = Threads(count, name)
+
+    def submit(self, job: Callable[[], T]) -> Task[T]:
+        """Start *job*."""
+        return self._threads.submit(job)
+
+    async def run(self, job: Callable[[], T], left: Callable[[Future[T]], object] | None = None) -> T:
+        """Return what *job* returns, or raise what it raises.
+
+        If the caller is cancelled, a job that has not begun is cancelled too; one that has begun runs to its end in its
+        thread, and *left* is called with its future, which nobody else has.
+        """
+        future = self._threads.submit(job).future()
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if left is not None:
+                left(future)
+            raise
+
+    def close(self) -> None:
+        """Let the threads end after the jobs that they have; returns at once."""
+        self._threads.close(wait=False)
+
+
+class Wrapped(Generic[Core]):
+    """An object of the synchronous library, and the threads in which its methods are called."""
+
+    def __init__(self, core: Core, calls: Calls) -> None:
+        self._core = core
+        self._calls = calls
+
+
+def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, T]]:
+    """Return *function* as an awaitable method with the same arguments."""
+
+    @wraps(function)
+    async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._calls.run(partial(function, self._core, *args, **kwargs))
+
+    return method
+
+
+class Missed:
+    """The calls of one table and its writers that nobody awaits any longer. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Leave the calls to the parent process, like the pages."""
+        self._lock = threading.Lock()
+        self._calls: list[tuple[object, Future[Any]]] = []
+
+    def keep(self, owner: object, call: Future[Any]) -> None:
+        """Keep *call*, of the writer or table *owner*."""
+        with self._lock:
+            self._calls.append((owner, call))
+
+    def errors(self, owner: object, *, also_others: bool = False) -> list[Exception]:
+        """Return the errors of ended calls of *owner*, and with *also_others* of all others, waiting for these.
+
+        Each error is returned once. An owner's calls run one after another, so one that has not ended is the caller.
+        """
+        with self._lock:
+            taken = [one for one in self._calls if (one[1].done() if one[0] is owner else also_others)]
+            self._calls = [one for one in self._calls if one not in taken]
+        found = [_error(call) for _, call in taken]
+        return [error for error in found if error is not None]
+
+
+def _error(call: Future[Any]) -> Exception | None:
+    try:
+        error = call.exception()
+    except CancelledError:
+        return None  # it had not begun
+    return error if isinstance(error, Exception) else None
+
+
+class Closing(Protocol):
+    """An object that is closed at the end of its block."""
+
+    async def close(self) -> None:
+        """Close it."""
+
+
+class ClosingCore(Protocol):
+    """The same in the synchronous library."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+C = TypeVar("C", bound=Closing)
+
+
+class Opening(Generic[C]):
+    """A table or a writer yet to be opened: `async with` opens and closes it, `await` opens it."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, C]]) -> None:
+        self._make = make
+        self._opened: C | None = None
+
+    def __await__(self) -> Generator[Any, None, C]:
+        return self._make().__await__()
+
+    async def __aenter__(self) -> C:
+        self._opened = await self._make()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
+def close_unasked(future: Future[Any]) -> None:
+    """Close what *future* opens as soon as it is open: its caller no longer waits for it."""
+    future.add_done_callback(_close)
+
+
+def _close(future: Future[Any]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        future.result().close()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+FIRST_RESULTS = 128
+"""How many results the first piece has at most: most questions have fewer answers."""
+PIECE_RESULTS = 1_024
+PIECE_BYTES = 8 * 2**20
+"""How many bytes of pages a piece has at most, unless one page alone has more."""
+PIECE_SECONDS = 0.05
+"""After how many seconds a piece that has any results is returned: results may be rare."""
+
+
+@dataclass(slots=True)
+class _Piece(Generic[T]):
+    """Some results, the error that came after them, and whether there are no more."""
+
+    results: list[T]
+    error: Exception | None = None
+    is_last: bool = False
+
+
+class _Reader(Generic[T]):
+    """The synchronous iterator that *ask* returns, used by one thread at a time."""
+
+    def __init__(self, ask: Callable[[], Iterator[T]]) -> None:
+        self._ask = ask
+        self._rows: Iterator[T] | None = None
+        self._most = FIRST_RESULTS
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def piece(self) -> _Piece[T]:
+        """Return the next results."""
+        results: list[T] = []
+        with self._lock:
+            if self._is_closed:
+                return _Piece(results, None, True)
+            most, self._most = self._most, PIECE_RESULTS
+            try:
+                return _Piece(results, None, self._fill(results, most))
+            except Exception as exc:  # noqa: BLE001 - raised when the caller reaches it
+                return _Piece(results, exc)
+
+    def _fill(self, results: list[T], most: int) -> bool:
+        """Put the next results into *results*, and return whether there are no more."""
+        if self._rows is None:
+            self._rows = iter(self._ask())
+        size, until = 0, clock.monotonic() + PIECE_SECONDS
+        for one in self._rows:
+            results.append(one)
+            size += _weight(one)
+            if len(results) >= most or size >= PIECE_BYTES or clock.monotonic() >= until:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Close the iterator, after the piece that is being read; does nothing in a forked process."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            self._is_closed = True
+            close = getattr(self._rows, "close", None)
+            self._rows = None
+            if close is not None:
+                close()
+
+
+def _weight(one: object) -> int:
+    """Return about how many bytes *one* takes, if these may be many."""
+    return memory_of(one) if isinstance(one, Page) and (one.body is not None or one.outlinks is not None) else 0
+
+
+class Stream(AsyncIterator[T]):
+    """Results in order, for one task to read with `async for`; at most two pieces are in memory.
+
+    Their source is closed at the end, when the reading task is cancelled, when the stream is dropped (a `break`), and
+    by `aclose`.
+    """
+
+    def __init__(self, calls: Calls, ask: Callable[[], Iterator[T]]) -> None:
+        self._calls = calls
+        self._reader = _Reader(ask)
+        self._ready: deque[T] = deque()
+        self._error: Exception | None = None
+        self._is_over = False
+        self._coming: Task[_Piece[T]] | None = None
+        # In a thread, because it may call the store.
+        self._dropped = weakref.finalize(self, calls.submit, self._reader.close)
+        self._dropped.atexit = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        while not self._ready:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            if self._is_over:
+                raise StopAsyncIteration
+            await self._take_piece()
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Close the source of the results, and return when that is done; no results follow."""
+        self._end()
+        await self._calls.run(self._reader.close)
+
+    async def _take_piece(self) -> None:
+        task = self._coming or self._calls.submit(self._reader.piece)
+        self._coming = task
+        try:
+            piece = await asyncio.wrap_future(task.future())
+        except asyncio.CancelledError:
+            self._end()
+            raise
+        if self._coming is not task:
+            return  # it was closed, or another task has taken it
+        self._coming = None
+        self._ready.extend(piece.results)
+        self._error = piece.error
+        if piece.is_last:
+            self._end(keep=True)
+        elif piece.error is None:
+            self._coming = self._calls.submit(self._reader.piece)
+
+    def _end(self, *, keep: bool = False) -> None:
+        """Drop the reader, and what it has read unless that is to be kept."""
+        self._is_over = True
+        self._coming = None
+        if not keep:
+            self._ready.clear()
+            self._error = None
+        self._dropped()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 class Results(Wrapped[SyncResults[T]], Generic[T]):

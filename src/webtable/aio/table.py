@@ -3,30 +3,188 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
-from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
-from webtable.aio.stream import THREADS, Calls, Missed, Opening, Wrapped, awaited, checked_threads, close_unasked
+from webtable.aio.results import (
+    THREADS,
+    Calls,
+    Missed,
+    Opening,
+    Stream,
+    Wrapped,
+    asked,
+    asked_hosts,
+    asked_of_the_store,
+    awaited,
+    checked_threads,
+    close_unasked,
+    streamed,
+)
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
+from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
+from webtable.repository.keyed_table import Record
+from webtable.repository.keyed_table import Records as SyncRecords
+from webtable.repository.maintenance.doctor import doctor as sync_doctor
+from webtable.repository.maintenance.regions import regions_of as sync_regions_of
 from webtable.repository.table import groups
+from webtable.repository.table.opening import copy_target as sync_copy_target
+from webtable.repository.table.opening import create as sync_create
+from webtable.repository.table.opening import open as sync_open
 from webtable.repository.table.web_table import WebTable as SyncWebTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    import os
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from types import TracebackType
 
+    from webtable.errors import DamagedRow
+    from webtable.repository.answers.results import Partition
     from webtable.repository.context import CopyTarget
+    from webtable.repository.maintenance.create import LayoutOptions
+    from webtable.repository.maintenance.regions import RegionComparison
     from webtable.repository.metrics import Metrics
     from webtable.repository.writing.writer import Writer as SyncWriter
-    from webtable.rowkey import WebKey
-    from webtable.schema import Layout
+    from webtable.rowkey import RowKey, WebKey
+    from webtable.schema import FamilySchema, Layout
+
+
+# --- The table for rows under any key, for asyncio --------------------------------------------------------------------
+
+
+P = ParamSpec("P")
+
+
+class Records(Stream[Record]):
+    """The rows of a scan, for `async for`; its arguments are checked when the first row is read.
+
+    `damaged` has the first 100 rows that could not be read.
+    """
+
+    def __init__(self, calls: Calls, ask: Callable[[], SyncRecords]) -> None:
+        self.damaged: list[DamagedRow] = []
+        self._scan = ask
+        super().__init__(calls, partial(_scanned, ask, self.damaged))
+
+    async def partitions(self, n: int) -> list[Partition[Record]]:
+        """Return the rows in *n* parts, as `webtable.records.Records.partitions` does; raises what that raises."""
+        return await self._calls.run(lambda: self._scan().partitions(n))
+
+
+def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Iterator[Record]:
+    records = ask()
+    for record in records:
+        damaged[:] = records.damaged
+        yield record
+    damaged[:] = records.damaged
+
+
+def scanned(
+    function: Callable[Concatenate[SyncKeyedTable, P], SyncRecords],
+) -> Callable[Concatenate[Wrapped[SyncKeyedTable], P], Records]:
+    """Return *function* as a method whose rows are read with `async for`."""
+
+    @wraps(function)
+    def method(self: Wrapped[SyncKeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
+        return Records(self._calls, partial(function, self._core, *args, **kwargs))
+
+    return method
+
+
+class KeyedTable(Wrapped[SyncKeyedTable]):
+    """A table whose rows are found by the fields of their key, for asyncio; `KeyedTable.open` makes one.
+
+    Its methods are those of `webtable.KeyedTable`; those that read or write are awaited, run in at most *threads*
+    threads, and are cancelled like the calls of `WebTable`.
+    """
+
+    def __init__(self, table: SyncKeyedTable, *, threads: int = THREADS) -> None:
+        super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        key: RowKey,
+        *,
+        families: Sequence[str | FamilySchema] = ("d",),
+        create: bool = False,
+        split_keys: Sequence[bytes] = (),
+        strict: bool = False,
+        threads: int = THREADS,
+    ) -> Opening[Self]:
+        """Return the table at *url*, to be used in an `async with` block, or awaited.
+
+        The arguments and errors are those of `webtable.KeyedTable.open`.
+        """
+        make = partial(
+            SyncKeyedTable.open,
+            url,
+            key,
+            families=families,
+            create=create,
+            split_keys=split_keys,
+            strict=strict,
+        )
+
+        async def opened() -> Self:
+            calls = Calls(1, "webtable-aio-open")
+            return cls(await calls.run(make, close_unasked), threads=threads)
+
+        return Opening(opened)
+
+    def __repr__(self) -> str:
+        return f"<aio.KeyedTable {self.name} key={self.key.declaration}>"
+
+    @property
+    def synchronous(self) -> SyncKeyedTable:
+        """The synchronous table, for functions that take one; use it in a thread (`asyncio.to_thread`)."""
+        return self._core
+
+    @property
+    def table(self) -> str:
+        """The name of the table in its store."""
+        return self._core.table
+
+    @property
+    def key(self) -> RowKey:
+        """How the keys of rows are made."""
+        return self._core.key
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return self._core.name
+
+    @property
+    def metrics(self) -> Metrics:
+        """A snapshot of the table's metrics: its calls, its errors, and the rows that scans skipped."""
+        return self._core.metrics
+
+    put: Final = awaited(SyncKeyedTable.put)
+    put_many: Final = awaited(SyncKeyedTable.put_many)
+    get: Final = awaited(SyncKeyedTable.get)
+    delete: Final = awaited(SyncKeyedTable.delete)
+    scan: Final = scanned(SyncKeyedTable.scan)
+    latest: Final = awaited(SyncKeyedTable.latest)
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self._calls.run(self._core.close)
+        self._calls.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 # --- The method groups of a web table, for asyncio: links, indexes, full text and maintenance -------------------------
 
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -239,3 +397,75 @@ class WebTable(Wrapped[SyncWebTable]):
             errors.append(exc)
         if errors := self._missed.errors(self, also_others=True) + errors:
             raise failed_together(self.name, errors)
+
+
+# --- Functions for asyncio that open and create tables, and compare the regions of one --------------------------------
+
+
+def open(
+    url: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    regions: int = 1,
+    strict: bool = False,
+    threads: int = THREADS,
+    **options: Unpack[LayoutOptions],
+) -> Opening[WebTable]:
+    """Return the web table at *url*, to be used in an `async with` block, or awaited.
+
+    At most *threads* of its calls run at once, each in a thread; further calls wait. The other arguments and the errors
+    are those of `webtable.open`.
+    """
+    checked_threads(threads)
+    make = partial(sync_open, url, create=create, regions=regions, strict=strict, **options)
+
+    async def opened() -> WebTable:
+        return WebTable(await _once(make, close_unasked), threads=threads)
+
+    return Opening(opened)
+
+
+def copy_target(
+    source: WebTable,
+    url: str | os.PathLike[str],
+    *,
+    regions: int = 1,
+    threads: int = THREADS,
+    **options: Unpack[LayoutOptions],
+) -> Opening[WebTable]:
+    """Return the web table at *url*, for `source.maintenance.copy`, as `webtable.maintenance.copy_target` does.
+
+    Use it in an `async with` block, or await it; *threads* as in `open`.
+    """
+    checked_threads(threads)
+    make = partial(sync_copy_target, source.synchronous, url, regions=regions, **options)
+
+    async def opened() -> WebTable:
+        return WebTable(await _once(make, close_unasked), threads=threads)
+
+    return Opening(opened)
+
+
+def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @wraps(function)
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await _once(partial(function, *args, **kwargs))
+
+    return awaited
+
+
+async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = None) -> T:
+    calls = Calls(1, "webtable-aio-open")
+    try:
+        return await calls.run(job, left)
+    finally:
+        calls.close()
+
+
+create: Final = _in_a_thread(sync_create)
+doctor: Final = _in_a_thread(sync_doctor)
+
+
+async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
+    """Return the regions of *table* compared with the *wanted* ones, as `webtable.maintenance.regions_of` does."""
+    return await _once(partial(sync_regions_of, table.synchronous, wanted))

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from webtable.aio.stream import Calls, Missed, Wrapped, awaited
+from webtable.aio.results import Calls, Missed, Wrapped, awaited
 from webtable.errors import failed_together
 from webtable.repository.writing.outcomes import Receipt as SyncReceipt
 from webtable.repository.writing.writer import Writer as SyncWriter

@@ -9,16 +9,20 @@ if TYPE_CHECKING:
     from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
     from webtable.formats.archives import Archived, write_wacz, write_warc
     from webtable.formats.compressed import lines_of
-    from webtable.formats.exports.export import CAPTURE_ENDINGS, Exported, capture_format, write_captures, write_export
-    from webtable.formats.exports.manifest import (
+    from webtable.formats.exports import (
+        CAPTURE_ENDINGS,
         CheckedExport,
+        Exported,
         ExportFile,
         Manifest,
+        capture_format,
         read_export,
         read_manifest,
         verify_export,
+        write_captures,
+        write_export,
     )
-    from webtable.formats.exports.parquet_dataset import LakeExport, LakeManifest, WrittenLake, write_lake
+    from webtable.formats.parquet_dataset import LakeExport, LakeManifest, WrittenLake, write_lake
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
     from webtable.formats.warc_out import surt
@@ -80,22 +84,20 @@ _HOMES = {
         "write_warc",
     ),
     "webtable.formats.compressed": ("lines_of",),
-    "webtable.formats.exports.export": (
+    "webtable.formats.exports": (
         "CAPTURE_ENDINGS",
-        "Exported",
-        "capture_format",
-        "write_captures",
-        "write_export",
-    ),
-    "webtable.formats.exports.manifest": (
         "CheckedExport",
         "ExportFile",
+        "Exported",
         "Manifest",
+        "capture_format",
         "read_export",
         "read_manifest",
         "verify_export",
+        "write_captures",
+        "write_export",
     ),
-    "webtable.formats.exports.parquet_dataset": (
+    "webtable.formats.parquet_dataset": (
         "LakeExport",
         "LakeManifest",
         "WrittenLake",

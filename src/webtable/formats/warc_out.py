@@ -20,7 +20,7 @@ from webtable.formats.parquet import FIELD, NAMES, NOT_MODIFIED, as_given, field
 from webtable.formats.read_report import Damaged, LeftOut
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
-from webtable.page.completion import filled
+from webtable.page.facts import filled
 from webtable.page.headers import media_type
 from webtable.page.json_lines import values_of
 from webtable.page.methods import GET, asked_by
@@ -336,7 +336,7 @@ class MeasuredFile:
         return f"sha256:{self._sha256.hexdigest()}"
 
 
-def write_captures(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
+def write_with_revisits(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
     """Write the captures of one page, at least one; return their number and the last of them.
 
     *write* is called with each capture and the record that it repeats.

@@ -6,18 +6,25 @@ headers, and a revisit repeats the HTML under other headers.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
+import msgspec
 from msgspec.structs import replace
+from resiliparse.parse.lang import detect_fast
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable.page.body import is_html, is_text
+from webtable.page.extract import Extract, extract, main_content
 from webtable.page.headers import Headers, canonical_link, redirect_target, said_once
-from webtable.page.parts import SHARED
+from webtable.page.page import Page, with_header_fields
+from webtable.page.parts import SHARED, HTMLFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webtable.page.page import Page
-    from webtable.page.parts import HTMLFacts, SharedFact
+    from webtable.page.parts import SharedFact
     from webtable.repository.page_storage.state import Capture
 
 
@@ -91,3 +98,110 @@ def _given(page: Page | Capture, url: str) -> dict[SharedFact, str]:
         for name, value in _own(page).items()
         if value != facts[name] and not (name == "language" and page.language_detected)
     }
+
+
+# --- A page completed with all that its headers and its HTML say ------------------------------------------------------
+
+
+# --- The language that a text is in, for pages that do not say it -----------------------------------------------------
+
+
+MOST_TEXT = 65_536
+"""Characters of a text that are looked at."""
+_LEAST_TEXT = 100
+# The rank of a language is its distance from the text, its lead that of the next one from it. Of 1,094 pages of
+# documentation in alphabets this finds the language of 990, never wrongly; from their first 500 characters that of 684
+# of 1,027, and 2 wrongly. From 3,000 characters of the messages of programs in 47 languages it finds 492 of 516, never
+# wrongly. By the rank alone, up to 500, it would be wrong for 11, 48 and 5 of them: Danish comes as Norwegian.
+_ANY = 1 << 30
+_CLEAR = ((350, 10), (500, 25))
+"""The highest rank, and the least lead that goes with it."""
+# resiliparse does not know Chinese and Korean among the names of programs and commands.
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA = re.compile("[\u3041-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_EAST_ASIAN = 1 / 5
+"""The share of a text from which on its language is one of these: a sign is a syllable or a word."""
+
+
+def detected(text: str) -> str | None:
+    """Return the language of *text* as in `de` (ISO 639-1); None where it is under 100 characters, or not clear.
+
+    >>> detected("保存的网页以后还必须能找到。" * 9), detected("Guten Tag")
+    ('zh', None)
+    """
+    text = normalize("NFC", text[:MOST_TEXT])
+    if len(text) < _LEAST_TEXT:
+        return None
+    han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
+    if han + kana + hangul >= _EAST_ASIAN * len(text):
+        # Japanese has two to five kana for each Han character, and Chinese none.
+        return "ko" if hangul > han + kana else "ja" if kana > han / 5 else "zh"
+    found: Any = detect_fast(text, cutoff=_ANY, n_results=2)
+    (language, rank), (_, next_rank) = found
+    is_clear = any(rank <= most and next_rank - rank >= lead for most, lead in _CLEAR)
+    return str(language) if is_clear else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def is_html_page(page: Page) -> bool:
+    """Whether *page*, as it is stored, is HTML; without a type it is what was read as such."""
+    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+
+
+def filled(
+    page: Page, limits: ReadLimits = DEFAULT_LIMITS, *, detect_language: bool = False
+) -> tuple[Page, Extract | None]:
+    """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
+
+    These are the fields of `with_header_fields`, what the page says of itself, the links and the charset. A body
+    without a type is HTML unless it is binary, and gets that type. HTML is parsed, unless the page has its links and
+    its `html_facts`, as it has when this was done before. With *detect_language* a page that does not say its language
+    gets the one of its text, if that is clear. The second value is what was found in the HTML, None if it was not
+    parsed.
+    """
+    page = with_header_fields(page)
+    body, html, extracted = page.body, page._html_facts, None
+    if body is not None and _may_be_html(body, page.charset, page.content_type):
+        if not page.content_type:
+            # What is treated as HTML has that type in every answer.
+            page = msgspec.structs.replace(page, content_type="text/html")
+        if html is None or page.outlinks is None:
+            extracted = extract(body, page.url, page.charset, limits)
+            page, html = _with_extract(page, extracted), _shared(extracted)
+    page = with_facts(page, html or {})
+    if detect_language and page.language is None and (extracted is None or extracted.is_parsed):
+        page = _in_its_language(page, limits)
+    return page, extracted
+
+
+def _with_extract(page: Page, extracted: Extract) -> Page:
+    facts = extracted.facts
+    return msgspec.structs.replace(
+        page,
+        title=facts.title if page.title is None else page.title,
+        description=facts.description if page.description is None else page.description,
+        h1=facts.h1 if page.h1 is None else page.h1,
+        outlinks=extracted.outlinks if page.outlinks is None else page.outlinks,
+        charset=page.charset or extracted.charset,
+    )
+
+
+def _shared(extracted: Extract) -> HTMLFacts:
+    return {name: value for name in SHARED if (value := getattr(extracted.facts, name))}
+
+
+def _in_its_language(page: Page, limits: ReadLimits) -> Page:
+    """Return HTML or plain text *page* with the language of its text, if it can be told."""
+    body, media, charset = page.body, page.content_type, page.charset
+    if body is None or not (is_html(media) or media == "text/plain"):
+        return page
+    content = main_content(body, charset, media, limits)
+    language = None if content is None else detected(content.text)
+    return page if language is None else msgspec.structs.replace(page, language=language, language_detected=True)
+
+
+def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    return is_html(content_type) or (content_type is None and is_text(body, charset, None))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
+from webtable._limits import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable._messages import Command, Message
-from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web import SaltSource

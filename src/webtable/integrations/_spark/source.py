@@ -59,13 +59,13 @@ class WebTableSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return what reads the pages that are fetched from an offset on."""
-        from webtable.integrations._spark.streaming import FetchedReader
+        from webtable.integrations._spark.reading import FetchedReader
 
         return FetchedReader(self.options, schema.names)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Return what appends the rows of each batch of a stream."""
-        from webtable.integrations._spark.streaming import PageStreamWriter
+        from webtable.integrations._spark.reading import PageStreamWriter
         from webtable.integrations._spark.writing import RowStore
 
         return PageStreamWriter(RowStore.of(self.options, schema, overwrite=overwrite, is_stream=True))

@@ -18,10 +18,9 @@ import msgspec
 
 from webtable._checksums import RIGHT
 from webtable.errors import InvalidCapture, UnknownColumn
-from webtable.page.json_lines import ATTRIBUTES, TIMES
+from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, time_in_row, whole_number
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
-from webtable.page.row_values import headers_in_row, time_in_row, whole_number
 from webtable.repository.answers.arrow import BATCH_ROWS, UnreadableRow, arrow, batch_of, parts_of, rows_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular

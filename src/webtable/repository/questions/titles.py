@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument
-from webtable.page.completion import is_html_page
+from webtable.page.facts import is_html_page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import MAX_TITLE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webtable._clock import clock
 from webtable.display.markup import tag
 from webtable.display.text import class_bounds, class_name, size_class, size_text
-from webtable.page.completion import is_html_page
+from webtable.page.facts import is_html_page
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS
 from webtable.repository.indexes.index import LIKENESS

@@ -22,8 +22,7 @@ from webtable.errors import (
     WebTableError,
 )
 from webtable.page.body import payload_digest
-from webtable.page.completion import filled
-from webtable.page.facts import compacted
+from webtable.page.facts import compacted, filled
 from webtable.page.headers import Headers
 from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page

@@ -27,9 +27,9 @@ import zstandard
 from webtable._checksums import unsealed, with_checksum
 from webtable._files import OWNER_ONLY_FOLDER, Folder, plain_parts
 from webtable._importable import needed
+from webtable._limits import check_format
 from webtable._messages import Command, Message
 from webtable._process_hooks import renew_after_fork
-from webtable._stored_form import check_format
 from webtable.errors import (
     FormatError,
     InvalidArgument,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
+from webtable._limits import FILE_FORMAT, check_format
 from webtable._process_hooks import renew_after_fork
-from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.metrics import Tally, log_event
 from webtable.store.sqlite import connections as forks

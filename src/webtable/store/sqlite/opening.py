@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable._files import OWNER_ONLY, Folder
+from webtable._limits import FILE_FORMAT, check_format
 from webtable._messages import Command, Message
-from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
 from webtable.store.sqlite.connections import IMMUTABLE, SHARED, is_busy, log_of, may

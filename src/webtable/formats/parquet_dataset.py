@@ -28,8 +28,7 @@ from webtable._checksums import UNREADABLE, unsealed
 from webtable._clock import clock
 from webtable._files import naming_errors
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
-from webtable.formats.exports.export import locked_folder
-from webtable.formats.exports.manifest import digest_of, sealed_bytes, write_sealed
+from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, write_sealed
 from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
 from webtable.repository.answers.page_columns import PAGES
