@@ -11,7 +11,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 import webtable
-from webtable.cli.questions.reports import write_picture
+from webtable.cli.reports import write_picture
 from webtable.demo import make_sample
 from webtable.formats import read_pages
 

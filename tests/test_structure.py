@@ -47,11 +47,11 @@ def test_no_import_leads_back_to_its_file_also_not_for_type_checkers():
 
 
 def test_the_command_line_names_what_everybody_may_use_also_for_type_checkers():
-    inside = re.compile(r"webtable\.(repository|_page|(store|schema|formats)\.)")
+    inside = re.compile(r"webtable\.(repository|(page|store|schema|formats)\.)")
     named = {
         (module, imported)
         for module, imports in imports_of_all().items()
-        if module.startswith("webtable.cli.") and not module.startswith("webtable.cli.loading")
+        if module.startswith("webtable.cli.")
         for imported in imports
         if inside.match(imported)
     }

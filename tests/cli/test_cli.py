@@ -25,7 +25,7 @@ import webtable
 from languages import TEXTS
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
-from webtable.cli.terminal.output import CHUNK
+from webtable.cli.output import CHUNK
 from webtable.formats import FORMATS
 from webtable.repository.answers.page_columns import PAGES
 from webtable.store.sqlite import SQLiteStore
@@ -713,7 +713,7 @@ def test_delete_removes_pages_and_names_those_that_were_not_there(run: Run, stor
 def test_delete_asks_on_a_terminal_and_takes_no_for_an_answer(
     run: Run, stored: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    monkeypatch.setattr("webtable.cli.progress.is_interactive", lambda: True)
 
     refused = run("delete", "https://example.com/", stdin=b"n\n")
     agreed = run("delete", "https://example.com/", stdin=b"y\n")
@@ -839,7 +839,7 @@ def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(r
 
 def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
     unasked = run("alter", "--ttl", "30d")
-    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    monkeypatch.setattr("webtable.cli.progress.is_interactive", lambda: True)
     refused = run("alter", "--ttl", "30d", stdin=b"n\n")
     more = run("alter", "--set", "content.min_versions=1")
     allowed = run("alter", "--ttl", "30d", stdin=b"y\n")

@@ -19,8 +19,8 @@ from running import Result, Run
 
 import webtable
 from nightly import examples
-from webtable.cli.keys.rows import RowFiles
-from webtable.cli.loading.ingestion import UrlFiles
+from webtable.cli.ingest import UrlFiles
+from webtable.cli.rows import RowFiles
 from webtable.errors import FormatError
 from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt
 from webtable.rowkey.advice import WEB_DESIGNS, advise
@@ -140,7 +140,7 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
     assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
 
-    monkeypatch.setattr("webtable.cli.keys.advice._MOST_OF_A_TABLE", 100)
+    monkeypatch.setattr("webtable.cli.keys._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 
 

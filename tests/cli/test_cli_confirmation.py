@@ -52,7 +52,7 @@ def test_without_a_terminal_it_needs_yes_and_changes_nothing(run: Run, command: 
 
 
 def test_in_a_terminal_it_asks_and_no_changes_nothing(run: Run, command: list[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    monkeypatch.setattr("webtable.cli.progress.is_interactive", lambda: True)
     before = _state()
 
     done = run(*command, stdin=b"n\n")

@@ -105,7 +105,7 @@ def test_a_listing_before_a_delete_names_what_it_deletes(run: Run, listing, cond
 
 
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    monkeypatch.setattr("webtable.cli.progress.is_interactive", lambda: True)
 
     refused = run("delete-pages", "a.example", stdin=b"n\n")
     agreed = run("delete-pages", "a.example", stdin=b"y\n")

@@ -222,7 +222,7 @@ def test_a_file_that_exists_is_replaced_only_with_yes(run, name, monkeypatch):
     refused = run("export", name, "all")
     assert (refused.code, Path(name).read_bytes()) == (2, b"kept")
     assert refused.err == f"webtable: {name} exists already, and nothing was written: give --yes to replace it\n"
-    monkeypatch.setattr("webtable.cli.terminal.interaction.is_interactive", lambda: True)
+    monkeypatch.setattr("webtable.cli.progress.is_interactive", lambda: True)
     declined = run("export", name, "all", stdin=b"n\n")
     assert (declined.code, Path(name).read_bytes()) == (1, b"kept")
     assert run("export", name, "all", "--yes").code == 0

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from webtable import Page
-from webtable.cli.terminal.output import CHUNK, print_table
+from webtable.cli.output import CHUNK, print_table
 from webtable.repository.answers.columns import columns_of
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.duplicates.exact import DuplicateGroup

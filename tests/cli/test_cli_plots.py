@@ -9,7 +9,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli.questions import reports
+from webtable.cli import reports
 
 HOME = "https://example.com/"
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

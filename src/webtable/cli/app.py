@@ -11,8 +11,8 @@ import typer
 
 from webtable.cli import completion
 from webtable.cli.exit_codes import CommandGroup
+from webtable.cli.output import examples
 from webtable.cli.session import STORE_VARIABLE, CommandSession
-from webtable.cli.terminal.output import examples
 
 app: Final = typer.Typer(
     name="webtable",

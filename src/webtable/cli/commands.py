@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Listed(NamedTuple):
     """An entry in the list of commands: its module in `webtable.cli`, and a short help text.
 
-    A group of commands combines several Typer apps: `module:name` for each of them.
+    The app of a command is `commands` of its module; that of a group has a name: `module:name`.
     """
 
     home: str
@@ -31,9 +31,7 @@ class Listed(NamedTuple):
             return _readable(get_group(app).commands[name])
         if ":" not in self.home:
             return _readable(get_group(_alone(name, _app(self.home))).commands[name])
-        group, *others = (get_group(_app(home)) for home in self.home.split())
-        for other in others:
-            group.commands.update(other.commands)
+        group = get_group(_app(self.home))
         group.name = name
         for below in group.commands.values():
             _readable(below)
@@ -43,7 +41,7 @@ class Listed(NamedTuple):
 def _listings(group: str) -> dict[str, Listed]:
     """Return the commands for the questions of a *group* of the catalogue."""
     return {
-        name.replace("_", "-"): Listed("questions.listings:app_of", question.title, is_listing=True)
+        name.replace("_", "-"): Listed("listings:app_of", question.title, is_listing=True)
         for name, question in questions.GROUPS[group].items()
     }
 
@@ -95,59 +93,56 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
 
 GROUPS: dict[str, dict[str, Listed]] = {
     "Browse": {
-        "serve": Listed("serving", "Show the table in the browser: pages, links, answers"),
+        "serve": Listed("serve", "Show the table in the browser: pages, links, answers"),
     },
     "Ask: one page": {
-        "get": Listed("questions.page", "The newest capture of a page, or that of an earlier one"),
-        "by-handle": Listed("questions.page", "A page by its id"),
-        "history": Listed("questions.page", "The stored versions of a page"),
-        "diff": Listed("questions.page", "What changed between two versions of a page"),
-        "resolve": Listed("questions.page", "Where a URL leads through stored redirects"),
-        "validators": Listed("questions.page", "Headers for a conditional request"),
+        "get": Listed("page", "The newest capture of a page, or that of an earlier one"),
+        "by-handle": Listed("page", "A page by its id"),
+        "history": Listed("page", "The stored versions of a page"),
+        "diff": Listed("page", "What changed between two versions of a page"),
+        "resolve": Listed("page", "Where a URL leads through stored redirects"),
+        "validators": Listed("page", "Headers for a conditional request"),
     },
     "Ask: pages of a site": {
         **_listings("pages of a site"),
-        "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type, …"),
-        "plot": Listed("questions.plots:group", "Pictures of pages and hosts"),
+        "stats": Listed("reports", "How many pages and bytes: by host, status, type, …"),
+        "plot": Listed("reports:group", "Pictures of pages and hosts"),
     },
     "Ask: a site as a whole": {
-        "audit": Listed("questions.reports", "A site audit, as lines or as an HTML report"),
-        "compare": Listed("questions.reports", "What has changed on a site between two times"),
+        "audit": Listed("reports", "A site audit, as lines or as an HTML report"),
+        "compare": Listed("reports", "What has changed on a site between two times"),
         **_listings("a site as a whole"),
     },
     "Ask: pages by an index": _listings("pages by an index"),
     "Ask: links": _listings("links"),
     "Write": {
-        "ingest": Listed("loading.ingestion", "Store the pages of WARC, WACZ, JSON and Parquet files"),
-        "export": Listed("copying.export", "Write all captures as WARC, Parquet or JSON Lines files"),
-        "import": Listed("loading.imports", "Store what export has written"),
-        "not-modified": Listed("questions.page", "Record a 304 response"),
-        "delete": Listed("tables.deletion", "Delete pages by URL, with all that is stored about them"),
-        "delete-pages": Listed("tables.deletion", "Delete the pages of a site, of a status or of an age"),
-        "demo": Listed("loading.imports", "A small made-up web, to try all this on"),
+        "ingest": Listed("ingest", "Store the pages of WARC, WACZ, JSON and Parquet files"),
+        "export": Listed("export", "Write all captures as WARC, Parquet or JSON Lines files"),
+        "import": Listed("imports", "Store what export has written"),
+        "not-modified": Listed("page", "Record a 304 response"),
+        "delete": Listed("deletion", "Delete pages by URL, with all that is stored about them"),
+        "delete-pages": Listed("deletion", "Delete the pages of a site, of a status or of an age"),
+        "demo": Listed("imports", "A small made-up web, to try all this on"),
     },
     "Keys": {
-        "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
-        "keys": Listed(
-            "keys.commands:commands keys.advice:commands",
-            "URLs as row keys and back, split points, advice",
-        ),
+        "rows": Listed("rows:group", "Put, get and scan rows under a key of your own, as JSON"),
+        "keys": Listed("keys:commands", "URLs as row keys and back, split points, advice"),
     },
     "Indexes": {
-        "index": Listed("tables.indexes:group", "Add, drop, rebuild, verify and repair indexes"),
-        "search-index": Listed("tables.full_text:group", "Create, refresh and drop full text, for search"),
-        "links": Listed("tables.maintenance:links", "Count the links that lead to pages"),
+        "index": Listed("indexes:index", "Add, drop, rebuild, verify and repair indexes"),
+        "search-index": Listed("indexes:search_index", "Create, refresh and drop full text, for search"),
+        "links": Listed("maintenance:links", "Count the links that lead to pages"),
     },
     "Operate": {
-        "create": Listed("tables.creation", "Create the table, if it does not exist"),
-        "alter": Listed("tables.creation", "Change how long and in how many versions pages are kept"),
-        "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
-        "doctor": Listed("tables.health", "Check a store and suggest fixes"),
-        "metrics": Listed("tables.health", "The state of the store and its table, for Prometheus"),
-        "verify": Listed("tables.maintenance", "Compare all pages with their checksums"),
-        "copy": Listed("copying.copy", "Copy a table into another layout or store"),
-        "backup": Listed("copying.backups:group", "Back up a store, and check what was backed up"),
-        "compact": Listed("tables.maintenance", "Free the space of deleted and expired data"),
+        "create": Listed("creation", "Create the table, if it does not exist"),
+        "alter": Listed("creation", "Change how long and in how many versions pages are kept"),
+        "info": Listed("maintenance", "What the table holds, its layout, indexes and families"),
+        "doctor": Listed("maintenance", "Check a store and suggest fixes"),
+        "metrics": Listed("maintenance", "The state of the store and its table, for Prometheus"),
+        "verify": Listed("maintenance", "Compare all pages with their checksums"),
+        "copy": Listed("copy", "Copy a table into another layout or store"),
+        "backup": Listed("backups:group", "Back up a store, and check what was backed up"),
+        "compact": Listed("maintenance", "Free the space of deleted and expired data"),
     },
 }
 """The commands by the headings of `webtable --help`."""

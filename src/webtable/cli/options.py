@@ -14,8 +14,8 @@ import typer
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import note
+from webtable.cli.output import parse_days, parse_names, parse_versions
 from webtable.cli.session import import_indexes
-from webtable.cli.terminal.output import parse_days, parse_names, parse_versions
 from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.questions import SITE, named_site

@@ -38,12 +38,12 @@ from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, page_with, time_in_row, values_of
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.page.page import Page, with_header_fields
+from webtable.page.parts import Status  # noqa: TC001 - msgspec reads the annotation
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from webtable.page.parts import Status
 
 
 # --- Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_files` writes them ---------------

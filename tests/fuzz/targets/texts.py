@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
 from webtable.cli.options import parse_limits
-from webtable.cli.terminal.output import parse_days
+from webtable.cli.output import parse_days
 from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.page.headers import Headers, media_type

@@ -9,8 +9,7 @@ import typer
 
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.messages import stored_likes
-from webtable.cli.session import session
-from webtable.cli.terminal.output import (
+from webtable.cli.output import (
     TIME,
     FormatOption,
     columns_option,
@@ -26,6 +25,7 @@ from webtable.cli.terminal.output import (
     write_lines,
     write_records,
 )
+from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import plural
 from webtable.questions import PAGES, TIME_FORMS, parse_time, read_for
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from webtable import Page
     from webtable.answers import Difference
-    from webtable.cli.terminal.output import Format
+    from webtable.cli.output import Format
     from webtable.questions import Column
 
 commands: Final = typer.Typer()

@@ -23,9 +23,9 @@ from webtable.cli.options import (
     altered_options,
     layout_options,
 )
+from webtable.cli.output import examples
+from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.interaction import check_confirmable, confirm
-from webtable.cli.terminal.output import examples
 from webtable.display import harmless
 from webtable.display.text import plural
 from webtable.errors import SchemaDrift

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from webtable.cli.exit_codes import NOT_DONE, complain
-from webtable.cli.loading.ingestion import UrlFiles
+from webtable.cli.ingest import UrlFiles
 from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
+from webtable.cli.output import examples, on_terminal, parse_times
+from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import session
-from webtable.cli.terminal.interaction import check_confirmable, confirm
-from webtable.cli.terminal.output import examples, on_terminal, parse_times
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.maintenance import Deletions

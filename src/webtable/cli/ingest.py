@@ -40,9 +40,9 @@ from webtable.cli.options import (
     parse_types,
     seconds_of,
 )
+from webtable.cli.output import examples
+from webtable.cli.progress import when_there
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.output import examples
-from webtable.cli.terminal.progress import when_there
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural
 from webtable.errors import ExpiredCapture, StoreFull, StoreRefused, TableNotFound
@@ -357,7 +357,7 @@ def carry_out(run: Ingest, this: CommandSession, options: Mapping[str, str]) -> 
     Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process. *options* are those of the command, by the
     names of its arguments.
     """
-    from webtable.cli.terminal.progress import ingest_progress
+    from webtable.cli.progress import ingest_progress
 
     def interrupted(number: Signals) -> None:
         if run.report.interrupted_by:

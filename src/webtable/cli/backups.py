@@ -11,8 +11,8 @@ import typer
 from webtable import ALL
 from webtable._clock import clock
 from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.cli.output import examples
 from webtable.cli.session import naming, session, to_be_read
-from webtable.cli.terminal.output import examples
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import CapabilityError, InvalidArgument
@@ -37,8 +37,7 @@ def create(
 
     For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
     """
-    from webtable.cli.terminal.interaction import interruptible
-    from webtable.cli.terminal.progress import shown_bytes
+    from webtable.cli.progress import interruptible, shown_bytes
 
     store, _ = open_store(session(ctx).store)
     with store:
@@ -59,7 +58,7 @@ def rescue(
     changed in the store; nobody may write to it meanwhile. The exit code is 1 if something could not be read. Then
     `webtable -s FILE verify all` names damaged pages in the new store, and `index repair --all` repairs its indexes.
     """
-    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.progress import interruptible
     from webtable.progress import progress_bar
 
     this = session(ctx)
@@ -112,7 +111,7 @@ def snapshot(
         raise InvalidArgument("label= must be given, as in webtable backup snapshot LABEL --restore")
     if restore and clone:
         raise InvalidArgument("restore= and clone= exclude each other")
-    from webtable.cli.terminal.interaction import confirm, interruptible
+    from webtable.cli.progress import confirm, interruptible
 
     with session(ctx).open() as table:
         snapshots = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
@@ -165,7 +164,7 @@ def verify(
     has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
     """
     from webtable.cli.exit_codes import report_findings
-    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.progress import interruptible
     from webtable.progress import progress_bar
 
     if Path(store).is_dir():

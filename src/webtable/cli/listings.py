@@ -15,9 +15,7 @@ from webtable._files import atomic_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.messages import why_nothing
-from webtable.cli.session import session
-from webtable.cli.terminal.interaction import interruptible
-from webtable.cli.terminal.output import (
+from webtable.cli.output import (
     TABLE,
     Format,
     FormatOption,
@@ -30,7 +28,8 @@ from webtable.cli.terminal.output import (
     parse_names,
     write_records,
 )
-from webtable.cli.terminal.progress import with_progress
+from webtable.cli.progress import interruptible, with_progress
+from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural
 from webtable.errors import InvalidArgument

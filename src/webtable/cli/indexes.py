@@ -12,9 +12,9 @@ from webtable._clock import clock
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
+from webtable.cli.output import Format, FormatOption, chosen_format, examples, write_records
+from webtable.cli.progress import confirm
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.interaction import confirm
-from webtable.cli.terminal.output import Format, FormatOption, chosen_format, examples, write_records
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch, WebTableError
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 # --- The commands about full text: `search-index create`, `refresh`, `state`, `drop` ----------------------------------
 
 
-group: Final = typer.Typer(help="Create, refresh and drop full text, by which search ranks.", no_args_is_help=False)
+search_index: Final = typer.Typer(
+    help="Create, refresh and drop full text, by which search ranks.", no_args_is_help=False
+)
 
 
-@group.command(
+@search_index.command(
     epilog=examples("webtable search-index create", "webtable -s crawl.db search-index create --stemming english")
 )
 def create(
@@ -68,7 +70,7 @@ def create(
     typer.echo(f"full text created, with {plural(done.written, 'page')}")
 
 
-@group.command(
+@search_index.command(
     epilog=examples(
         "webtable search-index refresh",
         "webtable -s hbase://localhost:9090/crawl search-index refresh --follow",
@@ -106,7 +108,7 @@ def _said(done: TextRefresh) -> str:
     return f"{plural(done.pages, 'page')} compared: {done.written:,} written, {done.removed:,} removed"
 
 
-@group.command(epilog=examples("webtable search-index state", "webtable -s crawl.db search-index state"))
+@search_index.command(epilog=examples("webtable search-index state", "webtable -s crawl.db search-index state"))
 def state(ctx: typer.Context) -> None:
     """Show what is indexed, how much space that takes, and whether it is complete."""
     this = session(ctx)
@@ -125,8 +127,10 @@ def state(ctx: typer.Context) -> None:
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(epilog=examples("webtable search-index drop", "webtable -s crawl.db search-index drop --yes"))
-def drop(ctx: typer.Context, yes: YesOption = False) -> None:
+@search_index.command(
+    "drop", epilog=examples("webtable search-index drop", "webtable -s crawl.db search-index drop --yes")
+)
+def drop_search_index(ctx: typer.Context, yes: YesOption = False) -> None:
     """Drop full text; `search-index create` makes it again, from all pages.
 
     In a terminal it asks first; elsewhere it needs --yes.
@@ -140,9 +144,7 @@ def drop(ctx: typer.Context, yes: YesOption = False) -> None:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-group_indexes: Final = typer.Typer(
-    help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False
-)
+index: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 
 _DRIFT = (
     column("index"),
@@ -188,7 +190,7 @@ def index_lines(table: WebTable) -> list[IndexLine]:
     return lines
 
 
-@group_indexes.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
+@index.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
 def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A002
     """List the indexes of the table, and the phase that each is in.
 
@@ -202,7 +204,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A00
         note("no indexes")
 
 
-@group_indexes.command(
+@index.command(
     epilog=examples("webtable index add size", "webtable -s crawl.db index add crawl_indexes:language"),
 )
 def add(
@@ -242,10 +244,8 @@ def add(
     _report_damage(damaged)
 
 
-@group_indexes.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
-def drop_indexes(
-    ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False
-) -> None:
+@index.command("drop", epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
+def drop_index(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False) -> None:
     """Drop an index, with its entries; the table may be in use.
 
     In a terminal it asks first; elsewhere it needs --yes. `index add` makes the index again, from all pages.
@@ -258,9 +258,7 @@ def drop_indexes(
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
-@group_indexes.command(
-    epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4")
-)
+@index.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4"))
 def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
@@ -274,7 +272,7 @@ def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1,
     _report_damage(damaged)
 
 
-@group_indexes.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
+@index.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
 def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -303,7 +301,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@group_indexes.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
+@index.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
 def repair(
     ctx: typer.Context,
     index: SomeArgument = None,

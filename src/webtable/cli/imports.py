@@ -22,10 +22,9 @@ from webtable.cli.options import (
     parse_limits,
     seconds_of,
 )
+from webtable.cli.output import TIME, examples, parse_times
+from webtable.cli.progress import interruptible, when_there
 from webtable.cli.session import CommandSession, import_indexes, session
-from webtable.cli.terminal.interaction import interruptible
-from webtable.cli.terminal.output import TIME, examples, parse_times
-from webtable.cli.terminal.progress import when_there
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, TableNotFound
 
@@ -83,7 +82,7 @@ def import_(
     Nothing is stored if the export is incomplete, or if a file is missing, truncated or changed. The exit code is then
     1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
     """
-    from webtable.cli.loading.ingestion import carry_out, has_pages, waiting_notes
+    from webtable.cli.ingest import carry_out, has_pages, waiting_notes
     from webtable.ingest.batches import IngestOptions
     from webtable.ingest.engine import Ingest
 
@@ -130,8 +129,8 @@ def _checked(folder: Path) -> CheckedExport:
 
 def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
-    from webtable.cli.loading.ingestion import conclude
-    from webtable.cli.terminal.progress import shown_bytes
+    from webtable.cli.ingest import conclude
+    from webtable.cli.progress import shown_bytes
     from webtable.formats import read_manifest, verify_export
     from webtable.ingest.report import IngestReport
 

@@ -39,9 +39,9 @@ from webtable.cli.options import (
     layout_options,
     seconds_of,
 )
+from webtable.cli.output import examples
+from webtable.cli.progress import when_there
 from webtable.cli.session import CommandSession, import_indexes, naming, session, to_be_read
-from webtable.cli.terminal.output import examples
-from webtable.cli.terminal.progress import when_there
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, StoreUnavailable, TableNotFound
@@ -282,7 +282,7 @@ def copy(
 
     Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
     """
-    from webtable.cli.terminal.progress import shown_progress
+    from webtable.cli.progress import shown_progress
     from webtable.maintenance import copy_target
 
     given = layout_options(

@@ -15,10 +15,9 @@ from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, WorkersOption, YesOption, site_of
+from webtable.cli.output import examples, parse_names
+from webtable.cli.progress import confirm_replacing, pages_of
 from webtable.cli.session import session
-from webtable.cli.terminal.interaction import confirm_replacing
-from webtable.cli.terminal.output import examples, parse_names
-from webtable.cli.terminal.progress import pages_of
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural, size_text
 from webtable.errors import InvalidArgument, InvalidURL
@@ -244,7 +243,7 @@ def _opened(
 
 def _write_file(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
     """Write one file of captures."""
-    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.progress import interruptible
     from webtable.formats import write_captures
 
     with interruptible(), opened as table, _progress(table, **asked) as counted:
@@ -268,7 +267,7 @@ def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bo
 
 def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
     """Write files with a manifest."""
-    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.progress import interruptible
     from webtable.formats import write_export
 
     try:
@@ -295,7 +294,7 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
 
 def _lake(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
     """Write a Parquet dataset, or add to one."""
-    from webtable.cli.terminal.interaction import interruptible
+    from webtable.cli.progress import interruptible
     from webtable.formats import write_lake
 
     with interruptible(), opened as table, _progress(table, **asked) as counted:

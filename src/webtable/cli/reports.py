@@ -14,8 +14,7 @@ from webtable._importable import needed
 from webtable.answers import GroupRow
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
 from webtable.cli.options import NeededSiteArgument, ResumeOption, SiteArgument, WorkersOption, resuming, site_of
-from webtable.cli.session import session
-from webtable.cli.terminal.output import (
+from webtable.cli.output import (
     TABLE,
     TIME,
     FormatOption,
@@ -29,6 +28,7 @@ from webtable.cli.terminal.output import (
     write_page,
     write_records,
 )
+from webtable.cli.session import session
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument
 from webtable.progress import progress_bar

@@ -15,9 +15,9 @@ import typer
 
 from webtable._messages import message_of
 from webtable.cli.exit_codes import note
+from webtable.cli.output import examples
+from webtable.cli.progress import interruptible
 from webtable.cli.session import DEFAULT_STORE, CommandSession, naming, session, to_be_read
-from webtable.cli.terminal.interaction import interruptible
-from webtable.cli.terminal.output import examples
 from webtable.errors import InvalidArgument, TableNotFound
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import typer
 from webtable import ALL
 from webtable._importable import importable, importing_from_here
 from webtable.cli.exit_codes import NOT_DONE, complain, note
+from webtable.cli.output import examples, parse_names, write_json
 from webtable.cli.session import session
-from webtable.cli.terminal.output import examples, parse_names, write_json
 from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
 from webtable.formats import lines_of

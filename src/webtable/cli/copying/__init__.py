@@ -1,1 +1,0 @@
-"""The commands that take captures elsewhere: `copy`, `export` and `backup`."""

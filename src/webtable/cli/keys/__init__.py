@@ -1,1 +1,0 @@
-"""The commands about row keys and rows under declared keys."""

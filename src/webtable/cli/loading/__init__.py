@@ -1,1 +1,0 @@
-"""The commands that store pages out of files: `ingest` and `import`."""

@@ -1,1 +1,0 @@
-"""The commands that answer questions about pages, sites, links and words, and write reports."""

@@ -1,1 +1,0 @@
-"""The commands about a table: creating, altering, indexes, health, deletes."""

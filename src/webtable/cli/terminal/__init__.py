@@ -1,1 +1,0 @@
-"""How commands write: tables, lines, formats for programs and progress bars."""
