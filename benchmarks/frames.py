@@ -9,7 +9,7 @@ import pandas as pd
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
 from webtable import ALL, Page
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import PAGES
 from webtable.rowkey import KeyRange
 from webtable.store import Wanted
 

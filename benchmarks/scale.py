@@ -28,7 +28,7 @@ from benchmarks.crawl import Crawl
 from benchmarks.measuring import stopwatch, tidied
 from benchmarks.questions import QUESTIONS, Question
 from webtable.repository.indexes.index import WEB_INDEXES
-from webtable.repository.maintenance.regions import regions_of
+from webtable.repository.maintenance.summary import regions_of
 from webtable.testing.stores import counted_table
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.page.parts import Link
     from webtable.repository.keyed_table import KeyedTable
     from webtable.repository.maintenance.doctor import doctor
-    from webtable.repository.reading.site import ALL, HostOnly
+    from webtable.repository.reading.scope import ALL, HostOnly
     from webtable.repository.table.opening import create, open
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.writer import Writer
@@ -59,7 +59,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "webtable.repository.maintenance.doctor": ("doctor",),
     "webtable.repository.table.opening": ("create", "open"),
     "webtable.repository.keyed_table": ("KeyedTable",),
-    "webtable.repository.reading.site": ("ALL", "HostOnly"),
+    "webtable.repository.reading.scope": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),
 }

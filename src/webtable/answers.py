@@ -12,16 +12,14 @@ from webtable.repository.indexes.answer import PageOptions
 from webtable.repository.indexes.questions import SizeClass
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
-from webtable.repository.questions.captures import Unresolved
+from webtable.repository.questions.captures import Crawl, Unresolved
 from webtable.repository.questions.changes import Change, ChangeKind, Growth
-from webtable.repository.questions.crawls import Crawl
 from webtable.repository.questions.difference import Difference
-from webtable.repository.questions.handles import Resolution
+from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem
-from webtable.repository.questions.versions import History
-from webtable.repository.reading.site import AllPages, Site
+from webtable.repository.reading.scope import AllPages, Site
 
 __all__ = [
     "AllPages",

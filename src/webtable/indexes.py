@@ -2,7 +2,7 @@
 
 from webtable.repository.indexes.index import BUILT_IN, WEB_INDEXES, Index, handle_of
 from webtable.repository.indexes.states import imported
-from webtable.repository.upkeep.drift import Drift
+from webtable.repository.upkeep.repair import Drift
 from webtable.schema import IndexState
 
 __all__ = [

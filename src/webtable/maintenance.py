@@ -2,15 +2,12 @@
 
 from webtable.repository.arguments import Progress
 from webtable.repository.context import CopyTarget
-from webtable.repository.copying.check import CopyCheck
-from webtable.repository.copying.tables import Copied
+from webtable.repository.copying import Copied, CopyCheck
 from webtable.repository.full_text.upkeep import TextRefresh
-from webtable.repository.maintenance.alter import AlterOptions
-from webtable.repository.maintenance.create import LayoutOptions
+from webtable.repository.maintenance.create import AlterOptions, LayoutOptions
 from webtable.repository.maintenance.delete import DeletedPage, Deletions
 from webtable.repository.maintenance.doctor import Diagnosis, checks
-from webtable.repository.maintenance.regions import RegionComparison, regions_of, sample_urls
-from webtable.repository.maintenance.summary import Holdings, holdings
+from webtable.repository.maintenance.summary import Holdings, RegionComparison, holdings, regions_of, sample_urls
 from webtable.repository.maintenance.verify import MissingPages, Verification
 from webtable.repository.table.opening import copy_target
 from webtable.repository.table.web_table import RunningExplorer

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable.repository.answers.columns import Column, Columns, Form, column
-    from webtable.repository.answers.listing import SITE, Listing, ListingOption
-    from webtable.repository.answers.page_columns import PAGES, read_for
+    from webtable.repository.answers.columns import PAGES, Column, Columns, Form, column, read_for
+    from webtable.repository.answers.listing import GROUPS, LISTINGS, SITE, ListedQuestion, Listing, ListingOption
     from webtable.repository.answers.results import Limited
     from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time
-    from webtable.repository.reading.site import named_site
-    from webtable.repository.table.catalogue import GROUPS, LISTINGS, ListedQuestion
+    from webtable.repository.reading.scope import named_site
 
 __all__ = [
     "GROUPS",
@@ -41,12 +39,17 @@ if not TYPE_CHECKING:  # a type checker would assume that every name exists
     __getattr__, __dir__ = late(
         __name__,
         {
-            "webtable.repository.answers.columns": ("Column", "Columns", "Form", "column"),
+            "webtable.repository.answers.columns": ("PAGES", "Column", "Columns", "Form", "column", "read_for"),
             "webtable.repository.answers.results": ("Limited",),
-            "webtable.repository.answers.page_columns": ("PAGES", "read_for"),
             "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time"),
-            "webtable.repository.answers.listing": ("SITE", "Listing", "ListingOption"),
-            "webtable.repository.reading.site": ("named_site",),
-            "webtable.repository.table.catalogue": ("GROUPS", "LISTINGS", "ListedQuestion"),
+            "webtable.repository.answers.listing": (
+                "GROUPS",
+                "LISTINGS",
+                "SITE",
+                "ListedQuestion",
+                "Listing",
+                "ListingOption",
+            ),
+            "webtable.repository.reading.scope": ("named_site",),
         },
     )

@@ -13,8 +13,7 @@ from rich.console import Console
 
 from webtable import Page
 from webtable.cli.output import CHUNK, print_table
-from webtable.repository.answers.columns import columns_of
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import PAGES, columns_of
 from webtable.repository.duplicates.exact import DuplicateGroup
 from webtable.repository.questions.redirect_chains import RedirectChain
 

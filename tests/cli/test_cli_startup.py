@@ -38,7 +38,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-CATALOGUE = {"webtable.repository", "webtable.repository.table", "webtable.repository.table.catalogue"}
+CATALOGUE = {"webtable.repository", "webtable.repository.table", "webtable.repository.answers.listing"}
 """The names of the questions, without the questions."""
 
 
@@ -86,7 +86,7 @@ def test_help_is_told_without_any_command():
 def test_a_page_is_shown_without_what_only_other_questions_need(url):
     loaded = modules_of("get", url)
 
-    assert "webtable.repository.questions.versions" in loaded
+    assert "webtable.repository.questions.page" in loaded
     assert loaded & OF_OTHER_COMMANDS - _of_the_framework() == set()
 
 

@@ -12,7 +12,7 @@ import webtable
 from webtable.repository import journal
 from webtable.repository.maintenance import verify
 from webtable.repository.questions import stats
-from webtable.repository.upkeep import drift
+from webtable.repository.upkeep import repair
 from webtable.store.sqlite import SQLiteStore
 
 COMMANDS = {
@@ -28,7 +28,7 @@ def walk(request, monkeypatch, empty_directory):
     """The name of a walk over a table of ten pages, which keeps what it has found after each row."""
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
-    monkeypatch.setattr(drift, "PIECE", 1)
+    monkeypatch.setattr(repair, "PIECE", 1)
     for module in (stats, verify):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from webtable.explorer.archive_api.cdx_query import PARAMETERS
-from webtable.explorer.rows import MEDIA
+from webtable.explorer.archive_api.cdx import PARAMETERS
+from webtable.explorer.page_model import MEDIA
 from webtable.questions import LISTINGS
 
 

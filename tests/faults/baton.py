@@ -134,7 +134,7 @@ def simulated(clock: SimulatedClock, chance: random.Random) -> Iterator[None]:
         stack.enter_context(patch.object(Writer, "_flush_aged", lambda _: None))
         stack.enter_context(patch.object(import_module("webtable.repository.upkeep.queue"), "uuid", ids))
         # A million sums take longer than all else that is done with a few pages.
-        stack.enter_context(patch.object(import_module("webtable.repository.upkeep.drift"), "GROUPS", 2**12))
+        stack.enter_context(patch.object(import_module("webtable.repository.upkeep.repair"), "GROUPS", 2**12))
         for name in ("monotonic", "nanoseconds", "sleep"):
             stack.enter_context(patch.object(webtable_clock, name, getattr(clock, name)))
         yield

@@ -23,8 +23,8 @@ from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.state import PageWrite
 from webtable.repository.upkeep import updates
 from webtable.repository.upkeep.cells import DerivedCellWriter
-from webtable.repository.upkeep.drift import EntryComparison
 from webtable.repository.upkeep.queue import RecountQueue
+from webtable.repository.upkeep.repair import EntryComparison
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults

@@ -156,7 +156,7 @@ def test_the_histories_of_many_pages_are_read_in_a_few_calls(site):
 
 def test_pages_with_very_many_versions_are_read_with_few_others(site, monkeypatch):
     site.store(*(site.page(f"/{number}", body=b"x") for number in range(20)))
-    monkeypatch.setattr("webtable.repository.questions.versions.BODY_BYTES", 1)
+    monkeypatch.setattr("webtable.repository.questions.page.BODY_BYTES", 1)
     counting = CountingStore(site.table.store)
     table = webtable.WebTable(counting, site.table.table, site.table.layout)
 

@@ -311,8 +311,8 @@ def test_links_of_the_targets_own_are_no_difference(linked):
 
 def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypatch):
     source, target = linked
-    monkeypatch.setattr("webtable.repository.copying.copy.NARROW", 2)
-    monkeypatch.setattr("webtable.repository.copying.copy.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.copying.NARROW", 2)
+    monkeypatch.setattr("webtable.repository.copying.PIECE", 2)
     for number in range(9):  # in front of all others, so that the pieces of both sides are apart
         target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], body=b"x", fetched_at=NOW))
     for number in range(5):

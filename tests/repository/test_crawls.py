@@ -13,7 +13,7 @@ from webtable import WebTable
 from webtable.answers import Crawl
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument
 from webtable.reports import compare
-from webtable.repository.questions import crawls
+from webtable.repository.questions import captures
 
 HOUR = 3_600
 
@@ -86,7 +86,7 @@ def test_the_crawls_of_the_demo_can_be_compared(sample_web):
 
 
 def test_hosts_are_counted_beyond_what_is_kept_in_memory(crawled, monkeypatch):
-    monkeypatch.setattr(crawls, "HOSTS_BYTES", 300)
+    monkeypatch.setattr(captures, "HOSTS_BYTES", 300)
     hosts = [*range(12), *range(7)]
     crawled.store(*(crawled.page(f"/many/{n}", host=f"m{host}", age=HOUR) for n, host in enumerate(hosts)))
     crawled.store(*(crawled.page(f"/older/{n}", host=f"o{n}", age=30 * HOUR) for n in range(8)))

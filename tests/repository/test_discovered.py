@@ -8,7 +8,7 @@ import pytest
 
 from webtable import Link, Page
 from webtable.repository.links.unlinked import FIRST_SOURCES
-from webtable.repository.questions.rows import PageRows
+from webtable.repository.questions.pages import PageRows
 from webtable.store import NewCell, Put
 
 

@@ -21,8 +21,7 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExt
 from webtable.page.json_lines import values_of
 from webtable.repository.answers import arrow as batches
 from webtable.repository.answers import arrow_pages
-from webtable.repository.answers.columns import NAMED_COLUMNS
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import NAMED_COLUMNS, PAGES
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 

@@ -15,7 +15,7 @@ from store_differences import on_native
 from webtable.errors import InvalidArgument, LayoutMismatch, NewerFormat, SchemaDrift, TableNotFound
 from webtable.repository import keyed_table as keyed
 from webtable.repository.keyed_table import KeyedTable
-from webtable.repository.maintenance.regions import regions_of
+from webtable.repository.maintenance.summary import regions_of
 from webtable.rowkey import (
     CompositeKey,
     Hash,

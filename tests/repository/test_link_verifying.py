@@ -40,8 +40,8 @@ def table(new_url):
 
 @pytest.fixture
 def few_at_once(monkeypatch):
-    monkeypatch.setattr("webtable.repository.upkeep.drift.AT_ONCE", 7)
-    monkeypatch.setattr("webtable.repository.upkeep.drift.AT_ONCE", 7)
+    monkeypatch.setattr("webtable.repository.upkeep.repair.AT_ONCE", 7)
+    monkeypatch.setattr("webtable.repository.upkeep.repair.AT_ONCE", 7)
 
 
 def url(number):

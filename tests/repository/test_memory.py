@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page, WebTable
-from webtable.repository.links import inlink_counts as counts
+from webtable.repository.links import inlink_cells as counts
 from webtable.repository.page_storage.cells import BODY_BYTES
 from webtable.repository.writing import batch
 from webtable.testing import WrappedStore

@@ -16,7 +16,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository import journal
 from webtable.repository.maintenance import verify as verification
 from webtable.repository.questions import stats
-from webtable.repository.upkeep import drift
+from webtable.repository.upkeep import repair as drift
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 from webtable.testing import WrappedStore

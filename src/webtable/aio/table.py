@@ -26,7 +26,7 @@ from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
 from webtable.repository.keyed_table import Record
 from webtable.repository.keyed_table import Records as SyncRecords
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
-from webtable.repository.maintenance.regions import regions_of as sync_regions_of
+from webtable.repository.maintenance.summary import regions_of as sync_regions_of
 from webtable.repository.table import groups
 from webtable.repository.table.opening import copy_target as sync_copy_target
 from webtable.repository.table.opening import create as sync_create
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Partition
     from webtable.repository.context import CopyTarget
     from webtable.repository.maintenance.create import LayoutOptions
-    from webtable.repository.maintenance.regions import RegionComparison
+    from webtable.repository.maintenance.summary import RegionComparison
     from webtable.repository.metrics import Metrics
     from webtable.repository.writing.writer import Writer as SyncWriter
     from webtable.rowkey import RowKey, WebKey

@@ -12,7 +12,7 @@ with needed("starlette, uvicorn and jinja2", "web"):
     import uvicorn  # noqa: F401
 
 from webtable.explorer.application import create_app
-from webtable.explorer.http.access import Access
+from webtable.explorer.http import Access
 from webtable.explorer.server import explore, serve
 from webtable.maintenance import RunningExplorer
 

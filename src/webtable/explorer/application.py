@@ -14,19 +14,17 @@ from starlette.staticfiles import StaticFiles
 from webtable import WebTable
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer import archive_api
-from webtable.explorer.http.access import Access, Guard
-from webtable.explorer.http.streaming import LateResponse, Streaming
+from webtable.explorer.http import Access, Guard, LateResponse, Streaming
 from webtable.explorer.openapi import openapi
-from webtable.explorer.page_model import AskedPage, Sheet, parts_of, write_file, write_json
+from webtable.explorer.page_model import MEDIA, AskedPage, Linker, Sheet, parts_of, write_file, write_json
 from webtable.explorer.rendering import Pages
-from webtable.explorer.rows import MEDIA, Linker
 from webtable.explorer.views.routes import RAW, VIEWS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from webtable.explorer.http.streaming import Outlet
+    from webtable.explorer.http import Outlet
     from webtable.explorer.views.routes import Raw, View
 
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from webtable.explorer.rows import MEDIA, Rows
+from webtable.explorer.page_model import MEDIA, Rows
 from webtable.rowkey.advice import heat_map, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.explorer.page_model import PagePart, Sheet
-    from webtable.explorer.rows import Linker
+    from webtable.explorer.page_model import Linker, PagePart, Sheet
     from webtable.rowkey.advice import Judgement
 
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -20,8 +20,7 @@ from webtable.display.values import harmless_json, rows_of
 from webtable.errors import InvalidArgument
 from webtable.page.json_lines import body_to_json, checked_fields, page_to_json
 from webtable.page.page import Page
-from webtable.repository.answers.columns import Column, Columns, column, column_names, columns_of
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import PAGES, Column, Columns, column, column_names, columns_of
 from webtable.repository.answers.tabular import Tabular
 
 if TYPE_CHECKING:

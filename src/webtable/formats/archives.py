@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.site import Site
+    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES = 1_000_000_000

@@ -45,15 +45,12 @@ from webtable.page.json_lines import page_to_json
 from webtable.page.page import LINK_BYTES
 from webtable.progress import counting
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
-from webtable.repository.answers.columns import column
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import PAGES, column
 from webtable.repository.context import Frame
 from webtable.repository.page_storage.state import GIVEN
-from webtable.repository.partitions.cuts import unsalted_parts
-from webtable.repository.partitions.tasks import PartTask, check_workers, done_by
+from webtable.repository.partitions.processes import PartTask, check_workers, done_by, unsalted_parts
 from webtable.repository.questions.captures import kept
-from webtable.repository.reading.scope import Scope
-from webtable.repository.reading.site import ALL, named_site, site_text
+from webtable.repository.reading.scope import ALL, Scope, named_site, site_text
 from webtable.schema import Layout
 
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ if TYPE_CHECKING:
     from webtable.formats.warc_out import WARCRecord
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.site import Site
+    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import KeyRange
 

@@ -31,10 +31,9 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, write_sealed
 from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.columns import PAGES
 from webtable.repository.context import Frame
-from webtable.repository.reading.scope import Scope
-from webtable.repository.reading.site import ALL, site_text
+from webtable.repository.reading.scope import ALL, Scope, site_text
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from webtable._files import Folder
     from webtable.repository.answers.results import Pages
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.site import Site
+    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import WebKey
 

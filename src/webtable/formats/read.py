@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 
-
 # --- Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_files` writes them ---------------
 
 

@@ -37,9 +37,8 @@ from webtable.ingest.files import archive_files, check_files, check_workers, is_
 from webtable.ingest.report import IngestCounts, IngestReport
 from webtable.repository.indexes.states import imported
 from webtable.repository.journal import Journal
-from webtable.repository.partitions.tasks import FramePlace
-from webtable.repository.reading.scope import PLAIN_KEY
-from webtable.repository.reading.site import ALL
+from webtable.repository.partitions.processes import FramePlace
+from webtable.repository.reading.scope import ALL, PLAIN_KEY
 from webtable.repository.table.opening import open as open_table
 from webtable.repository.upkeep.revisits import MOST_COUNTED
 from webtable.store.deadline import Deadline, attempts

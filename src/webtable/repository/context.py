@@ -12,7 +12,7 @@ from webtable.repository.page_storage.codec import PageCodec
 from webtable.repository.page_storage.layouts import Layouts, Limits, Refreshed
 from webtable.repository.page_storage.reader import PageReader
 from webtable.repository.page_storage.state import NEWEST
-from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Store

@@ -36,8 +36,8 @@ from webtable.repository.answers.results import Explanation, Partition, Question
 from webtable.repository.maintenance.create import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.page_storage.cells import later_removed
-from webtable.repository.partitions.tasks import address_of
-from webtable.repository.reading.damage import Damage
+from webtable.repository.partitions.processes import address_of
+from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.samples import all_keys, check_number, cut_at, mean_bytes, spaced
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order, remaining
 from webtable.repository.reading.scope import is_small
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from webtable.repository.reading.site import AllPages
+    from webtable.repository.reading.scope import AllPages
 
 
 # --- Records: rows as they are read, and the reader of them -----------------------------------------------------------

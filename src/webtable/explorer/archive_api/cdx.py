@@ -13,27 +13,349 @@ path, query and scheme, those of a page by time; they are sent while the table i
 from __future__ import annotations
 
 import json
+import re
 import string
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote, unquote
 
+import regex
+from starlette.convertors import Convertor, register_url_convertor
+
+from webtable import HostOnly, Page
 from webtable.errors import InvalidArgument
-from webtable.explorer.archive_api.cdx_query import query_of, value_of
 from webtable.explorer.archive_api.server import BlockStart, pages_of
-from webtable.explorer.http.streaming import LateResponse, NoCapture
+from webtable.explorer.http import LateResponse, NoCapture
+from webtable.formats import surt
+from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from webtable import Page, WebTable
-    from webtable.explorer.archive_api.cdx_query import CdxQuery, Collapse
+    from webtable import WebTable
     from webtable.explorer.archive_api.server import ArchiveServer
-    from webtable.explorer.http.streaming import Outlet
+    from webtable.explorer.http import Outlet
+
+
+# --- What a request to the CDX server asks: which pages, which of their versions, and in what form --------------------
+
+
+# --- What requests name: the URL of a page, in the path or as people write it, and a moment in up to 14 digits --------
+
+
+_SCHEME: Final = re.compile(r"(https?):/+", re.IGNORECASE)
+_ANY_SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_QUOTED: Final = re.compile(r"https?%3a", re.IGNORECASE)
+_EARLIEST: Final = "19700101000000"
+
+
+class Rest(Convertor[str]):
+    """The rest of a path, also with encoded line ends, which `path` of Starlette does not match."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        """Return *value*."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return *value*."""
+        return value
+
+
+register_url_convertor("rest", Rest())
+
+
+def original_of(request: Request, parts: int) -> str:
+    """Return the URL that follows the first *parts* parts of the path, with its query and its encoded characters."""
+    path = request.scope["raw_path"].decode("utf-8", "replace").split("/", parts + 1)[-1]
+    query = request.scope["query_string"].decode("utf-8", "replace")
+    url = (unquote(path) if _QUOTED.match(path) else path) + (f"?{query}" if query else "")
+    return _SCHEME.sub(r"\1://", url, count=1) if _SCHEME.match(url) else url  # some clients make one slash of two
+
+
+def forms_of(url: str) -> tuple[str, ...]:
+    """Return the canonical URLs that have the same key in an index as *url*, which may lack its scheme, itself first.
+
+    They have the other scheme, and a `www.` more or less. Raises `InvalidURL`.
+
+    >>> forms_of("example.com/a")[:2]
+    ('https://example.com/a', 'https://www.example.com/a')
+    """
+    scheme, _, rest = canonical_url(url if _ANY_SCHEME.match(url) else f"https://{url}").partition("://")
+    other = "http" if scheme == "https" else "https"
+    return tuple(f"{one}://{host}" for one in (scheme, other) for host in with_www(rest))
+
+
+def with_www(host: str) -> tuple[str, ...]:
+    """Return *host*, what may follow it included, and the same with a `www.` more or less; an IP address is alone."""
+    name = re.split(r"[/:]", host, maxsplit=1)[0]
+    if host.startswith("[") or name.rpartition(".")[2].isdigit():
+        return (host,)
+    return (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
+
+
+def timestamp_of(moment: datetime) -> str:
+    """Return *moment* in 14 digits, in UTC."""
+    return f"{moment.astimezone(UTC):%Y%m%d%H%M%S}".rjust(14, "0")
+
+
+def digits_of(name: str, text: str) -> str:
+    """Return *text*, which is up to 14 digits; raises `InvalidArgument`, which quotes *name*."""
+    if not re.fullmatch(r"\d{1,14}", text, re.ASCII):
+        raise InvalidArgument(f"{name}={text[:100]!r} must be a time in up to 14 digits, as in 2026 or 20261120103000")
+    return text
+
+
+def moment_of(name: str, text: str) -> datetime:
+    """Return the beginning of the year, day or second that *text* names in up to 14 digits.
+
+    Raises `InvalidArgument`, which quotes *name*.
+
+    >>> moment_of("closest", "202611")
+    datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    whole = digits_of(name, text) + _EARLIEST[len(text) :]
+    try:
+        return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise InvalidArgument(f"{name}={text!r} is not a date, as 20261120 is") from None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+FIELDS: Final[dict[str, Callable[[Page], str]]] = {
+    "urlkey": lambda page: surt(page.url),
+    "timestamp": lambda page: timestamp_of(page.fetched_at),
+    "url": lambda page: page.url,
+    "mime": lambda page: page.content_type or "unk",
+    "status": lambda page: str(page.status),
+    "digest": lambda page: page.digest or "-",
+    "length": lambda page: "-" if page.size is None else str(page.size),
+}
+"""The fields of a line, by the names that pywb has for them."""
+WAYBACK: Final = {"original": "url", "mimetype": "mime", "statuscode": "status"}
+"""The fields that have another name at the Wayback Machine."""
+PARAMETERS: Final = {
+    "url": "The URL; `example.com/docs/*` is the same as matchType=prefix, `*.example.com` as matchType=domain.",
+    "matchType": "exact (default), prefix, host, or domain (the host and all hosts below it).",
+    "from": "Only versions of this time or later, in up to 14 digits.",
+    "to": "Only versions of this time or earlier: 2026 is until the end of that year.",
+    "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
+    "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. May be given more than once.",
+    "output": "json, cdxj or text.",
+    "limit": "The most lines; below 0: the last ones.",
+    "sort": "reverse, or closest, both with matchType=exact alone.",
+    "closest": "The time to which the versions are sorted, the nearest first.",
+    "fl": "The fields, with commas between them.",
+    "collapse": "field or field:N: of lines that follow each other with the same field, or its first N characters, the "
+    "first alone. May be given more than once.",
+    "page": "Which page of the answer, from 0 on.",
+    "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
+    "showNumPages": "true: how many pages the answer has, in place of it.",
+}
+"""What a request may have, with help."""
+MANY: Final = frozenset({"filter", "collapse"})
+"""Those that may be given more than once."""
+_IGNORED: Final = frozenset({"gzip", "fastLatest"})
+_TYPES: Final = ("exact", "prefix", "host", "domain")
+_FILTER: Final = re.compile(r"(!?)([=~]?)([A-Za-z]+):(.*)", re.DOTALL)
+_COLLAPSE: Final = re.compile(r"([A-Za-z]+)(?::(\d{1,4}))?", re.ASCII)
+MOST_LAST: Final = 10_000
+"""How many of the last lines can be asked for: they are held in memory."""
+NUMBERS: Final = {"limit": -MOST_LAST, "page": 0, "pageSize": 1}
+"""Those that are numbers, with the least of them."""
+_MOST_CHARACTERS, _MOST_GROUPS = 300, 12
+_SECONDS: Final = 0.1
+
+
+class Collapse(NamedTuple):
+    """A field, and how many of its first characters are compared."""
+
+    field: str
+    characters: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CdxQuery:
+    """What was asked, checked; `urls` are those of an exact question, `sites` what is read for another one."""
+
+    url: str
+    urls: tuple[str, ...]
+    sites: tuple[str | HostOnly, ...]
+    prefix: tuple[str, ...]
+    first: str
+    last: str
+    filters: tuple[Callable[[Page], bool], ...]
+    output: str
+    limit: int | None
+    order: str
+    closest: datetime | None
+    fields: tuple[str, ...]
+    collapse: tuple[Collapse, ...]
+    page: int | None
+    page_size: int
+    is_count: bool
+    is_wayback: bool
+
+    def wants_page(self, page: Page) -> bool:
+        """Whether *page* is one of those of a prefix."""
+        return not self.prefix or page.url.partition("://")[2].startswith(self.prefix)
+
+    def wants(self, version: Page) -> bool:
+        """Whether a line of *version* is wanted; raises `InvalidArgument` for an expression that takes too long."""
+        return self.first <= timestamp_of(version.fetched_at) <= self.last and all(one(version) for one in self.filters)
+
+
+def query_of(given: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
+    """Return what the parameters *given* ask; raises `InvalidArgument` and `InvalidURL`."""
+    if unknown := sorted(given.keys() - PARAMETERS.keys() - _IGNORED):
+        raise InvalidArgument(f"{unknown[0][:100]}: not a parameter; these are: {', '.join(PARAMETERS)}")
+    one = {name: texts[-1] for name, texts in given.items() if texts and texts[-1]}
+    if several := [name for name, texts in given.items() if len(texts) > 1 and name not in MANY]:
+        raise InvalidArgument(f"{several[0]} was given {len(given[several[0]])} times, and it takes one value")
+    if "url" not in one:
+        raise InvalidArgument("url is needed: the URL of a page, or example.com/*, or *.example.com")
+    url, kind = _kind_of(one["url"], one.get("matchType"))
+    output = _chosen("output", one.get("output", "text" if is_wayback else "cdxj"), ("json", "cdxj", "text"))
+    order = _chosen("sort", one.get("sort", "closest" if "closest" in one else ""), ("", "reverse", "closest"))
+    if order and kind != "exact":
+        raise InvalidArgument(f"sort={order} needs matchType=exact: other answers come in the order of the table")
+    if order == "closest" and "closest" not in one:
+        raise InvalidArgument("sort=closest needs closest=, a time in up to 14 digits")
+    names = {name: place for place, name in WAYBACK.items()} if is_wayback else {}
+    usual = ",".join(names.get(field, field) for field in FIELDS)
+    limit = _number("limit", one)
+    return CdxQuery(
+        url=url,
+        **_scope(url, kind),
+        first=digits_of("from", one.get("from", "0")).ljust(14, "0"),
+        last=digits_of("to", one.get("to", "9")).ljust(14, "9"),
+        filters=tuple(_filter(text, is_wayback=is_wayback) for text in given.get("filter", ()) if text),
+        output=output,
+        limit=limit,
+        order=order,
+        closest=moment_of("closest", one["closest"]) if order == "closest" else None,
+        fields=tuple(_field("fl", name.strip()) for name in one.get("fl", usual).split(",")),
+        collapse=tuple(map(_collapse, filter(None, given.get("collapse", ())))),
+        page=_number("page", one),
+        page_size=_number("pageSize", one) or 1,
+        is_count=one.get("showNumPages", "").lower() in {"true", "1"},
+        is_wayback=is_wayback,
+    )
+
+
+def _kind_of(url: str, kind: str | None) -> tuple[str, str]:
+    """Return *url* without its wildcard, and the type of match that was given, or that the wildcard stands for."""
+    found = "exact"
+    if url.startswith("*."):
+        url, found = url[2:].removesuffix("*"), "domain"
+    elif url.endswith("*"):
+        url, found = url[:-1], "prefix"
+    return url, _chosen("matchType", kind or found, _TYPES)
+
+
+def _scope(url: str, kind: str) -> dict[str, Any]:
+    forms = forms_of(url)
+    rests = tuple(dict.fromkeys(form.partition("://")[2] for form in forms))
+    hosts = [re.sub(r":\d+$", "", rest.partition("/")[0]) for rest in rests]
+    sites: tuple[str | HostOnly, ...] = ()
+    match kind:
+        case "prefix":
+            sites = tuple(f"https://{_directory(rest)}" for rest in rests)
+        case "host":
+            sites = tuple(map(HostOnly, hosts))
+        case "domain":
+            sites = (min(hosts, key=len),)
+    is_exact, is_prefix = kind == "exact", kind == "prefix"
+    return {"urls": forms if is_exact else (), "sites": sites, "prefix": rests if is_prefix else ()}
+
+
+def _directory(rest: str) -> str:
+    """Return the host and the directory in which *rest* lies; the name of a site has no `?`, `@` or `*`."""
+    return re.split(r"[?@*]", rest, maxsplit=1)[0].rpartition("/")[0] + "/"
+
+
+def _filter(text: str, *, is_wayback: bool) -> Callable[[Page], bool]:
+    found = _FILTER.fullmatch(text)
+    if found is None:
+        raise InvalidArgument(f"filter={text[:100]!r} must be [!][=|~]field:text, as in =status:200")
+    negation, kind, name, wanted = found.groups()
+    _field("filter", name)
+    if kind == "~" or (is_wayback and not kind):
+        matches = _expression(wanted, is_whole=not kind)
+    else:
+        matches = wanted.__eq__ if kind else partial(_contains, wanted)
+    return lambda page: bool(matches(value_of(page, name))) != bool(negation)
+
+
+def _contains(wanted: str, value: str) -> bool:
+    return wanted in value
+
+
+def _expression(text: str, *, is_whole: bool) -> Callable[[str], bool]:
+    # What an expression costs to compile doubles with each group in another one, and cannot be interrupted.
+    if len(text) > _MOST_CHARACTERS or text.count("(") > _MOST_GROUPS:
+        raise InvalidArgument(
+            f"filter: an expression has at most {_MOST_CHARACTERS} characters and {_MOST_GROUPS} groups"
+        )
+    try:
+        compiled = regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as exc:
+        raise InvalidArgument(f"filter: {text!r} is not a regular expression: {exc}") from exc
+
+    def matches(value: str) -> bool:
+        try:
+            return (compiled.fullmatch if is_whole else compiled.match)(value, timeout=_SECONDS) is not None
+        except TimeoutError:
+            raise InvalidArgument(f"filter: {text!r} takes too long to match {value[:100]!r}") from None
+
+    return matches
+
+
+def _collapse(text: str) -> Collapse:
+    found = _COLLAPSE.fullmatch(text)
+    if found is None:
+        raise InvalidArgument(f"collapse={text[:100]!r} must be a field, or a field and a number: timestamp:8")
+    return Collapse(_field("collapse", found[1]), None if found[2] is None else int(found[2]))
+
+
+def value_of(page: Page, field: str) -> str:
+    """Return the value of a *field* of *page*, by any of its names."""
+    return FIELDS[WAYBACK.get(field, field)](page)
+
+
+def _field(parameter: str, name: str) -> str:
+    if WAYBACK.get(name, name) not in FIELDS:
+        raise InvalidArgument(f"{parameter}: there is no field {name[:100]!r}; these are: {', '.join(FIELDS)}")
+    return name
+
+
+def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
+    if given not in choices:
+        raise InvalidArgument(f"{name}={given[:100]!r} must be one of {', '.join(filter(None, choices))}")
+    return given
+
+
+def _number(name: str, given: Mapping[str, str]) -> int | None:
+    text, least = given.get(name), NUMBERS[name]
+    if text is None:
+        return None
+    if not re.fullmatch(r"-?\d{1,12}", text, re.ASCII) or int(text) < least:
+        raise InvalidArgument(f"{name}={text[:100]!r} must be a whole number, {least} or more")
+    return int(text)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -> Response:

@@ -18,8 +18,8 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse, Response
 
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
-from webtable.explorer.archive_api.cdx_query import forms_of, moment_of, original_of, timestamp_of
-from webtable.explorer.http.streaming import SANDBOX, NoCapture, inert, refusal
+from webtable.explorer.archive_api.cdx import forms_of, moment_of, original_of, timestamp_of
+from webtable.explorer.http import SANDBOX, NoCapture, inert, refusal
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from webtable.explorer.archive_api.server import ArchiveServer, Blocks
 
 if TYPE_CHECKING:
     from webtable import WebTable
-    from webtable.explorer.http.streaming import Streaming
+    from webtable.explorer.http import Streaming
 
 
 def routes(table: WebTable, streaming: Streaming) -> list[Route]:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable import HostOnly, WebTable
-from webtable.explorer.http.streaming import Streaming
+from webtable.explorer.http import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

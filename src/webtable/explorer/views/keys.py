@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable import ALL, Page
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.page_model import PagePart, Sheet
-from webtable.explorer.rows import Rows
+from webtable.explorer.page_model import PagePart, Rows, Sheet
 from webtable.questions import ListingOption, column
 from webtable.rowkey import key_text, sample_split_points, split_points
 from webtable.rowkey.advice import advise

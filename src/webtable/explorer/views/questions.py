@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.page_model import PagePart, Sheet
+from webtable.explorer.page_model import PagePart, Rows, Sheet
 from webtable.explorer.rendering import words
-from webtable.explorer.rows import Rows
 from webtable.questions import LISTINGS, Limited, ListingOption
 
 if TYPE_CHECKING:

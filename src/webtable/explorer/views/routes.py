@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.explorer.page_model import SITE, URL, AskedPage, Sheet
-from webtable.explorer.views import home, keys, pages, questions, raw, reports, sites, start_page, statistics, versions
+from webtable.explorer.views import home, keys, pages, questions, sites, statistics
 from webtable.questions import ListingOption
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class View(NamedTuple):
 
 VIEWS: Final = {
     "table": View(home.sheet, "The table: hosts, indexes, counts, regions, crawls, checks.", home.OPTIONS, "/"),
-    "questions": View(start_page.sheet, "All questions."),
+    "questions": View(home.questions_sheet, "All questions."),
     "keys": View(keys.sheet, "Row keys of URLs, split points, and what the advisor says.", keys.OPTIONS),
     "site": View(sites.sheet, "A directory of a host, or all hosts.", sites.OPTIONS, "/site/{path:path}"),
     "q/{name}": View(questions.sheet, "The answer to a question."),
@@ -37,20 +37,20 @@ VIEWS: Final = {
         statistics.OPTIONS,
     ),
     "audit": View(
-        reports.audit,
+        statistics.audit,
         "What is wrong with the pages of a site: broken links, errors, redirects, titles. It reads all its pages.",
         (SITE,),
     ),
     "compare": View(
-        reports.comparison,
+        statistics.comparison,
         "Which pages of a site are new, gone or changed between two moments. It reads all its pages.",
-        (SITE, reports.SINCE, reports.UNTIL),
+        (SITE, statistics.SINCE, statistics.UNTIL),
     ),
     "page": View(pages.sheet, "A page: its capture, versions, text, links, row key.", pages.OPTIONS),
-    "page/history": View(versions.history, "All versions of a page.", (URL,)),
-    "page/diff": View(versions.difference, "The differences of two versions.", (URL, versions.OLD, versions.NEW)),
-    "page/text": View(raw.text, "The readable text of a page, by lines.", pages.OPTIONS),
-    "page/source": View(raw.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
+    "page/history": View(pages.history, "All versions of a page.", (URL,)),
+    "page/diff": View(pages.difference, "The differences of two versions.", (URL, pages.OLD, pages.NEW)),
+    "page/text": View(pages.text, "The readable text of a page, by lines.", pages.OPTIONS),
+    "page/source": View(pages.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
 }
-RAW: Final[dict[str, Raw]] = {"/go": start_page.go, "/page/raw": raw.raw, "/page/rendered": raw.rendered}
+RAW: Final[dict[str, Raw]] = {"/go": start_page.go, "/page/raw": pages.raw, "/page/rendered": pages.rendered}
 """What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox."""

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from webtable import Page
 from webtable.errors import InvalidArgument
-from webtable.explorer.page_model import PagePart, Sheet
-from webtable.explorer.rows import Rows
+from webtable.explorer.page_model import PagePart, Rows, Sheet
 from webtable.explorer.views.questions import AskedQuestion
 from webtable.explorer.views.statistics import MOST_COUNTED, USUAL, counted, counts
 from webtable.questions import LISTINGS, Limited, ListingOption, column

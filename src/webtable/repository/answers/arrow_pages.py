@@ -22,7 +22,7 @@ from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, time_in_
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
 from webtable.repository.answers.arrow import BATCH_ROWS, UnreadableRow, arrow, batch_of, parts_of, rows_of, schema_of
-from webtable.repository.answers.page_columns import PAGES, URL
+from webtable.repository.answers.columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.page_storage.state import GIVEN
 from webtable.repository.reading.read_ahead import ahead
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Column
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
 
 _MADE = set(PAGES.names).difference(GIVEN)
 """Columns of answers that are computed when a page is stored, or never stored: they are ignored."""

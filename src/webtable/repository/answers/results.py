@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from webtable.repository.answers.columns import Column, Columns
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
 
 
 # --- The plan of an answer --------------------------------------------------------------------------------------------

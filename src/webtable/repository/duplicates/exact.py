@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.columns import PAGES, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing, ListingOption
-from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
-from webtable.repository.questions.handles import stored_page
-from webtable.repository.questions.rows import SortedQuestion, url_at
+from webtable.repository.questions.page import stored_page
+from webtable.repository.questions.pages import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 Sameness = Literal["content", "title"]

@@ -14,19 +14,18 @@ import msgspec
 from webtable._recent import RecentValues
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import BLANK, Page
-from webtable.repository.answers.columns import column, column_names, declared, fields_of
+from webtable.repository.answers.columns import column, column_names, declared, fields_of, page_in, records_with
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
-from webtable.repository.answers.page_columns import page_in, records_with
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import LIKE
 from webtable.repository.context import Frame
-from webtable.repository.duplicates.signatures import is_unsigned, read_and_signed, with_signature
 from webtable.repository.indexes.index import HIGHEST_SIZE, LIKENESS, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
-from webtable.repository.questions.rows import ScopeRows, SortedQuestion, TableQuestion, url_at
+from webtable.repository.questions.pages import ScopeRows, SortedQuestion, TableQuestion, url_at
 from webtable.repository.reading.scan import ScanSpec, in_key_order
 from webtable.repository.reading.scope import Scope
 from webtable.repository.reading.temporary_tables import TemporaryTables
+from webtable.repository.upkeep.cells import is_unsigned, read_and_signed, with_signature
 from webtable.rowkey import canonical_url
 from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from webtable.page.similarity import Hashes
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Explanation, Window
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.rowkey import KeyRange
 
 

@@ -16,8 +16,7 @@ from webtable.display import Shown, ShowsItself
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.page_columns import page_in
+from webtable.repository.answers.columns import column, declared, page_in
 from webtable.repository.full_text.words import Analyzer, Excerpt, TextQuery, excerpts, joined
 from webtable.repository.reading.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
 from webtable.rowkey.fields.field import shown

@@ -13,17 +13,16 @@ import msgspec
 
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
-from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of
+from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of, records_with
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.answers.page_columns import records_with
 from webtable.repository.arguments import TIME_FORMS
 from webtable.repository.context import Frame
 from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
 from webtable.repository.full_text.matching import HITS, Hit, Phrase, SearchIn, hit_in, matched, query_of, texts_of
 from webtable.repository.full_text.words import TextQuery, folded
 from webtable.repository.page_storage.cells import BODY_ROWS
-from webtable.repository.questions.rows import PageRows, ScopeQuestion, TableQuestion
-from webtable.repository.reading.damage import Damage
+from webtable.repository.questions.pages import PageRows, ScopeQuestion, TableQuestion
+from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec
 from webtable.repository.reading.scope import PLAIN_KEY, Scope
 from webtable.store import Containing

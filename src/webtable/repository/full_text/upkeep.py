@@ -20,8 +20,14 @@ from webtable._clock import clock, milliseconds
 from webtable._messages import Command
 from webtable.errors import IndexNeeded
 from webtable.page.page import Page
-from webtable.repository.full_text.documents import TextSettings
-from webtable.repository.full_text.index import directory_of, documents_of, full_text_of, index_of, new_index_of
+from webtable.repository.full_text.index import (
+    TextSettings,
+    directory_of,
+    documents_of,
+    full_text_of,
+    index_of,
+    new_index_of,
+)
 from webtable.repository.indexes.index import TIME, place_of, time_text
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.reading.scope import Scope

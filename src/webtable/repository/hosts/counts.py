@@ -33,7 +33,7 @@ from webtable.page.page import BLANK
 from webtable.repository.context import Frame
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.page_storage.cells import JSONValue, cells_of, checked_json, together, written
-from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey, merged
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table_name

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
-from webtable.repository.reading.damage import Damage
+from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.reading.scope import PLAIN_KEY, Scope
-from webtable.repository.reading.site import SiteParts
+from webtable.repository.reading.scope import PLAIN_KEY, Scope, SiteParts
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import KeyRange, canonical_host, registered_domain
 from webtable.rowkey.fields.domain import host_of, reversed_host

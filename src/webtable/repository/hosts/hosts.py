@@ -12,7 +12,7 @@ from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.answers.results import Results
 from webtable.repository.hosts.entries import HostEntries, with_pages
 from webtable.repository.indexes.index import HOST, HOST_COUNTS
-from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.questions.pages import TableQuestion
 from webtable.repository.reading.scope import PLAIN_KEY
 from webtable.schema import INDEX_COLUMN
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.pictures import Amount
     from webtable.repository.answers.results import Explanation, Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 

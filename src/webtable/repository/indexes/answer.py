@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from webtable.errors import InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.columns import Columns, column_names, fields_of
-from webtable.repository.answers.page_columns import PAGES, pages_with
+from webtable.repository.answers.columns import PAGES, Columns, column_names, fields_of, pages_with
 from webtable.repository.answers.results import Explanation, Question, Window
 from webtable.repository.hosts.entries import site_meant
 from webtable.repository.indexes.lookup import EntryReader, Lookup
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Columns
     from webtable.repository.context import Frame
     from webtable.repository.indexes.index import Index
-    from webtable.repository.reading.damage import Damage
-    from webtable.repository.reading.site import Site
+    from webtable.repository.reading.read_ahead import Damage
+    from webtable.repository.reading.scope import Site
 
 PLACES_REMEMBERED = 1_000
 """For how many pages that it returned last an answer remembers where it found them."""

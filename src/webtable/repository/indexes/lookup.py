@@ -28,7 +28,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.store import Row
 
 BATCH = 256

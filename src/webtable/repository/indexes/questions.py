@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable._messages import Command, Words
 from webtable.errors import InvalidArgument, UnknownIndex
+from webtable.repository.answers.columns import PAGES
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
-from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
 from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import (
@@ -22,7 +22,7 @@ from webtable.repository.indexes.index import (
     status_text,
     time_text,
 )
-from webtable.repository.questions.handles import redirects_to
+from webtable.repository.questions.page import redirects_to
 from webtable.rowkey import KeyRange, prefix_stop
 
 if TYPE_CHECKING:

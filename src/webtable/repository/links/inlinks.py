@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from webtable._clock import moment_of
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.columns import column, declared, page_in
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
-from webtable.repository.answers.page_columns import page_in
 from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
-from webtable.repository.questions.rows import TableQuestion
+from webtable.repository.questions.pages import TableQuestion
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Explanation, Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 T = TypeVar("T")

@@ -11,9 +11,8 @@ from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.columns import PAGES, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing
-from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.results import Explanation, Question
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.hosts.entries import host_meant
@@ -21,7 +20,7 @@ from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.links.inlinks import InlinkReader
-from webtable.repository.questions.rows import ScopeQuestion, TableQuestion, url_at
+from webtable.repository.questions.pages import ScopeQuestion, TableQuestion, url_at
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.recounts import Recount, Refresh
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Window
     from webtable.repository.arguments import Progress
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
 

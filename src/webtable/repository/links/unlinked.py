@@ -11,13 +11,20 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page.page import Page
-from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of
+from webtable.repository.answers.columns import (
+    EXTRA_COLUMNS,
+    PAGES,
+    column,
+    column_names,
+    declared,
+    fields_of,
+    pages_with,
+)
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES
 from webtable.repository.links.inlinks import InlinkReader
-from webtable.repository.questions.rows import PageRows, ScopeQuestion
+from webtable.repository.questions.pages import PageRows, ScopeQuestion
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port
 from webtable.store.rows import Wanted
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
 

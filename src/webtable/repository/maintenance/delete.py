@@ -24,8 +24,7 @@ from webtable.repository.full_text import upkeep
 from webtable.repository.full_text.index import remove_documents
 from webtable.repository.hosts.entries import entries_without_pages
 from webtable.repository.indexes.index import HOST, LINK, place_of
-from webtable.repository.links.inlink_cells import PAST, inlinks_of
-from webtable.repository.links.inlink_counts import entries_of
+from webtable.repository.links.inlink_cells import PAST, entries_of, inlinks_of
 from webtable.repository.links.links import refresh_links
 from webtable.repository.page_storage.cells import later_removed, removed, together, written
 from webtable.repository.page_storage.state import Deleted
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
     from webtable.store import NewCell
 

@@ -32,7 +32,7 @@ from webtable.repository.context import Frame
 from webtable.repository.full_text.upkeep import state
 from webtable.repository.keyed_table import layout_of
 from webtable.repository.maintenance.create import StoredWebTable
-from webtable.repository.maintenance.regions import sample_urls
+from webtable.repository.maintenance.summary import sample_urls
 from webtable.repository.maintenance.verify import verified, wanted_to_verify
 from webtable.repository.reading.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.repository.table.opening import not_there

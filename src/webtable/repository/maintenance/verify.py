@@ -16,9 +16,9 @@ from webtable.repository.indexes.index import HOST, HOST_COUNTS
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_storage.codec import check_body
 from webtable.repository.page_storage.decisions import mended
+from webtable.repository.questions.page import versions_in
 from webtable.repository.questions.stats import PROGRESS_PAGES
-from webtable.repository.questions.versions import versions_in
-from webtable.repository.reading.damage import MOST_KEPT, Damage
+from webtable.repository.reading.read_ahead import MOST_KEPT, Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import KeyRange

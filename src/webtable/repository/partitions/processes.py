@@ -3,16 +3,177 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
+import msgspec
+
+from webtable._importable import importing_from_here
 from webtable._processes import GivenUp, Tasks, Workers
-from webtable.errors import InvalidArgument, WebTableError
+from webtable.errors import IndexNeeded, InvalidArgument, TableNotFound, WebTableError
+from webtable.page.page import Page
+from webtable.repository.context import Frame, TablePart
+from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
+from webtable.repository.indexes.states import imported, known
+from webtable.repository.maintenance.create import StoredWebTable
+from webtable.repository.reading.samples import (
+    KEYS_A_PART,
+    MOST_KEYS,
+    CutPart,
+    KeySample,
+    all_keys,
+    cut_at,
+    mean_bytes,
+    spaced,
+)
+from webtable.repository.reading.scan import ScanSpec, in_storage_order
+from webtable.repository.reading.scope import PLAIN_KEY
+from webtable.rowkey import KeyRange, merged
+from webtable.rowkey.ranges import ALL_KEYS
+from webtable.schema import INDEX_COLUMN, Layout, check_layout, check_suffix_list, index_table_name
+from webtable.store import open_store
+from webtable.store.observed import observed
+from webtable.store.rows import Wanted
+from webtable.store.url import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections import Counter
+    from collections.abc import Generator, Iterator
 
-    from webtable.repository.answers.results import Divisible, Partition, Results
+    from webtable.repository.answers.results import Divisible, Explanation, Partition, Results
+    from webtable.store import Store
+
+
+# --- Where an answer is cut into parts of about the same number of rows -----------------------------------------------
+#
+# A short answer is cut by the keys of its rows. Of a long one a uniform sample is taken: the entries of the index of
+# URLs are in the order of hashes, so the first of them are one, of whichever pages, and the share of all hashes that
+# they cover says how many there are. The sampled pages are cut by their row keys, or by their entries in the index
+# that the answer is read from. Without that index, keys are looked up at evenly spaced places of the key ranges.
+
+
+SAMPLED_AT_ONCE = 1_000
+"""How many entries of the index of URLs are read at once."""
+_HANDLES = 16**16
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """What an answer reads: ranges of a `table`, which has entries of an `index`, or pages if that is None."""
+
+    table: str
+    ranges: Sequence[KeyRange]
+    index: Index | None
+    column: bytes
+    columns: Sequence[bytes]
+    """The columns of the pages that it reads."""
+
+    @classmethod
+    def of(cls, frame: Frame, plan: Explanation, *, by_source: bool) -> Self:
+        """Return what the answer with this *plan* reads."""
+        columns = [column.encode() for column in plan.columns]
+        page = frame.codec.columns.page
+        if by_source:
+            return cls(frame.table, [ALL_KEYS], None, page, columns)
+        if plan.index is None:
+            return cls(frame.table, merged(plan.ranges), None, page, columns)
+        index = frame.indexes.named(plan.index).index
+        return cls(index_table_name(frame.table, plan.index), merged(plan.ranges), index, INDEX_COLUMN, columns)
+
+    @classmethod
+    def of_rows(cls, frame: Frame, ranges: Sequence[KeyRange]) -> Self:
+        """Return the rows of pages in these *ranges*."""
+        page = frame.codec.columns.page
+        return cls(frame.table, merged(ranges), None, page, [page])
+
+    def __contains__(self, key: bytes) -> bool:
+        at = bisect_right(self.ranges, key, key=attrgetter("start"))
+        return at > 0 and key in self.ranges[at - 1]
+
+
+def cut(frame: Frame, whole: Whole, n: int) -> list[CutPart]:
+    """Return *n* ranges that together are all keys, with about the same number of rows of *whole* each."""
+    sample = _sample(frame, whole, n)
+    return cut_at(sample, n, _mean_bytes(frame, whole, sample.spread()) if sample.rows else 0)
+
+
+def unsalted_parts(frame: Frame, ranges: Sequence[KeyRange], after: str | None, n: int) -> list[KeyRange]:
+    """Return *n* ranges of unsalted keys with about as many of the pages in *ranges* each, in the order of URLs.
+
+    They are cut by the pages after the URL *after*.
+    """
+    found = (frame.key.unsalted(key) for key in _sample(frame, Whole.of_rows(frame, ranges), n).keys)
+    last = b"" if after is None else frame.key.unsalted(frame.key.encode(after))
+    keys = sorted(key for key in found if key > last)
+    return [part.keys for part in cut_at(KeySample(keys, None), n, 0) if not part.keys.is_empty()]
+
+
+def _sample(frame: Frame, whole: Whole, n: int) -> KeySample:
+    keys = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True))
+    return all_keys(frame.store, keys) or _by_hash(frame, whole, n) or spaced(frame.store, keys, n)
+
+
+def _by_hash(frame: Frame, whole: Whole, n: int) -> KeySample | None:
+    """Return a sample by the index of URLs; None if the table has no such index, or it has too few of these rows."""
+    try:
+        table = frame.indexes.ready(URL.name, "a sample").table
+    except IndexNeeded:
+        return None
+    enough = min(n * KEYS_A_PART, MOST_KEYS)
+    ranges = [KeyRange(shard, shard[:-1] + b";") for shard in SHARDS]
+    spec = ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), limit=MOST_KEYS)
+    entries = (row.key for row in in_storage_order(frame.store, spec, None))
+    found: list[bytes] = []
+    last = b""
+    while len(found) < enough and (some := list(islice(entries, SAMPLED_AT_ONCE))):
+        pages = [key for entry in some if (key := _page_of(entry)) is not None]
+        found += _keys_in(frame, whole, pages)
+        last = some[-1]
+    if len(found) < min(n, enough):
+        return None
+    return KeySample(sorted(found), round(len(found) / _share(last)))
+
+
+def _page_of(entry: bytes) -> bytes | None:
+    """Return the unsalted key of the page whose URL has the handle of *entry*; None if it is that of its redirect."""
+    key = URL.row_of(place_of(entry))
+    try:
+        return key if place_of(entry).startswith(handle_of(PLAIN_KEY.url_of(key)).encode()) else None
+    except ValueError:
+        return None
+
+
+def _share(entry: bytes) -> float:
+    """Return the share of all hashes that come up to *entry* of the index of URLs."""
+    shard, handle = SHARDS.index(entry[:2]), int(place_of(entry)[:16], 16)
+    return (shard + (handle + 1) / _HANDLES) / len(SHARDS)
+
+
+def _keys_in(frame: Frame, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:
+    """Return the keys that the *pages*, which are named by unsalted keys, have in *whole*."""
+    salted = [frame.key.salted(key) for key in pages]
+    if whole.index is None:
+        return [key for key in salted if key in whole]
+    read = frame.pages.read_each(salted, whole.index.columns)
+    found = ((key, page) for key, page in zip(pages, read, strict=True) if isinstance(page, Page))
+    entries = ((whole.index, page, key) for key, page in found)
+    return [entry for index, page, key in entries for entry in index.entries(page, key) if entry in whole]
+
+
+def _mean_bytes(frame: Frame, whole: Whole, keys: Sequence[bytes]) -> int:
+    """Return how many bytes of values a row of *keys* has on average."""
+    if whole.index is not None:
+        named = [whole.index.row_of(place_of(key)) for key in keys if whole.index.names_pages]
+        keys = [frame.key.salted(key) for key in named]
+    return mean_bytes(frame.store.read(frame.table, keys, Wanted(whole.columns)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -133,3 +294,115 @@ def check_importable(function: Callable[..., Any]) -> None:
             f"{plain.__qualname__}: a worker process must be able to import the function: define it at the top of a "
             "module (a file beside the notebook, say), neither within another function nor in a notebook"
         )
+
+
+# --- Tasks that worker processes do for parts of a table, each with a frame of its own --------------------------------
+
+
+# --- The address by which another process opens a store, to read a part of an answer ----------------------------------
+
+
+def address_of(store: Store, name: str) -> str:
+    """Return the address of the *store* of the table *name*; raises `InvalidArgument` if partitions may not have it."""
+    address = store.address
+    if address is None:
+        raise InvalidArgument(f"{name} cannot be opened by another process: partitions need a file or an HBase")
+    if HIDDEN in address:
+        raise InvalidArgument(
+            f"{name}: partitions hold no secrets, and its URL has options that may be some: {address}; open it "
+            "without them, and let the store take them from the environment"
+        )
+    return address
+
+
+# --- Where the frame of a table is, so that another process opens it: without secrets, and only with the same layout
+
+
+class FramePlace(NamedTuple):
+    """The URL of a store without user and password, and what its table is to be like.
+
+    `indexes` are the importable names of those that users have defined and that this process knows, if they are needed.
+    """
+
+    store: str
+    layout: Layout
+    is_strict: bool
+    indexes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: Frame, *, with_indexes: bool = False) -> Self:
+        """Return the place of *frame*; raises `InvalidArgument` if no other process could open it."""
+        own = [one.state.of for one in frame.indexes.read().values() if one.state.of] if with_indexes else []
+        named = tuple(name for name in own if known(name) is not None)
+        return cls(address_of(frame.store, frame.name), frame.layout, frame.strict, named)
+
+    @contextmanager
+    def opened(self, part: TablePart | None) -> Iterator[Frame]:
+        """Open the store, and yield the frame of a *part* of the table (None: all of it).
+
+        Raises what `webtable.open` does, and `LayoutMismatch` if the table was created anew with another layout.
+        """
+        if self.indexes:
+            with importing_from_here():
+                for name in self.indexes:
+                    imported(name)
+        store, table = open_store(self.store)
+        with store:
+            stored = StoredWebTable.read(store, table)
+            if stored is None:
+                raise TableNotFound(f"{store.name} has no web table {table!r} any more: ask for partitions again")
+            kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
+            check_layout(stored.name, stored.layout, msgspec.structs.replace(self.layout, **kept))
+            check_suffix_list(stored.name, stored.layout)
+            yield Frame.of(observed(store), table, stored.layout, strict=self.is_strict, part=part)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+TASKS_A_WORKER = 16
+"""How many parts each worker gets: progress is shown after each."""
+
+
+class PartTask(NamedTuple):
+    """A function of a module, which is called with the frame of a part (None: the whole table) and arguments."""
+
+    function: Callable[..., Any]
+    part: TablePart | None
+    arguments: tuple[Any, ...] = ()
+
+
+def check_workers(frame: Frame, workers: int) -> None:
+    """Raise `InvalidArgument` if *workers* is none, or several of them cannot open the table of *frame*."""
+    if checked_workers(workers) > 1:
+        FramePlace.of(frame)
+
+
+def parts_of(frame: Frame, whole: Whole, workers: int) -> list[TablePart]:
+    """Return parts of *whole* for this number of *workers*."""
+    parts = cut(frame, whole, TASKS_A_WORKER * workers)
+    return [TablePart(whole.table, part.keys) for part in parts if not part.keys.is_empty()]
+
+
+@contextmanager
+def done_by(workers: int, frame: Frame, tasks: Sequence[PartTask]) -> Iterator[Iterator[Any]]:
+    """Give what each of the *tasks* returns, in their order; *workers* processes do them for the table of *frame*.
+
+    What a task counts (damaged rows, say) is counted in *frame*. A task whose worker was killed is done again. Raises
+    what a task raises, `InvalidArgument` for a table that other processes cannot open, and `WebTableError`. The workers
+    end with the block.
+    """
+    place = FramePlace.of(frame, with_indexes=True)
+    with closing(in_processes(partial(_done, place), tasks, workers, ordered=True)) as all_done:
+        yield (_counted(frame, *done.value) for done in all_done)
+
+
+def _counted(frame: Frame, value: Any, counts: Counter[str]) -> Any:
+    for name, many in counts.items():
+        frame.counts(name, many)
+    return value
+
+
+def _done(place: FramePlace, task: PartTask) -> tuple[Any, Counter[str]]:
+    with place.opened(task.part) as frame:
+        return task.function(frame, *task.arguments), frame.counts.snapshot()

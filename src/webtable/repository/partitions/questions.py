@@ -17,8 +17,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import Frame, TablePart
-from webtable.repository.partitions.cuts import Whole, cut
-from webtable.repository.partitions.tasks import FramePlace
+from webtable.repository.partitions.processes import FramePlace, Whole, cut
 
 
 class Asker(Protocol):

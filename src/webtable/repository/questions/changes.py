@@ -20,8 +20,8 @@ from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.page_storage.state import brought
-from webtable.repository.questions.rows import ScopeQuestion, SortedQuestion, url_at
-from webtable.repository.questions.versions import versions_in
+from webtable.repository.questions.page import versions_in
+from webtable.repository.questions.pages import ScopeQuestion, SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.store.rows import Wanted
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 

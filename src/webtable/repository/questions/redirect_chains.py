@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
-from webtable.repository.questions.handles import MAX_HOPS, target_of
-from webtable.repository.questions.rows import ScopeRows, SortedQuestion, url_at
+from webtable.repository.questions.page import MAX_HOPS, target_of
+from webtable.repository.questions.pages import ScopeRows, SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 CHAINS_AT_ONCE = 256

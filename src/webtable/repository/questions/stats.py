@@ -17,11 +17,9 @@ from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.hosts.entries import narrowed_ranges, nothing_of
 from webtable.repository.journal import Journal, Walked
-from webtable.repository.partitions.cuts import Whole
-from webtable.repository.partitions.processes import checked_workers
-from webtable.repository.partitions.tasks import PartTask, done_by, parts_of
-from webtable.repository.reading.damage import MOST_KEPT
+from webtable.repository.partitions.processes import PartTask, Whole, checked_workers, done_by, parts_of
 from webtable.repository.reading.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
+from webtable.repository.reading.read_ahead import MOST_KEPT
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.reading.scope import Scope
 from webtable.rowkey import KeyRange, key_text

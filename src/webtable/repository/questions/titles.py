@@ -11,7 +11,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.duplicates.exact import value_of
-from webtable.repository.questions.rows import SortedQuestion, url_at
+from webtable.repository.questions.pages import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.context import Frame
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
 

@@ -20,18 +20,16 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Moment, Progress
     from webtable.repository.context import CopyTarget, Frame
-    from webtable.repository.copying.check import CopyCheck
-    from webtable.repository.copying.tables import Copied
+    from webtable.repository.copying import Copied, CopyCheck
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
     from webtable.repository.indexes.answer import PageOptions
     from webtable.repository.links.inlinks import Inlink
     from webtable.repository.links.links import BrokenLink, Freshness
-    from webtable.repository.maintenance.alter import AlterOptions
+    from webtable.repository.maintenance.create import AlterOptions
     from webtable.repository.maintenance.verify import Verification
-    from webtable.repository.reading.site import Site
-    from webtable.repository.upkeep.drift import Drift
+    from webtable.repository.reading.scope import Site
     from webtable.repository.upkeep.recounts import Recount
-    from webtable.repository.upkeep.repair import Maintenance
+    from webtable.repository.upkeep.repair import Drift, Maintenance
     from webtable.schema import IndexState, LayoutPlan
 
 
@@ -284,7 +282,7 @@ class TableSearchIndex:
 
         Raises `InvalidArgument`, `MissingExtra`, and `CapabilityError` for a table in memory.
         """
-        settings = full_text.documents.TextSettings(text, stemming, max_text)
+        settings = full_text.index.TextSettings(text, stemming, max_text)
         return full_text.upkeep.create(self._frame, settings, on_progress)
 
     def refresh(self, *, every: bool = False, on_progress: Progress | None = None) -> TextRefresh:
@@ -326,7 +324,7 @@ class TableMaintenance:
         salt, `InvalidArgument`, and `CapabilityError`, with the statements for the HBase shell, if the gateway cannot
         do it.
         """
-        from webtable.repository.maintenance.alter import Alteration, options_of
+        from webtable.repository.maintenance.create import Alteration, options_of
 
         frame = self._frame
         steps = Alteration(frame.store, frame.table, frame.indexes.read(), options_of(options))
@@ -385,7 +383,7 @@ class TableMaintenance:
         `InvalidArgument` if both are the same table or the journal is that of another target or in use, `OSError` if it
         cannot be written, and `StoreUnavailable`.
         """
-        from webtable.repository.copying.copy import copy
+        from webtable.repository.copying import copy
 
         return copy(self._frame, target._frame, resume, rate, on_copied, dry_run=dry_run, workers=workers)
 
@@ -395,7 +393,7 @@ class TableMaintenance:
         Pages and their versions are compared by metadata, dates and digests, and with *full* also all bodies and links,
         outgoing and, if both tables keep them, incoming. What is written meanwhile looks like a difference.
         """
-        from webtable.repository.copying.check import check_copy
+        from webtable.repository.copying import check_copy
 
         return check_copy(self._frame, target._frame, on_progress, full=full)
 

@@ -99,7 +99,7 @@ def copy_target(
     does; `ExpiredCapture`, before anything is created, if its time to live would drop content of *source*; and
     `IndexNotNamed` if *source* has an index that a user has defined and that was not named in this process.
     """
-    from webtable.repository.copying.copy import check_kept
+    from webtable.repository.copying import check_kept
 
     try:
         return open(url, **options)

@@ -40,17 +40,15 @@ if TYPE_CHECKING:
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
     from webtable.repository.metrics import Metrics
-    from webtable.repository.questions.captures import Unresolved
+    from webtable.repository.questions.captures import Crawl, Unresolved
     from webtable.repository.questions.changes import Change, ChangeKind, Growth
-    from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.difference import Difference
-    from webtable.repository.questions.handles import Resolution
+    from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
-    from webtable.repository.questions.versions import History
-    from webtable.repository.reading.site import Site
-    from webtable.repository.reports.audit import Audit
+    from webtable.repository.reading.scope import Site
+    from webtable.repository.reports import Audit
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
     from webtable.schema import Layout
@@ -143,7 +141,7 @@ class WebTable(ShowsItself):
         It shows its counts in a notebook; `html()` is a page to send, `to_dict()` has everything. A finding whose index
         the table lacks is left out and says so. *on_progress* is called with the number of pages counted.
         """
-        from webtable.repository.reports.audit import audit
+        from webtable.repository.reports import audit
 
         return audit(self, site, most=most, on_progress=on_progress)
 
@@ -358,14 +356,14 @@ class WebTable(ShowsItself):
         *verify*, the body is also compared with its digest and its size. Raises `InvalidURL`, `UnknownColumn`,
         `InvalidArgument`, and `DamagedRow` for a page that cannot be read.
         """
-        return questions.versions.get(self._frame, url, as_of, columns, verify=verify)
+        return questions.page.get(self._frame, url, as_of, columns, verify=verify)
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
         """Return an iterator that gives, for each of *urls* in their order, what `get` returns; it reads in batches.
 
         It raises `DamagedRow` at a page that cannot be read; the next call continues after that page.
         """
-        return questions.versions.get_many(self._frame, urls, columns)
+        return questions.page.get_many(self._frame, urls, columns)
 
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
@@ -374,14 +372,14 @@ class WebTable(ShowsItself):
         stored. A version that cannot be read is left out and counted in `metrics`. Raises `InvalidURL` and
         `UnknownColumn`.
         """
-        return questions.versions.history(self._frame, url, columns)
+        return questions.page.history(self._frame, url, columns)
 
     def history_many(self, urls: Iterable[str]) -> Iterator[History]:
         """Return an iterator that gives, for each of *urls* in their order, what `history` returns, without bodies.
 
         It reads the versions of up to 64 pages in a call of the store, of fewer where they have over 8 MiB of metadata.
         """
-        return questions.versions.history_many(self._frame, urls)
+        return questions.page.history_many(self._frame, urls)
 
     def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
         """Return what changed between two versions of *url*: in its title, status, headers, text and links.
@@ -390,7 +388,7 @@ class WebTable(ShowsItself):
         None if one of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` for a version that
         cannot be read.
         """
-        return questions.versions.diff(self._frame, url, old, new)
+        return questions.page.diff(self._frame, url, old, new)
 
     def validators(self, url: str) -> dict[str, str]:
         """Return the request headers that ask the server of *url* to answer only if its content has changed.
@@ -399,7 +397,7 @@ class WebTable(ShowsItself):
         is empty where the answer "not modified" would be of no use: the URL is not stored, its last capture is an error
         or a redirect, or its body is not stored any more. Raises `InvalidURL`.
         """
-        return questions.versions.validators(self._frame, url)
+        return questions.page.validators(self._frame, url)
 
     def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page whose URL has this *handle* (`webtable.indexes.handle_of`), or None if none is stored.
@@ -407,14 +405,14 @@ class WebTable(ShowsItself):
         A URL that redirects has its own handle, and its page has `redirect_to`; `resolve` follows it. Raises
         `InvalidArgument` for a text that is not a handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
-        return questions.handles.by_handle(self._frame, handle, columns)
+        return questions.page.by_handle(self._frame, handle, columns)
 
     def resolve(self, url: str) -> Resolution:
         """Return where *url*, or the URL with the handle *url*, leads by the redirects that are stored.
 
         A page that does not redirect leads to itself. Raises `InvalidURL`, `DamagedRow`.
         """
-        return questions.handles.resolve(self._frame, url)
+        return questions.page.resolve(self._frame, url)
 
     # --- Questions about the pages of a site, which are answered by reading their rows --------------------------------
 
@@ -676,7 +674,7 @@ class WebTable(ShowsItself):
         Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.crawls.CrawlsQuestion(self._frame, scope, window, gap).answer()
+        return questions.captures.CrawlsQuestion(self._frame, scope, window, gap).answer()
 
     def largest_growth(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.repository.hosts.counts import MOST_BYTES, HostChanges, HostCounter
-from webtable.repository.links.inlink_counts import LinkCounter
+from webtable.repository.links.inlink_cells import LinkCounter
 from webtable.repository.upkeep.queue import CountedBatch, RecountQueue
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.context import Frame
     from webtable.repository.indexes.states import Maintained
-    from webtable.repository.reading.damage import Damage
+    from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.upkeep.queue import QueuedBatch
 
 ROWS_A_ROUND = 50_000

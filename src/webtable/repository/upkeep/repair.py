@@ -13,52 +13,629 @@ put later with the same timestamp.
 
 from __future__ import annotations
 
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
-from webtable._clock import clock, now_in_milliseconds
-from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
+from webtable._clock import clock, milliseconds, now_in_milliseconds
+from webtable.errors import DamagedRow, InvalidArgument, KeyFormatError, TableNotFound, UnknownIndex
+from webtable.page.page import Page
 from webtable.progress import counting
 from webtable.repository.arguments import Moment, given_moment
 from webtable.repository.context import Frame
-from webtable.repository.duplicates.signatures import signed
+from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.states import Maintained, defined
 from webtable.repository.journal import Journal
+from webtable.repository.links.inlink_cells import InlinkCells, entries_of, inlink_value, inlinks_of
 from webtable.repository.maintenance.create import create_tables
+from webtable.repository.page_storage.cells import ROWS_AT_ONCE, removed, together
+from webtable.repository.page_storage.codec import bare
+from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.layouts import FRESH_SECONDS
-from webtable.repository.partitions.cuts import Whole
-from webtable.repository.partitions.processes import checked_workers
-from webtable.repository.partitions.tasks import PartTask, check_workers, done_by, parts_of
-from webtable.repository.reading.damage import Damage
+from webtable.repository.page_storage.state import hints_at
+from webtable.repository.partitions.processes import PartTask, Whole, check_workers, checked_workers, done_by, parts_of
+from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
-from webtable.repository.upkeep.cells import DerivedCells, PageChange, add_entries
-from webtable.repository.upkeep.drift import (
-    Drift,
-    DriftCheckpoint,
-    EntryComparison,
-    HistoryComparison,
-    InlinkComparison,
-)
+from webtable.repository.upkeep.cells import DerivedCells, PageChange, add_entries, is_unsigned, read_and_signed, signed
+from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.updates import Updater
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS, clipped
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN, IndexState, Phase
+from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Generator, Iterable, Iterator
     from os import PathLike
 
-    from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.upkeep.drift import Mend
-    from webtable.store import Row
+    from webtable.store import Cell, Row
+
+
+# --- Drift, the difference between derived data and pages: its report, the base of all comparisons, that of histories
+
+
+T = TypeVar("T")
+
+EXAMPLES = 20
+"""How many differences a report shows."""
+AT_ONCE = 10_000
+"""How many differences are checked again together."""
+PIECE = 500
+CELLS_ASKED = 5_000
+"""How many cells, rows times columns, are looked up in one call; some of these are not needed."""
+
+
+@dataclass(slots=True)
+class Drift:
+    """How an index differs from its table, as of a moment.
+
+    `pages` and `entries` were compared. The differences are `missing` and `stale` entries, and `inconsistent` pages,
+    whose newest capture disagrees with their history because two writers stored captures of them at once; `repaired` is
+    how many were repaired. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be
+    read, so their entries are unknown; `maintenance.verify` finds these rows. `examples` has some of all.
+    """
+
+    index: str
+    as_of: datetime
+    pages: int = 0
+    entries: int = 0
+    missing: int = 0
+    stale: int = 0
+    pending: int = 0
+    repaired: int = 0
+    damaged: int = 0
+    inconsistent: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, part: Drift) -> None:
+        """Add the drift of a *part* of the rows."""
+        for name in ("pages", "entries", "missing", "stale", "pending", "repaired", "damaged", "inconsistent"):
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+        self.examples += part.examples[: EXAMPLES - len(self.examples)]
+
+    @property
+    def differences(self) -> int:
+        """How many differences there are, repaired or not."""
+        return self.missing + self.stale + self.inconsistent
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are neither differences nor unreadable rows."""
+        return not self.differences and not self.damaged
+
+
+class DriftCheckpoint(msgspec.Struct):
+    """The drift that was found up to the row `position` of the pass `kind`, all passes before it included."""
+
+    kind: str
+    position: bytes
+    drift: Drift
+
+
+class SourcedCell(NamedTuple):
+    """A derived cell, an entry or an inlink, with the row of the page that it is derived from, its source."""
+
+    table: str
+    row: bytes
+    cell: NewCell
+    source: bytes
+
+    @property
+    def place(self) -> tuple[bytes, bytes]:
+        """The row and the column."""
+        return self.row, self.cell.column
+
+    def at(self, timestamp: int) -> Self:
+        """Return the cell with another *timestamp*."""
+        return self._replace(cell=self.cell._replace(timestamp=timestamp))
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.row.decode(errors='backslashreplace')} {self.cell.column.decode(errors='replace')}"
+
+
+class Made(NamedTuple):
+    """What a page makes now: its derived cells by row and column, and the date of the capture that makes them.
+
+    The date is None if no page is stored. Entries of counts have a date of their own, `counted`.
+    """
+
+    cells: Mapping[tuple[bytes, bytes], SourcedCell]
+    dated: int | None
+    counted: int | None = None
+
+
+class DriftComparison:
+    """A comparison of derived cells with the pages that make them, in both directions, a piece at a time.
+
+    A cell that its page should have is looked up among the stored ones, and a stored one in what its page makes. A
+    subclass says what the two sides are. Differences are checked again after *settle* seconds: meanwhile writers
+    complete the batches that they are storing.
+    """
+
+    position = b""
+    """The last row that the current pass has compared."""
+
+    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        self._frame = frame
+        self._drift = drift
+        self._until = milliseconds(drift.as_of) + 1
+        self._settle = settle
+        self._apply = apply
+        self._damage = damage
+
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        """Yield the cells that the pages after the row *after* should have."""
+        raise NotImplementedError
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        """Yield the stored cells after the row *after*; a cell that no page can make has an empty source."""
+        raise NotImplementedError
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        """Yield *sources* in any order, each with what its page makes now."""
+        raise NotImplementedError
+
+    def _latest(self, made: Made, cell: SourcedCell) -> int | None:
+        """Return the date of what *cell* is derived from."""
+        del cell
+        return made.dated
+
+    def compare(self, kind: str, after: bytes = b"", journal: Journal[DriftCheckpoint] | None = None) -> Iterator[None]:
+        """Find the cells that are of this *kind*, missing or stale, after the row *after*; yields after each piece."""
+        if kind == "missing":
+            return self.mend(map(self._missing, self._expected(after)), self._still_missing, kind, journal)
+        return self.mend(map(self._stale, self._stored(after)), self._still_stale, kind, journal)
+
+    def _missing(self, cells: Sequence[SourcedCell]) -> list[SourcedCell]:
+        early = [cell for cell in cells if cell.cell.timestamp < self._until]
+        there = self._there(early)
+        return [cell for cell in early if (cell.row, cell.cell.column) not in there]
+
+    def _still_missing(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+        made = ((cells, made.cells) for cells, made in self._by_page(suspects))
+        return self._missing([now[cell.place] for cells, now in made for cell in cells if cell.place in now])
+
+    def _stale(self, cells: Sequence[SourcedCell]) -> list[SourcedCell]:
+        stale, pending = self._outdated(cells)
+        self._drift.pending += pending
+        return stale
+
+    def _still_stale(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+        there = self._there(suspects)
+        now = [cell.at(there[cell.place]) for cell in suspects if cell.place in there]
+        return self._outdated(now)[0]
+
+    def _outdated(self, cells: Sequence[SourcedCell]) -> tuple[list[SourcedCell], int]:
+        """Return those of *cells* that their pages no longer make, and how many belong to captures not stored yet."""
+        stale = [cell for cell in cells if not cell.source]  # no writer will ever write such a cell
+        pending = 0
+        for some, made in self._by_page(cell for cell in cells if cell.source and cell.cell.timestamp < self._until):
+            for cell in some:
+                if (cell.row, cell.cell.column) in made.cells:
+                    continue
+                latest = self._latest(made, cell)
+                if latest is None or latest <= cell.cell.timestamp:
+                    pending += 1
+                elif latest < self._until:
+                    stale.append(cell)
+        return stale, pending
+
+    def _by_page(self, cells: Iterable[SourcedCell]) -> Iterator[tuple[list[SourcedCell], Made]]:
+        """Yield the pages that *cells* name, each once with its cells; damaged ones count when pages are compared."""
+        by_source: dict[bytes, list[SourcedCell]] = defaultdict(list)
+        for cell in cells:
+            by_source[cell.source].append(cell)
+        for sources in pieces(by_source):
+            for source, made in self._made(sources):
+                if not isinstance(made, DamagedRow):
+                    yield by_source[source], made
+
+    def _there(self, cells: Iterable[SourcedCell]) -> dict[tuple[bytes, bytes], int]:
+        """Return the dates of those of *cells* that are stored, by row and column."""
+        there: dict[tuple[bytes, bytes], int] = {}
+        for table, rows, columns in _asked_together(cells):
+            for row in self._frame.store.read(table, rows, Wanted(columns)):
+                if row is not None:
+                    there.update(((row.key, column), found[0].timestamp) for column, found in row.cells.items())
+        return there
+
+    def mend(
+        self,
+        found: Iterator[list[SourcedCell]],
+        still: Callable[[Sequence[SourcedCell]], list[SourcedCell]],
+        kind: str,
+        journal: Journal[DriftCheckpoint] | None = None,
+    ) -> Iterator[None]:
+        """Count, and repair, the differences *found* that are *still* there a moment later; yields after each piece.
+
+        The *journal* records the progress.
+        """
+        suspects: list[SourcedCell] = []
+        for cells in found:
+            suspects += cells
+            is_due = journal is not None and journal.is_due()
+            if len(suspects) >= AT_ONCE or is_due:
+                self._settled(suspects, still, kind)
+                suspects = []
+            if journal is not None and is_due:
+                journal.keep(DriftCheckpoint(kind, self.position, self._drift))
+            yield
+        self._settled(suspects, still, kind)
+
+    def _settled(
+        self, suspects: Sequence[SourcedCell], still: Callable[[Sequence[SourcedCell]], list[SourcedCell]], kind: str
+    ) -> None:
+        if not suspects:
+            return
+        clock.sleep(self._settle)
+        differences, drift = still(suspects), self._drift
+        setattr(drift, kind, getattr(drift, kind) + len(differences))
+        drift.examples += [f"{kind}: {cell}" for cell in differences[: EXAMPLES - len(drift.examples)]]
+        for some in pieces(differences) if self._apply else ():
+            self.write(some, kind)
+            drift.repaired += len(some)
+
+    def _readable(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
+        """Yield the values that are not damaged rows, and count the damaged ones."""
+        drift = self._drift
+        for value in found:
+            if not isinstance(value, DamagedRow):
+                yield value
+                continue
+            before = self._damage.count
+            self._damage.add(value)
+            drift.damaged += self._damage.count - before
+            if self._damage.count > before and len(drift.examples) < EXAMPLES:
+                drift.examples.append(f"damaged: {value}")
+
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
+        """Repair differences of one kind, which are in one table."""
+        now = now_in_milliseconds()
+        removed(self._frame.store, cells[0].table, [_mended(cell, kind, now) for cell in cells])
+
+
+def pieces(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield *items*, some at once."""
+    rest = iter(items)
+    while piece := list(islice(rest, PIECE)):
+        yield piece
+
+
+def _mended(cell: SourcedCell, kind: str, now: int) -> Put | Delete:
+    if kind == "missing":
+        return Put(cell.row, [cell.cell])
+    # A cell dated in the future is removed alone, so that the delete hides nothing put before then: see `removals`.
+    timestamp = cell.cell.timestamp
+    return Delete(cell.row, timestamp, [cell.cell.column], exact=timestamp > now)
+
+
+def _asked_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[bytes], Sequence[bytes]]]:
+    """Yield the rows and columns of *cells*, of one table, those of rows with the same columns together."""
+    table, by_row = "", dict[bytes, list[bytes]]()
+    for table, row, cell, _ in cells:  # noqa: B007
+        by_row.setdefault(row, []).append(cell.column)
+    rows, columns = list[bytes](), set[bytes]()
+    for wanted, row in sorted((sorted(found), row) for row, found in by_row.items()):
+        for at in range(0, len(wanted), CELLS_ASKED):
+            some = wanted[at : at + CELLS_ASKED]
+            both = columns if columns.issuperset(some) else columns.union(some)
+            if rows and (len(rows) + 1) * len(both) > CELLS_ASKED:
+                yield table, rows, sorted(columns)
+                rows, both = [], set(some)
+            rows.append(row)
+            columns = both
+    if rows:
+        yield table, rows, sorted(columns)
+
+
+Mend = Callable[[Sequence[bytes]], None]
+"""Mends the pages of rows; raises the first error."""
+
+
+class HistoryComparison(DriftComparison):
+    """A comparison of all pages with their own versions; *mend_pages*, if given, repairs those that disagree."""
+
+    def __init__(
+        self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, mend_pages: Mend | None = None
+    ) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=mend_pages is not None)
+        self._mend_pages = mend_pages
+        names = frame.codec.columns
+        frame.layouts.recent()
+        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
+
+    def run(self) -> Generator[None]:
+        """Compare; yields after each piece of the work."""
+        yield from self.mend(self._inconsistent(), self._still_inconsistent, "inconsistent")
+
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
+        """Repair pages."""
+        del kind
+        if self._mend_pages is not None:
+            self._mend_pages([cell.row for cell in cells])
+
+    def _inconsistent(self) -> Iterator[list[SourcedCell]]:
+        rows = self._frame.store.scan(self._frame.table, [self._frame.keys_of(self._frame.table)], self._wanted)
+        return map(self._inconsistent_among, pieces(rows))
+
+    def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
+        found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)
+        return self._inconsistent_among(row for row in found if row is not None)
+
+    def _inconsistent_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
+        column, places = self._frame.codec.columns.page, []
+        for row in rows:
+            stored = self._frame.codec.stored(row)
+            if stored.page is not None and mended(stored) is not None:
+                timestamp = milliseconds(stored.page.fetched_at)
+                places.append(SourcedCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
+        return [place for place in places if place.cell.timestamp < self._until]
+
+
+# --- The comparison of the entries of an index with the pages of its table, in both directions ------------------------
+
+
+class EntryComparison(DriftComparison):
+    """A comparison of one index with its table."""
+
+    def __init__(
+        self, frame: Frame, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+    ) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._index = found.index
+        self._entries = found.table
+        self._is_link = found.keeps_inlinks
+        self._signs = found.signs_pages
+
+    def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Generator[None]:
+        """Compare, continuing after *begun*; yields after each piece of the work."""
+        if begun is None or begun.kind == "missing":
+            yield from self.compare("missing", begun.position if begun else b"", journal)
+            begun = None
+        yield from self.compare("stale", begun.position if begun else b"", journal)
+
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        page = self._frame.codec.columns.page
+        columns = [page, *([self._frame.codec.columns.links] if self._is_link else [])]
+        for rows in self._rows_after(self._frame.table, after, columns):
+            self._drift.pages += sum(page in row.cells for row in rows)
+            yield [cell for made in self._readable(self._made_in(rows)) for cell in made.cells.values()]
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        for rows in self._rows_after(self._entries, after, [INDEX_COLUMN]):
+            self._drift.entries += len(rows)
+            yield list(map(self._named, rows)) if self._index.names_pages else []
+
+    def _rows_after(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[list[Row]]:
+        spec = ScanSpec(table, [self._frame.keys_of(table)], Wanted(columns))
+        for rows in pieces(in_storage_order(self._frame.store, spec, after or None)):
+            self.position: bytes = rows[-1].key
+            yield rows
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
+        rows = self._frame.store.read(self._frame.table, sources, Wanted(columns))
+        return zip(sources, self._made_in(rows), strict=True)
+
+    def _made_in(self, rows: Sequence[Row | None]) -> Iterator[Made | DamagedRow]:
+        pages = [None if row is None else self._frame.pages.each(row) for row in rows]
+        if self._signs:
+            unsigned = {
+                row.key: page
+                for row, page in zip(rows, pages, strict=True)
+                if row is not None and isinstance(page, Page) and is_unsigned(page)
+            }
+            signed = dict(zip(unsigned, read_and_signed(self._frame, list(unsigned.items())), strict=True))
+            pages = [page if row is None else signed.get(row.key, page) for row, page in zip(rows, pages, strict=True)]
+        for row, page in zip(rows, pages, strict=True):
+            try:
+                yield Made({}, None) if row is None else self._made_by(row, page)
+            except DamagedRow as exc:
+                yield exc
+
+    def _made_by(self, row: Row, page: Page | DamagedRow | None) -> Made:
+        if isinstance(page, DamagedRow):
+            raise page
+        counts = self._frame.codec.counts(row)
+        try:
+            key = self._frame.key.unsalted(row.key)
+        except KeyFormatError as exc:
+            raise DamagedRow(row.key, None, str(exc)) from exc
+        dated = None if page is None else milliseconds(hints_at(page))
+        counted = milliseconds(counts.counted_at) if counts and counts.counted_at else None
+        made: dict[tuple[bytes, bytes], SourcedCell] = {}
+        if page is not None and dated is not None:
+            self._add(made, self._index.entries(bare(page), key), dated, row.key)
+        if self._is_link and counted is not None:
+            self._add(made, entries_of(counts, key), counted, row.key)
+        return Made(made, dated, counted)
+
+    def _add(
+        self, made: dict[tuple[bytes, bytes], SourcedCell], entries: Sequence[bytes], timestamp: int, source: bytes
+    ) -> None:
+        cell = NewCell(INDEX_COLUMN, timestamp, b"")
+        for entry in entries:
+            made[entry, INDEX_COLUMN] = SourcedCell(self._entries, entry, cell, source)
+
+    def _latest(self, made: Made, cell: SourcedCell) -> int | None:
+        return made.counted if self._is_link and place_of(cell.row).startswith(b"inlinks_") else made.dated
+
+    def _named(self, entry: Row) -> SourcedCell:
+        """Return *entry* with the row of the page that it names, empty if it is not a valid entry."""
+        try:
+            source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
+        except ValueError:
+            source = b""
+        cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
+        return SourcedCell(self._entries, entry.key, cell, source)
+
+
+# --- The comparison of the inlinks of a table with the outlinks of its pages, in both directions ----------------------
+#
+# Neither side fits into memory, so all pages and all inlinks are read once, to compare sums of them (`LinkSums`). If
+# the sums differ, both are read again to find the differences, and only links in sums that differ are looked up.
+
+
+PLACE_BYTES = 400
+"""The memory that a place takes besides its bytes."""
+
+
+class InlinkComparison(DriftComparison):
+    """A comparison of all inlinks with the pages that have these links."""
+
+    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._queue = RecountQueue(frame.store, frame.table)
+        self._family = self._frame.codec.columns.inlinks.encode()
+        self._inlinks = InlinkCells(frame.table, self._family, frame.key)
+        self._sums = LinkSums()
+
+    def run(self) -> Generator[None]:
+        """Compare; yields after each piece of the work."""
+        yield from self._add_up()
+        if self._sums.are_even():
+            return
+        yield from self.compare("missing")
+        yield from self.compare("stale")
+
+    def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
+        """Repair differences of one kind, and have the links of their rows counted again."""
+        entered = self._queue.entered({cell.row for cell in cells})
+        self._queue.write([entered])
+        super().write(cells, kind)
+        self._queue.write([self._queue.done(entered)])
+
+    def _add_up(self) -> Iterator[None]:
+        for number, page in enumerate(self._linking_pages()):
+            column = self._inlinks.column(page.url)
+            for row in self._inlinks.rows(page.outlinks or ()):
+                self._sums.add(row, column)
+            if number % PIECE == 0:
+                yield
+        for row, cells in self._stored_inlinks():
+            self._drift.entries += len(cells)
+            for column, _ in cells:
+                self._sums.add(row, column)
+            yield
+
+    def _linking_pages(self) -> Iterator[Page]:
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(self._frame.codec.select(("outlinks",))))
+        for page in self._readable(map(self._frame.pages.each, rows)):
+            if page is not None and page.outlinks:
+                yield page
+
+    def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
+        """Yield the rows with inlinks, each with its inlinks or some of them."""
+        found = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
+        while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
+            yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
+
+    def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        del after
+        return _some_at_once(cell for page in self._linking_pages() for cell in self._cells_of(page))
+
+    def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
+        del after
+        return _some_at_once(
+            self._named(row, NewCell(column, cell.timestamp, b""))
+            for row, cells in self._stored_inlinks()
+            for column, cell in cells
+            if self._sums.is_odd(row, column)
+        )
+
+    def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
+        pageless: list[bytes] = []
+        for source, page in zip(sources, self._frame.pages.read_each(sources, ("outlinks",)), strict=True):
+            if page is None:
+                pageless.append(source)
+            elif isinstance(page, DamagedRow):
+                yield source, page
+            else:
+                yield source, Made({cell.place: cell for cell in self._cells_of(page)}, milliseconds(hints_at(page)))
+        left = self._links_left(pageless)
+        yield from ((source, Made({}, left.get(source))) for source in pageless)
+
+    def _cells_of(self, page: Page) -> Iterator[SourcedCell]:
+        """Yield those inlinks that *page* makes that only one side may have."""
+        timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
+        source = self._frame.key.encode(page.url)
+        for row, link in self._inlinks.rows(page.outlinks or ()).items():
+            if self._sums.is_odd(row, column):
+                yield SourcedCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+
+    def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the dates of links without a page, which an interrupted delete has left, by row."""
+        urls, dates = self._frame.codec.columns.urls, {}
+        for some in together((source, 0) for source in sources):
+            for found in self._frame.store.read(self._frame.table, some, Wanted([urls])):
+                if found is not None:
+                    dates[found.key] = found.cells[urls][0].timestamp
+        return dates
+
+    def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
+        """Return an inlink with the row of the page that it names, empty if that is not a page."""
+        try:
+            self._frame.key.url_of(row)
+            source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
+        except ValueError:
+            source = b""
+        return SourcedCell(self._frame.table, row, cell, source)
+
+
+def _some_at_once(places: Iterable[SourcedCell]) -> Iterator[list[SourcedCell]]:
+    weighed = (
+        (place, PLACE_BYTES + len(place.row) + len(place.cell.column) + len(place.cell.value)) for place in places
+    )
+    return together(weighed, AT_ONCE)
+
+
+GROUPS: Final = 2**20
+"""How many sums there are, of 8 bytes each."""
+
+
+class LinkSums:
+    """Sums of the links of two sides, in groups by hash: 0 in each group in which both sides have the same links.
+
+    Each side adds each of its links once, and links of both sides cancel out. So only groups with links of one side
+    alone are not 0, and links of both sides that happen to be in such a group are looked up too. Two links of one side
+    can only cancel out if their 64-bit hashes are equal.
+
+    >>> sums = LinkSums()
+    >>> for row, column in [(b"a", b"x"), (b"b", b"x"), (b"a", b"x")]:
+    ...     sums.add(row, column)
+    >>> sums.are_even(), sums.is_odd(b"b", b"x")
+    (False, True)
+    """
+
+    def __init__(self) -> None:
+        self._left = array("q", bytes(8 * GROUPS))
+
+    def add(self, row: bytes, column: bytes) -> None:
+        """Add an inlink: the *column* of the page that links to *row*."""
+        link = hash((row, column))
+        self._left[link % GROUPS] ^= link
+
+    def is_odd(self, row: bytes, column: bytes) -> bool:
+        """Whether only one side may have this inlink."""
+        return self._left[hash((row, column)) % GROUPS] != 0
+
+    def are_even(self) -> bool:
+        """Whether both sides have the same links."""
+        return not any(self._left)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 # --- The comparison of an index with its table, and of pages with their histories, by worker processes ----------------
@@ -130,7 +707,6 @@ def _compare(frame: Frame, index: str, as_of: datetime, settle: float, kind: str
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-PIECE = 500
 SAVE_SECONDS = 5.0
 """How often a rebuild stores its progress."""
 

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.duplicates.signatures import sign_pages, signed, signed_changes
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.links.inlink_cells import InlinkCells
 from webtable.repository.page_storage.cells import removals
 from webtable.repository.page_storage.codec import bare
 from webtable.repository.page_storage.state import hints_at
-from webtable.repository.upkeep.cells import DerivedCells, DerivedCellWriter, PageChange, add_entries
+from webtable.repository.upkeep.cells import (
+    DerivedCells,
+    DerivedCellWriter,
+    PageChange,
+    add_entries,
+    sign_pages,
+    signed,
+    signed_changes,
+)
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put

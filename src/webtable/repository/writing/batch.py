@@ -26,12 +26,11 @@ from msgspec.structs import replace
 from webtable._clock import EPOCH, milliseconds
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, StoreUnavailable, WebTableError
 from webtable.page.page import Page
-from webtable.repository.duplicates.signatures import sign_pages
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.state import NEWEST, Stored
-from webtable.repository.upkeep.cells import PageChange
+from webtable.repository.upkeep.cells import PageChange, sign_pages
 from webtable.repository.upkeep.revisits import OpenRevisits
 from webtable.repository.upkeep.updates import Updater
 from webtable.repository.writing.capture_checks import taken

@@ -17,7 +17,6 @@ from webtable.errors import WebTableError
 from webtable.page.body import algorithm_of, digest_like, digest_of
 from webtable.page.page import Page, memory_of
 from webtable.page.parts import Link
-from webtable.repository.duplicates.signatures import is_unsigned, signed, with_signature
 from webtable.repository.full_text.index import TextUpdate
 from webtable.repository.page_storage.codec import Packed
 from webtable.repository.page_storage.decisions import decide, decide_open
@@ -31,7 +30,7 @@ from webtable.repository.page_storage.state import (
     brought,
     content_date,
 )
-from webtable.repository.upkeep.cells import PageChange
+from webtable.repository.upkeep.cells import PageChange, is_unsigned, signed, with_signature
 from webtable.repository.upkeep.updates import BatchUpdate
 from webtable.repository.writing.capture_checks import measured, refusal
 from webtable.repository.writing.outcomes import PageOutcome

@@ -398,7 +398,7 @@ class Writers:
         new_writer: Callable[[], OpenWriter],
     ) -> None:
         """Do what `WebTable.put_not_modified` does."""
-        from webtable.repository.questions.versions import get
+        from webtable.repository.questions.page import get
 
         with until(Deadline(self._frame.store.timeout)):
             if get(self._frame, url, None, (), verify=False) is None:

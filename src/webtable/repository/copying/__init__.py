@@ -1,1 +1,0 @@
-"""Copies of a web table into another one, with other keys and cells, and the comparison of both."""
