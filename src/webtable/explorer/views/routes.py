@@ -52,5 +52,5 @@ VIEWS: Final = {
     "page/text": View(pages.text, "The readable text of a page, by lines.", pages.OPTIONS),
     "page/source": View(pages.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
 }
-RAW: Final[dict[str, Raw]] = {"/go": start_page.go, "/page/raw": pages.raw, "/page/rendered": pages.rendered}
+RAW: Final[dict[str, Raw]] = {"/go": home.go, "/page/raw": pages.raw, "/page/rendered": pages.rendered}
 """What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox."""
