@@ -99,7 +99,7 @@ def test_a_part_whose_worker_was_killed_is_written_again(table, tmp_path):
 
 def test_damaged_rows_of_all_parts_are_counted(table, tmp_path):
     for url in ("https://h1.example.com/001", "https://h8.example.com/179"):
-        key, column = table.key.encode(url), table._frame.codec.columns.body
+        key, column = table.key.encode(url), table._context.codec.columns.body
         (cell, *_) = table.store.read(table.table, [key])[0].cells[column]
         table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 

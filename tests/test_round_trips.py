@@ -193,7 +193,7 @@ def test_a_page_whose_content_has_expired_has_no_body_and_not_an_older_one(tmp_p
     ]
     with new_table() as table, new_table() as again:
         into(table, captures)
-        names = table._frame.codec.columns
+        names = table._context.codec.columns
         row, at = table.key.encode(url), milliseconds(captures[1].fetched_at)
         table.store.write(table.table, [Delete(row, at, (names.capture, names.body, names.urls), exact=True)])
         table.maintenance.alter(ttl=10**9)  # for how long it was kept before, nobody knows

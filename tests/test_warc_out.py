@@ -387,7 +387,7 @@ def test_a_damaged_version_is_left_out_and_told(tmp_path):
     from webtable.store import NewCell, Put
 
     table = stored(new_table(), [Page(url=f"{URL}/{n}", body=b"x" * 99, fetched_at=START) for n in range(3)])
-    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.body
+    key, column = table.key.encode(f"{URL}/1"), table._context.codec.columns.body
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 

@@ -65,7 +65,7 @@ def test_a_backup_that_is_damaged_is_told(run):
     with webtable.open("b.db") as table:
         from webtable.store import NewCell, Put
 
-        key, column = table.key.encode("https://example.com/001"), table._frame.codec.columns.body
+        key, column = table.key.encode("https://example.com/001"), table._context.codec.columns.body
         (cell,) = table.store.read(table.table, [key])[0].cells[column]
         table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 

@@ -110,7 +110,7 @@ def stranger(empty_directory: Path) -> str:
     (empty_directory / f"{name}.py").write_text(f"open('imported', 'w').close()\n{DEFINITION}")
     with webtable.open(store()) as table:
         table.store.create_table(index_table("pages", "language"))
-        table._frame.indexes.set("language", IndexState(of=f"{name}:language"))
+        table._context.indexes.set("language", IndexState(of=f"{name}:language"))
     return f"{name}:language"
 
 
@@ -163,7 +163,7 @@ def test_all_goes_on_behind_an_index_that_was_not_named_and_names_it_at_the_end(
 def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
     with webtable.open("webtable.db") as table:
         table.store.create_table(index_table("pages", "another"))
-        table._frame.indexes.set("another", IndexState(of=stranger))
+        table._context.indexes.set("another", IndexState(of=stranger))
 
     result = in_a_process("index", "verify", "--all")
 
@@ -210,7 +210,7 @@ def test_an_index_is_rebuilt(run: Run) -> None:
 
 def test_an_index_that_is_not_complete_is_listed_and_goes_on_with_rebuild(run: Run) -> None:
     with webtable.open(store()) as table:
-        table._frame.indexes.set("time", IndexState("building"))
+        table._context.indexes.set("time", IndexState("building"))
 
     assert ["time", "building", ""] in run("index", "list").cells
     assert run("fetched").code == 3
@@ -286,9 +286,9 @@ def test_a_question_without_its_index_names_the_commands_that_add_it(
 def spoil(path: str = "webtable.db") -> None:
     """Store a page that has no entries in the time index."""
     with webtable.open(path) as table:
-        table._frame.indexes.set("time", IndexState("dropped"))
+        table._context.indexes.set("time", IndexState("dropped"))
         table.put(page(3))
-        table._frame.indexes.set("time", IndexState())
+        table._context.indexes.set("time", IndexState())
 
 
 def test_verify_of_indexes_that_hold_is_exit_code_0(run: Run) -> None:
@@ -329,7 +329,7 @@ def test_repair_changes_nothing_in_a_dry_run(run: Run) -> None:
 
 def test_all_leaves_out_an_index_that_is_not_complete_and_says_so(run: Run) -> None:
     with webtable.open(store(indexes=["time", "size"])) as table:
-        table._frame.indexes.set("size", IndexState("building"))
+        table._context.indexes.set("size", IndexState("building"))
 
     result = run("index", "verify", "--all")
 

@@ -52,7 +52,7 @@ def test_a_page_that_nobody_has_put_is_found(written):
 
 def test_an_index_that_lacks_an_entry_is_found(written):
     table, ledger = written
-    status = table._frame.indexes.read()["status"].table
+    status = table._context.indexes.read()["status"].table
     row = next(iter(table.store.scan(status, [webtable.rowkey.KeyRange()])))
     table.store.write(status, [Delete(row.key, 2**62)])
 

@@ -73,9 +73,9 @@ class RpcServer:
         try:
             with connection.makefile("rb") as file:
                 file.read(6)
-                self._frame(file)
+                self._context(file)
                 while True:
-                    data = self._frame(file)
+                    data = self._context(file)
                     at, size = 1, data[0]
                     if size > 0x7F:
                         at, size = 2, size & 0x7F | data[1] << 7
@@ -84,7 +84,7 @@ class RpcServer:
         except (OSError, EOFError, ValueError):
             pass
 
-    def _frame(self, file: object) -> bytes:
+    def _context(self, file: object) -> bytes:
         self.reading.wait(20)
         head = file.read(4)
         if len(head) < 4:

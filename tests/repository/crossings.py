@@ -78,7 +78,7 @@ class Crossing:
     def _counts(self) -> dict[str, int]:
         table, rows = self._tables[-1], {path: self._tables[-1].key.encode(self.site + path) for path in TARGETS}
         found = table.store.read(table.table, list(rows.values()))
-        counts = {path: row and table._frame.codec.counts(row) for path, row in zip(rows, found, strict=True)}
+        counts = {path: row and table._context.codec.counts(row) for path, row in zip(rows, found, strict=True)}
         return {path: one.inlinks for path, one in counts.items() if one and one.inlinks}
 
 
@@ -99,15 +99,15 @@ def crossed(count: int) -> Iterator[list[Step]]:
 @contextmanager
 def _writers(tables: Sequence[WebTable], count: int) -> Iterator[list[BatchWriter]]:
     with ExitStack() as stack:
-        made = [BatchWriter(tables[number % len(tables)]._frame, None) for number in range(count)]
+        made = [BatchWriter(tables[number % len(tables)]._context, None) for number in range(count)]
         for one in made:
             stack.callback(one.close)
         yield made
 
 
 def _taken(writer: BatchWriter, page: Page) -> tuple[bytes, Page]:
-    frame = writer.frame
-    return keyed(frame.key, checked(filled(page)[0], frame.layouts))
+    context = writer.context
+    return keyed(context.key, checked(filled(page)[0], context.layouts))
 
 
 def _day(page: Page) -> int:

@@ -369,7 +369,7 @@ def test_an_alteration_of_a_file_is_done_as_a_whole_or_not_at_all(tmp_path, monk
 
 def aged(table):
     """Have *table* take what it knows of its layout for older than it is."""
-    table._frame.layouts._recent.forget()
+    table._context.layouts._recent.forget()
 
 
 class Steps(EachAlone):

@@ -156,7 +156,7 @@ def test_histories_are_read_many_at_once_and_only_where_the_newest_capture_does_
     site, read = spied.site, []
     site.store(*(capture(site, f"/{number:03d}", 9) for number in range(300)))
     site.store(*(capture(site, f"/{number:03d}", 8, "y") for number in range(200)))
-    capture_column = site.table._frame.codec.columns.capture
+    capture_column = site.table._context.codec.columns.capture
     spied.listener = lambda call, _, columns: call == "read" and read.append(list(columns))
 
     assert list(site.table.changes(site.domain, since=ago(site, 5))) == []
@@ -200,7 +200,7 @@ def test_changes_as_a_table_have_a_column_for_each_side(site):
 def test_a_version_that_cannot_be_read_leaves_its_page_out_and_is_counted(site):
     changed_site(site)
     row = site.table.key.encode(site.url("/changed"))
-    column = site.table._frame.codec.columns.capture
+    column = site.table._context.codec.columns.capture
     at = int(ago(site, 9).timestamp() * 1000)
     site.table.store.write(
         site.table.table, [webtable.store.Put(row, [webtable.store.NewCell(column, at, b'{"size":')])]

@@ -14,7 +14,7 @@ from webtable.store import NewCell, Put
 
 def hint(site, target, *sources):
     """Write inlinks of *target* that no page has."""
-    family = site.table._frame.codec.columns.inlinks.encode()
+    family = site.table._context.codec.columns.inlinks.encode()
     cells = [NewCell(family + b":" + source.encode(), 1_000, b"") for source in sources]
     site.table.store.write(site.table.table, [Put(site.table.key.encode(target), cells)])
 
@@ -42,7 +42,7 @@ def test_pages_are_left_out_wherever_they_stand_among_the_urls(site, order):
     found = list(site.table.links.discovered(site.domain, order=order))
 
     wanted = [site.url(path) for path in paths[:35] if path not in paths[1:30:3]]
-    assert found == sorted(wanted, key=lambda url: PageRows(site.table._frame).place_of(url, order))
+    assert found == sorted(wanted, key=lambda url: PageRows(site.table._context).place_of(url, order))
     for at, url in enumerate(found):
         token = site.table.links.discovered(site.domain, order=order).token_after(url)
         assert (

@@ -397,7 +397,7 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(40)))
     table.links.refresh()
-    index = table._frame.indexes.read()["host"].table
+    index = table._context.indexes.read()["host"].table
     wrong = [
         webtable.store.Put(
             row.key,

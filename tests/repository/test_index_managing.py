@@ -208,7 +208,7 @@ def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
 def test_writers_keep_an_index_that_is_still_building(table):
     table.indexes.drop("size")
     town = Town(table).build()
-    table._frame.indexes.set("size", IndexState("building"))
+    table._context.indexes.set("size", IndexState("building"))
 
     with suppress(StoreError):
         table.store.create_table(index_table("pages", "size"))
@@ -321,7 +321,7 @@ def foreign(table, stranger):
     """The town of a table that names the stranger's index, as another program may have written it."""
     town = Town(table).build()
     table.store.create_table(index_table("pages", "odd"))
-    table._frame.indexes.set("odd", IndexState(of=stranger[0]))
+    table._context.indexes.set("odd", IndexState(of=stranger[0]))
     return town
 
 
@@ -392,7 +392,7 @@ def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stran
     module = type(states)("lazy")
     module.__getattr__ = asked.append
     monkeypatch.setitem(states.sys.modules, "lazy", module)
-    table._frame.indexes.set("odd", IndexState(of="lazy:odd"))
+    table._context.indexes.set("odd", IndexState(of="lazy:odd"))
 
     with pytest.raises(IndexNotNamed, match="lazy:odd"):
         table.indexes.verify("odd", settle=0)
@@ -402,7 +402,7 @@ def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stran
 
 def test_an_index_is_not_taken_for_one_of_another_name(table, foreign, stranger):
     states.imported(stranger[0])
-    table._frame.indexes.set("even", IndexState(of=stranger[0]))
+    table._context.indexes.set("even", IndexState(of=stranger[0]))
 
     with pytest.raises(LayoutMismatch, match=r"'even'.*'odd'"):
         table.indexes.verify("even", settle=0)
@@ -411,7 +411,7 @@ def test_an_index_is_not_taken_for_one_of_another_name(table, foreign, stranger)
 def test_a_table_whose_index_cannot_be_imported_is_not_written_until_that_is_dropped(table, monkeypatch):
     monkeypatch.setenv("WEBTABLE_INDEXES", "no_such_module:index")
     town = Town(table).build()
-    table._frame.indexes.set("gone", IndexState(of="no_such_module:index"))
+    table._context.indexes.set("gone", IndexState(of="no_such_module:index"))
     other = listening(table, lambda *_: None)
 
     with pytest.raises(WriteFailed, match=r"no_such_module:index"):

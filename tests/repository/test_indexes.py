@@ -370,7 +370,7 @@ def test_a_token_of_one_salt_goes_on_with_every_other(salted):
 
 def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
     page = own.table.get(own.url("/a"), columns=())
-    entry = own.table._frame.indexes.recent()["status"]
+    entry = own.table._context.indexes.recent()["status"]
     key = own.table.key.unsalted(own.table.key.encode(page.url))
     (wrong,) = entry.index.entries(Page(url=page.url, status=599, fetched_at=page.fetched_at), key)
     own.table.store.write(entry.table, [Put(wrong, [NewCell(INDEX_COLUMN, 1, b"")])])

@@ -80,7 +80,7 @@ def store(table, *pages, without=()):
 
 
 def inlink(table, target, source, timestamp=0):
-    column = f"{table._frame.codec.columns.inlinks}:{url(source)}".encode()
+    column = f"{table._context.codec.columns.inlinks}:{url(source)}".encode()
     return table.key.encode(url(target)), NewCell(column, timestamp, b"")
 
 

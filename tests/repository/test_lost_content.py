@@ -270,7 +270,7 @@ def test_content_of_before_the_ttl_was_altered_is_not_lost(fresh):
 
 def push_out(table: WebTable, *ages: timedelta) -> None:
     """Store newer versions of the page as another writer does that has not seen its metadata."""
-    codec, row = table._frame.codec, table.key.encode(URL)
+    codec, row = table._context.codec, table.key.encode(URL)
     for age in ages:
         page = Page(url=URL, fetched_at=NOW - age, body=b"late", digest=f"blake3:{age.days:064x}", size=4)
         (packed,) = codec.packed([page])
@@ -311,7 +311,7 @@ def test_content_that_a_delete_has_hidden_is_not_lost(fresh):
     table = fresh(ttl=None)
     stored(table, timedelta(days=30), timedelta(days=10))
     row, until = table.key.encode(URL), NOW - timedelta(days=15)
-    mark = table._frame.codec.deleted_cell(row, Deleted(until))
+    mark = table._context.codec.deleted_cell(row, Deleted(until))
     gone = Delete(row, milliseconds(until), [HTML, CAPTURE, URLS])
     assert table.store.write(table.table, [Put(row, [mark]), gone]) == [None, None]
 

@@ -252,8 +252,8 @@ def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, 
     monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
     site.store(*(site.page(f"/{n:03}", body=b"") for n in range(40)))
     readers = set()
-    make = spied.site.table._frame.counted.each
-    spied.site.table._frame.counted.each = lambda *row: (readers.add(threading.current_thread().name), make(*row))[1]
+    make = spied.site.table._context.counted.each
+    spied.site.table._context.counted.each = lambda *row: (readers.add(threading.current_thread().name), make(*row))[1]
 
     found = iter(spied.site.table.pages(webtable.HostOnly(site.domain), columns=["body"]))
     next(found)

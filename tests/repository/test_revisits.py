@@ -333,7 +333,7 @@ STEPS = [order for order in permutations(("prepare 0", "store 0", "prepare 1", "
 def test_of_two_writers_that_cross_one_sees_what_the_other_has_stored(crawl, tmp_path, order, has_transactions):
     with webtable.open(tmp_path / "own.db", create=True) as table, ExitStack() as stack:
         tables = [table if has_transactions else listening(table, lambda *_: None) for _ in range(2)]
-        writers = [stack.enter_context(closing(BatchWriter(one._frame, None))) for one in tables]
+        writers = [stack.enter_context(closing(BatchWriter(one._context, None))) for one in tables]
         batches = [
             [writers[0].taken(crawl.revisit("y", 3, "x", date=1))],
             [writers[1].taken(crawl.original("x", 1, A))],
@@ -357,7 +357,7 @@ def test_a_writer_that_is_killed_at_any_call_leaves_nothing_wrong_and_is_repeate
 
     def act(table):
         for page in captures[:: -1 if is_late else 1]:
-            with closing(BatchWriter(table._frame, None)) as writer:
+            with closing(BatchWriter(table._context, None)) as writer:
                 row, page, _ = writer.taken(page)
                 (outcome,) = writer.store(writer.prepare([(row, page)]))
                 assert outcome.error is None

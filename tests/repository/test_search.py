@@ -347,8 +347,8 @@ def test_the_store_leaves_out_titles_without_the_words(spied, site):
     site.store(*(site.page(f"/{n}", title=f"page {n}", body=b"") for n in range(30)))
     table = spied.site.table
     given = []
-    page = table._frame.counted.page
-    table._frame.counted.page = lambda row, columns: given.append(row.key) or page(row, columns)
+    page = table._context.counted.page
+    table._context.counted.page = lambda row, columns: given.append(row.key) or page(row, columns)
 
     found = paths(table.search("PAGE 7", site.domain, in_="title"))
 
@@ -386,8 +386,8 @@ def test_titles_are_found_without_a_plain_column(new_url, site, order):
 def test_a_limit_keeps_from_reading_on(spied, crowd, in_):
     table = spied.site.table
     read = []
-    page = table._frame.counted.page
-    table._frame.counted.page = lambda row, columns: read.append(row.key) or page(row, columns)
+    page = table._context.counted.page
+    table._context.counted.page = lambda row, columns: read.append(row.key) or page(row, columns)
     word = "page" if in_ == "title" else "keys"
 
     found = paths(table.search(word, crowd.domain, in_=in_, limit=3))
@@ -426,10 +426,10 @@ def test_few_pages_are_searched_without_a_thread(site, search):
 
 def test_what_goes_wrong_in_a_thread_is_raised_where_the_caller_is(spied, crowd, monkeypatch):
     table = spied.site.table
-    page = table._frame.counted.page
+    page = table._context.counted.page
     last = table.key.encode(crowd.url("/900"))
     broken = lambda *_: (_ for _ in ()).throw(OSError("broken"))  # noqa: E731
-    table._frame.counted.page = lambda row, columns: (broken if row.key == last else page)(row, columns)
+    table._context.counted.page = lambda row, columns: (broken if row.key == last else page)(row, columns)
     found = []
 
     with pytest.raises(OSError, match="broken"):

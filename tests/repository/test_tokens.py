@@ -77,7 +77,7 @@ def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, 
 def test_a_token_right_behind_a_page_does_not_give_it_again(site, behind):
     site.store(*(site.page(path, body=b"x" * size) for path, size in [("/a", 2), ("/b", 5), ("/c", 9)]))
     index, key = (
-        site.table._frame.indexes.read()["size"],
+        site.table._context.indexes.read()["size"],
         site.table.key.unsalted(site.table.key.encode(site.url("/a"))),
     )
     for size in (1, 3, 7, 11):

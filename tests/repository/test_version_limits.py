@@ -114,7 +114,7 @@ def test_a_table_that_kept_three_keeps_all_once_it_is_altered(new_site):
     put(site, *contents(site, 4, age=9000))
 
     site.table.maintenance.alter(versions=None)
-    site.table._frame.layouts.read()
+    site.table._context.layouts.read()
     dropped, _ = put(site, *contents(site, 4, age=1000))
 
     assert not dropped

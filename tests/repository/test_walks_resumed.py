@@ -57,7 +57,7 @@ def table(tmp_path, at_each_row):
     with webtable.open(tmp_path / "crawl.db", create=True, indexes=["status", "link"]) as table:
         town = Town(table, "town.example")
         town.store(*(town.page(f"/{n:02}", host=f"h{n % 3}", body=b"x" * n, status=200) for n in range(PAGES)))
-        index = table._frame.indexes.read()["status"].table
+        index = table._context.indexes.read()["status"].table
         entries = list(table.store.scan(index, [KeyRange()]))
         # A table of the index's own: what is deleted could not be put again as it was.
         table.store.drop_table(index)

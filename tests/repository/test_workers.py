@@ -103,7 +103,7 @@ def drifting(new_url, town):
         with table.writer() as writer:
             writer.put_many(town.table.pages(town.domain, columns=["body", "outlinks"]))
         table.links.refresh(also_unfinished=True)
-        for name, found in table._frame.indexes.read().items():
+        for name, found in table._context.indexes.read().items():
             entries = list(table.store.scan(found.table, [KeyRange()]))
             kept = [(row.key, row.cells, 0) for place, row in enumerate(entries) if place % 20]
             if name == "status":

@@ -20,7 +20,7 @@ from webtable._files import atomic_file, naming_errors, partial_path
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.warc_out import MeasuredFile, WarcFiles, date_text, sha256, software, write_with_revisits
 from webtable.progress import counting
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.questions.captures import kept
 from webtable.repository.reading.scope import Scope
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -156,10 +156,10 @@ def _fill(
     listed: Callable[[Page], None],
 ) -> None:
     """Write all captures into *files*, and call *listed* with the newest capture of each page."""
-    frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
-    damage = frame.damage(archived.examples)
+    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
+    damage = context.damage(archived.examples)
     try:
-        pages = groupby(kept(frame, scope, damage), attrgetter("url"))
+        pages = groupby(kept(context, scope, damage), attrgetter("url"))
         for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
             _, newest = write_with_revisits(captures, files.write)
             listed(newest)

@@ -46,7 +46,7 @@ from webtable.page.page import LINK_BYTES
 from webtable.progress import counting
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import PAGES, column
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.page_storage.state import GIVEN
 from webtable.repository.partitions.processes import PartTask, check_workers, done_by, unsalted_parts
 from webtable.repository.questions.captures import kept
@@ -655,12 +655,12 @@ def write_captures(
     if form is None or path.is_dir() or not path.parent.is_dir():
         endings = ", ".join(CAPTURE_ENDINGS)
         raise InvalidArgument(f"{file}: name a file in an existing directory whose name ends with {endings}")
-    frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
+    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
     archived = Archived()
-    damage = frame.damage(archived.examples)
+    damage = context.damage(archived.examples)
     with atomic_file(path) as part, part.open("wb") as opened:
         kind = KINDS[form](opened, path.name)
-        pages = groupby(kept(frame, scope, damage), attrgetter("url"))
+        pages = groupby(kept(context, scope, damage), attrgetter("url"))
         for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
             count = kind.write(captures)
             archived.pages += count > 0
@@ -727,11 +727,11 @@ def write_export(
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(get_args(Format))}")
     if type(file_bytes) is not int or file_bytes < 1:
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
-    frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
-    scope.ranges(frame)  # raises before a folder is made
-    check_workers(frame, workers)
+    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
+    scope.ranges(context)  # raises before a folder is made
+    check_workers(context, workers)
     with _locked_folder(folder, resume=resume) as opened:
-        manifest = _new_manifest(frame, site, format)
+        manifest = _new_manifest(context, site, format)
         if opened.kind(NAME) is None:
             manifest.write(folder)
             exported = Exported(manifest)
@@ -739,7 +739,7 @@ def write_export(
             exported = Exported(_resumed_manifest(opened, manifest))
             _compare(exported, table)
         _drop_unlisted(opened, exported.manifest)
-        run = _Export(frame, scope, folder, exported, on_progress)
+        run = _Export(context, scope, folder, exported, on_progress)
         if workers == 1:
             run.by_one(file_bytes)
         else:
@@ -748,15 +748,15 @@ def write_export(
     return exported
 
 
-def _new_manifest(frame: Frame, site: Site | None, form: Format) -> Manifest:
-    indexes = [one for one in frame.indexes.read().values() if one.state.phase in ("ready", "building")]
+def _new_manifest(context: TableContext, site: Site | None, form: Format) -> Manifest:
+    indexes = [one for one in context.indexes.read().values() if one.state.phase in ("ready", "building")]
     return Manifest(
         webtable=software().partition(" ")[2],
-        table=frame.table,
+        table=context.table,
         format=form,
         site=site_text(site or ALL),
         begun=clock.now(),
-        layout=frame.layouts.recent(),
+        layout=context.layouts.recent(),
         indexes=tuple(sorted(one.state.of or one.name for one in indexes)),
     )
 
@@ -823,9 +823,9 @@ class _Export:
     """A run, which writes all captures after the last page in the manifest."""
 
     def __init__(
-        self, frame: Frame, scope: Scope, folder: Path, exported: Exported, on_progress: Progress | None
+        self, context: TableContext, scope: Scope, folder: Path, exported: Exported, on_progress: Progress | None
     ) -> None:
-        self._frame = frame
+        self._context = context
         self._scope = scope
         self._folder = folder
         self._exported = exported
@@ -834,9 +834,9 @@ class _Export:
 
     def by_one(self, file_bytes: int) -> None:
         """Write all files, and the manifest after each of them."""
-        damage = self._frame.damage(self._exported.examples)
+        damage = self._context.damage(self._exported.examples)
         begun = self._exported.manifest
-        captures = kept(self._frame, self._scope, damage, after=begun.last)
+        captures = kept(self._context, self._scope, damage, after=begun.last)
         first = number_in(begun.files[-1].name) + 1 if begun.files else 1
 
         def report(pages: int) -> None:
@@ -848,14 +848,14 @@ class _Export:
 
     def by_workers(self, workers: int, file_bytes: int) -> None:
         """Do the same with *workers* processes: a part counts once all before it do, so that a run can be resumed."""
-        frame, begun = self._frame, self._exported.manifest
+        context, begun = self._context, self._exported.manifest
         before = number_in(begun.files[-1].name) if begun.files else 0
         firsts = count((before // FILES_A_PART + 1) * FILES_A_PART + 1, FILES_A_PART)
-        parts = unsalted_parts(frame, self._scope.ranges(frame), begun.last, PARTS_A_WORKER * workers)
+        parts = unsalted_parts(context, self._scope.ranges(context), begun.last, PARTS_A_WORKER * workers)
         given = (self._scope, self._folder, begun.format, file_bytes, begun.last)
         tasks = [PartTask(_written_part, None, (*given, *one)) for one in zip(firsts, parts, strict=False)]
         damaged = 0
-        with done_by(workers, frame, tasks) as written:
+        with done_by(workers, context, tasks) as written:
             for files, damaged_here, examples in written:
                 damaged += damaged_here
                 self._exported.examples += examples[: MOST_EXAMPLES - len(self._exported.examples)]
@@ -888,7 +888,7 @@ class _Export:
 
 
 def _written_part(
-    frame: Frame,
+    context: TableContext,
     scope: Scope,
     folder: Path,
     form: Format,
@@ -899,9 +899,9 @@ def _written_part(
 ) -> tuple[list[NumberedFile], int, list[DamagedRow]]:
     """Write the files from the number *first* on for pages whose unsalted keys are in *urls*; a worker calls it."""
     examples: list[DamagedRow] = []
-    damage = frame.damage(examples)
+    damage = context.damage(examples)
     files: list[NumberedFile] = []
-    captures = kept(frame, scope, damage, after=after, urls=urls)
+    captures = kept(context, scope, damage, after=after, urls=urls)
     for file in NumberedFiles(folder, form, file_bytes).written(captures, first):
         files.append(file)
         if len(files) == FILES_A_PART:

@@ -32,7 +32,7 @@ from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, wri
 from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
 from webtable.repository.answers.columns import PAGES
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.reading.scope import ALL, Scope, site_text
 from webtable.rowkey.urls import split_url
 
@@ -471,7 +471,7 @@ def write_lake(
         raise InvalidArgument(f"since={since!r} must be 'last': {reason}")
     if type(file_bytes) is not int or file_bytes < 1:
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
-    Scope.of(site).ranges(Frame.of(table.store, table.table, table.layout, strict=table.strict))
+    Scope.of(site).ranges(TableContext.of(table.store, table.table, table.layout, strict=table.strict))
     wanted = LakeManifest(
         table=table.table,
         site=site_text(site or ALL),

@@ -260,7 +260,7 @@ def ingest(
         on_progress=on_progress,
     )
     if workers > 1 and not dry_run and table.store.capabilities.processes_write_concurrently:
-        place = FramePlace.of(table._frame, with_indexes=True)
+        place = FramePlace.of(table._context, with_indexes=True)
         run.options = dataclasses.replace(run.options, open_table=partial(_opened, place))
         run.with_main = any(name.startswith("__main__:") for name in place.indexes)
     if resume is not None:

@@ -38,10 +38,10 @@ def read_pages(
     # Dask would make text of all objects. It takes tasks with one label and the same arguments for the same.
     with dask.config.set({"dataframe.convert-string": False}):
         return dask.dataframe.from_map(
-            _frame, parts, columns=list(nothing.columns), meta=nothing, label=f"webtable-{uuid.uuid4().hex[:12]}"
+            _context, parts, columns=list(nothing.columns), meta=nothing, label=f"webtable-{uuid.uuid4().hex[:12]}"
         )
 
 
-def _frame(part: Partition[Any], columns: Sequence[str] | None = None) -> pd.DataFrame:
+def _context(part: Partition[Any], columns: Sequence[str] | None = None) -> pd.DataFrame:
     with part.open() as answer:
         return answer.to_pandas(columns)

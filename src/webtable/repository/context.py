@@ -1,4 +1,4 @@
-"""The frame of a web table: its store, name, keys, cells and indexes as one value, which all functions take."""
+"""The context of a web table: its store, name, keys, cells and indexes as one value, which all functions take."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TablePart(NamedTuple):
     keys: KeyRange
 
 
-class Frame(msgspec.Struct, frozen=True):
+class TableContext(msgspec.Struct, frozen=True):
     """A table of web pages: its place, the formats of its keys and cells, and its indexes.
 
     `pages` reads pages as they are stored; `counted` reads them for answers, with link counts of 0 for pages without
@@ -59,8 +59,8 @@ class Frame(msgspec.Struct, frozen=True):
     @classmethod
     def of(
         cls, store: Store, table: str, layout: Layout, *, strict: bool = False, part: TablePart | None = None
-    ) -> Frame:
-        """Return the frame of the *table* in *store* with this *layout*."""
+    ) -> TableContext:
+        """Return the context of the *table* in *store* with this *layout*."""
         layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.capabilities.max_cell)
         refreshed, limits = Refreshed(store, table), Limits(store, table, codec, layouts)
         return cls(
@@ -93,7 +93,7 @@ class Frame(msgspec.Struct, frozen=True):
         return min(self.layouts.known.versions, NEWEST)
 
     def keys_of(self, table: str) -> KeyRange:
-        """Return the keys of *table* that answers are about: all, unless the frame has a part of that table."""
+        """Return the keys of *table* that answers are about: all, unless the context has a part of that table."""
         return self.part.keys if self.part is not None and self.part.table == table else ALL_KEYS
 
     def log(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
@@ -110,4 +110,4 @@ class CopyTarget(Protocol):
     """The table that a copy is written into: a `WebTable`."""
 
     @property
-    def _frame(self) -> Frame: ...
+    def _context(self) -> TableContext: ...

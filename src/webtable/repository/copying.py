@@ -27,7 +27,7 @@ from webtable.errors import (
 )
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.journal import Journal
 from webtable.repository.links.inlink_cells import PAST, with_self_links
 from webtable.repository.maintenance.delete import Deletion
@@ -201,8 +201,8 @@ class ComparedRows(NamedTuple):
 class TablePair:
     """The *source* of a copy, and its *target*. State in the source is named `there`, in the target `here`."""
 
-    source: Frame
-    target: Frame
+    source: TableContext
+    target: TableContext
 
     @property
     def keep_inlinks(self) -> bool:
@@ -811,8 +811,8 @@ class CopyPlaces(msgspec.Struct):
 
 
 def copy(
-    source: Frame,
-    target: Frame,
+    source: TableContext,
+    target: TableContext,
     resume: str | PathLike[str] | None,
     rate: float | None,
     on_copied: Callable[[Copied], object] | None,
@@ -914,7 +914,7 @@ def _copied_by(
 
 
 def _copy_part(
-    source: Frame, target: FramePlace, step: Step, after: bytes, rate: float | None, dry_run: bool
+    source: TableContext, target: FramePlace, step: Step, after: bytes, rate: float | None, dry_run: bool
 ) -> tuple[Counts, bytes]:
     """Do a *step* for a part of the source, and return the counts and the last row; a worker calls it."""
     counts = Counts()
@@ -924,12 +924,12 @@ def _copy_part(
     return counts, after
 
 
-def _has_no_pages(target: Frame) -> bool:
+def _has_no_pages(target: TableContext) -> bool:
     wanted = Wanted([target.codec.columns.page], keys_only=True)
     return next(target.store.scan(target.table, [KeyRange()], wanted, limit=1), None) is None
 
 
-def check_apart(source: Frame, target: Frame) -> None:
+def check_apart(source: TableContext, target: TableContext) -> None:
     """Raise `InvalidArgument` if both are the same table."""
     same_store = source.store is target.store or _place(source.store.name) == _place(target.store.name)
     if same_store and source.table == target.table:
@@ -941,7 +941,7 @@ def _place(name: str) -> str:
     return str(Path(url.rest).resolve()) if url.is_path else name
 
 
-def check_kept(source: Frame, ttl: int | None, name: str) -> None:
+def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
     """Raise `ExpiredCapture` if the table *name*, which keeps content *ttl* seconds, would drop content of *source*.
 
     Content that is about to expire in the source as well does not count.
@@ -1007,7 +1007,7 @@ class _Differences:
             self.examples.append(tables.source.key.url_of(row))
 
 
-def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, full: bool) -> CopyCheck:
+def check_copy(source: TableContext, target: TableContext, on_progress: Progress | None, *, full: bool) -> CopyCheck:
     """Do what `TableMaintenance.check_copy` promises."""
     tables, found = TablePair(source, target), _Differences()
     source.layouts.recent()
@@ -1066,7 +1066,7 @@ def _compare_links(tables: TablePair, found: _Differences) -> None:
             added = row
 
 
-def _in_full(side: Frame, rows: Sequence[bytes]) -> list[Row | None]:
+def _in_full(side: TableContext, rows: Sequence[bytes]) -> list[Row | None]:
     columns = [side.codec.columns.urls, side.codec.family]
     return side.store.read(side.table, rows, Wanted(columns, versions=side.layouts.known.versions)) if rows else []
 
@@ -1075,7 +1075,7 @@ def _weight(both: RowPair) -> int:
     return 2 * sum(version.capture.size or 0 for version in both.there.versions)
 
 
-def _pages_of(side: Frame) -> int:
+def _pages_of(side: TableContext) -> int:
     wanted = Wanted([side.codec.columns.page], keys_only=True)
     return sum(1 for _ in side.store.scan(side.table, [KeyRange()], wanted))
 

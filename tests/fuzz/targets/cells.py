@@ -87,7 +87,7 @@ def _true(name: str, key: bytes, column: bytes) -> Any:
 
 
 def _read(name: str, row: Row, column: bytes) -> Any:
-    codec = table()._frame.codec
+    codec = table()._context.codec
     if name == "pages":
         captures = row.cells.get(codec.columns.capture, ())
         bodies, links = row.cells.get(codec.columns.body, [None]), row.cells.get(codec.columns.urls, [None])

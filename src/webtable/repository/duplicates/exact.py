@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -103,8 +103,8 @@ LISTING = Listing(
 class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
     """Which pages of a scope have the same content, or the same title."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, by: Sameness) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window, by: Sameness) -> None:
+        super().__init__(context, scope, window, LISTING)
         if by not in get_args(Sameness):
             raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
         self.by: Sameness = by
@@ -144,16 +144,16 @@ def _size(page: Page) -> int:
     return min(page.size or 0, HIGHEST_SIZE)
 
 
-def duplicates(frame: Frame, url: str, options: SitePageOptions) -> Pages:
+def duplicates(context: TableContext, url: str, options: SitePageOptions) -> Pages:
     """Return what `WebTable.duplicates` does."""
     own = canonical_url(url)
 
     def digest() -> str:
-        page = stored_page(frame, own)
+        page = stored_page(context, own)
         return (page and page.digest) or ""
 
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=f"pages with the content of {own}",
         index=DIGEST,

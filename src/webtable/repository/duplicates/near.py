@@ -18,7 +18,7 @@ from webtable.repository.answers.columns import column, column_names, declared, 
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import LIKE
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import HIGHEST_SIZE, LIKENESS, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.pages import ScopeRows, SortedQuestion, TableQuestion, url_at
@@ -101,15 +101,17 @@ def check_at_least(at_least: float) -> None:
 class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
     """Which pages of a scope have nearly the text of a page."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, wish: Wish, columns: Sequence[str] | None) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(
+        self, context: TableContext, scope: Scope, window: Window, wish: Wish, columns: Sequence[str] | None
+    ) -> None:
+        super().__init__(context, scope, window, LISTING)
         check_at_least(wish.at_least)
         wish = wish._replace(url=canonical_url(wish.url))
         among = "" if scope.place is None else f" among the {scope}"
         self.title: str = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
         names = column_names(columns)
         self.columns: Columns = records_with(names, NEAR_DUPLICATES)
-        self._likeness = _Likeness(frame, wish, scope, fields_of(names), self.title)
+        self._likeness = _Likeness(context, wish, scope, fields_of(names), self.title)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicate]:
         if self.window.order == "url":
@@ -117,7 +119,7 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         return self._likeness.by_similarity(after, damage)
 
     def place(self, result: NearDuplicate) -> bytes:
-        key = self.frame.key.unsalted(self.frame.key.encode(result.page.url))
+        key = self.context.key.unsalted(self.context.key.encode(result.page.url))
         return key if self.window.order == "url" else _place(result.similarity, key)
 
     def explain(self) -> Explanation:
@@ -136,7 +138,7 @@ def _place(similarity: float, key: bytes) -> bytes:
 class _Likeness:
     """What is like a page: the page fields *names* are read of it."""
 
-    frame: Frame
+    context: TableContext
     wish: Wish
     scope: Scope
     names: Sequence[str]
@@ -154,29 +156,29 @@ class _Likeness:
             found.fill("found", some, 2)
             rows = found.rows("SELECT place, similarity FROM found WHERE place > ? ORDER BY place", (after or b"",))
             while piece := list(islice(rows, BODY_ROWS)):
-                keys = [self.frame.key.salted(place.partition(b" ")[2]) for place, _ in piece]
-                pages = self.frame.counted.read_each(keys, self.names)
+                keys = [self.context.key.salted(place.partition(b" ")[2]) for place, _ in piece]
+                pages = self.context.counted.read_each(keys, self.names)
                 for (_, similarity), page in zip(piece, pages, strict=True):
                     for whole in damage.sift([page]):
                         if whole is not None:
-                            yield NearDuplicate(self.frame.refreshed.counted(whole, self.names), similarity)
+                            yield NearDuplicate(self.context.refreshed.counted(whole, self.names), similarity)
 
     def read(self) -> tuple[Sequence[bytes], Sequence[KeyRange]]:
         """Return the columns of pages and the ranges of entries that are read."""
-        return self.frame.codec.select((*self.names, "body")), self._spec(self._own()[0]).ranges
+        return self.context.codec.select((*self.names, "body")), self._spec(self._own()[0]).ranges
 
     def _own(self) -> tuple[str, Hashes]:
         """Return the signature and the shingles of the page itself; raises `DamagedRow`."""
         from webtable.page.similarity import shingles  # it needs numpy, which only this answer does
 
-        (page,) = self.frame.pages.read([self.frame.key.encode(self.wish.url)], ("body",))
+        (page,) = self.context.pages.read([self.context.key.encode(self.wish.url)], ("body",))
         if page is None or page.body is None:
             return "", shingles("")
         signed = with_signature(page, page.body) if is_unsigned(page) else page
         return signed.stored.likeness or "", shingles(page.main_text or "")
 
     def _spec(self, signature: str) -> ScanSpec:
-        table = self.frame.indexes.ready(LIKENESS.name, self.question).table
+        table = self.context.indexes.ready(LIKENESS.name, self.question).table
         page = msgspec.structs.replace(BLANK, has_body=True, _likeness=signature)
         terms = [LIKENESS.term(term) for term in LIKENESS.terms(page)]
         ranges = [keys for term in terms for keys in LIKENESS.ranges(LIKENESS.range_of(term.decode()), term)]
@@ -188,27 +190,27 @@ class _Likeness:
         """Yield the near duplicates after the row key *after*, each with its key, in the order of these."""
         from webtable.page.similarity import shingles, similarity
 
-        frame = self.frame
-        frame.indexes.ready(LIKENESS.name, self.question)
+        context = self.context
+        context.indexes.ready(LIKENESS.name, self.question)
         signature, own = self._own()
         candidates = self._candidates(self._spec(signature), after, damage)
         while piece := list(islice(candidates, BODY_ROWS)):
-            pages = frame.counted.read_each([row for _, row in piece], (*names, "body"))
-            frame.counts(f"{LIKENESS.name}.read", len(piece))
+            pages = context.counted.read_each([row for _, row in piece], (*names, "body"))
+            context.counts(f"{LIKENESS.name}.read", len(piece))
             for (key, _), page in zip(piece, pages, strict=True):
                 for whole in damage.sift([page]):
                     like = 0.0 if whole is None else similarity(own, shingles(whole.main_text or ""))
                     if whole is None or like < self.wish.at_least:
-                        frame.counts(f"{LIKENESS.name}.dropped")
+                        context.counts(f"{LIKENESS.name}.dropped")
                         continue
                     kept = whole if "body" in names else msgspec.structs.replace(whole, body=None)
-                    yield key, NearDuplicate(frame.refreshed.counted(kept, names), like)
+                    yield key, NearDuplicate(context.refreshed.counted(kept, names), like)
 
     def _candidates(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[tuple[bytes, bytes]]:
         """Yield the keys of the other pages that entries name, each once in their order, without and with salts."""
-        key, keep = self.frame.key, self.scope.contains()
+        key, keep = self.context.key, self.scope.contains()
         itself = key.unsalted(key.encode(self.wish.url))
-        rows = in_key_order(self.frame.store, spec, _named, None, after)
+        rows = in_key_order(self.context.store, spec, _named, None, after)
         for named, _ in groupby(rows, lambda row: _named(row.key)):
             if named == itself or (keep is not None and not keep(named)):
                 continue
@@ -295,17 +297,17 @@ class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
 
     notes: Sequence[str] = ("the texts of pages that have a band of their signatures in common are read and compared",)
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, at_least: float) -> None:
-        super().__init__(frame, scope, window, LISTING_NEAR_DUPLICATE_GROUPS)
+    def __init__(self, context: TableContext, scope: Scope, window: Window, at_least: float) -> None:
+        super().__init__(context, scope, window, LISTING_NEAR_DUPLICATE_GROUPS)
         check_at_least(at_least)
         self.at_least = at_least
         self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
-        self.frame.indexes.ready(LIKENESS.name, self.title)
+        self.context.indexes.ready(LIKENESS.name, self.title)
         with TemporaryTables(*_TABLES) as scratch:
-            count = _filled(self.frame, self.pages, scratch, damage)
-            _Joined(self.frame, scratch, damage, self.at_least, count).fill()
+            count = _filled(self.context, self.pages, scratch, damage)
+            _Joined(self.context, scratch, damage, self.at_least, count).fill()
             scratch.run(_INDEX)
             yield from _groups(scratch, self.window.order, after)
 
@@ -313,12 +315,12 @@ class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
         return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
 
 
-def _filled(frame: Frame, pages: ScopeRows, found: TemporaryTables, damage: Damage) -> int:
+def _filled(context: TableContext, pages: ScopeRows, found: TemporaryTables, damage: Damage) -> int:
     """Fill the tables *found* with the pages that have a signature, and return the number of these."""
     count = 0
     rest = pages.all(damage)
     while some := list(islice(rest, _PIECE)):
-        signed = damage.sift(read_and_signed(frame, [(frame.key.encode(page.url), page) for page in some]))
+        signed = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in some]))
         known = [(number, page) for number, page in enumerate((page for page in signed if page._likeness), count)]
         count += len(known)
         rows = ((number, pages.by_url(one.url), min(one.size or 0, HIGHEST_SIZE), one.digest) for number, one in known)
@@ -330,8 +332,10 @@ def _filled(frame: Frame, pages: ScopeRows, found: TemporaryTables, damage: Dama
 class _Joined:
     """Pages by numbers, joined where their texts are alike: each has another one of its group, or leads it."""
 
-    def __init__(self, frame: Frame, found: TemporaryTables, damage: Damage, at_least: float, count: int) -> None:
-        self._frame = frame
+    def __init__(
+        self, context: TableContext, found: TemporaryTables, damage: Damage, at_least: float, count: int
+    ) -> None:
+        self._context = context
         self._found = found
         self._damage = damage
         self._at_least = at_least
@@ -413,8 +417,8 @@ class _Joined:
         from webtable.page.similarity import shingles
 
         hashes = shingles("")
-        rows = [self._frame.key.salted(self._place(number)) for number in numbers]
-        for number, page in zip(numbers, self._frame.counted.read_each(rows, ("body",)), strict=True):
+        rows = [self._context.key.salted(self._place(number)) for number in numbers]
+        for number, page in zip(numbers, self._context.counted.read_each(rows, ("body",)), strict=True):
             text = ""
             for whole in self._damage.sift([page]):
                 text = (whole and whole.main_text) or ""

@@ -20,7 +20,7 @@ from webtable._messages import Command
 from webtable.errors import CapabilityError, IndexNeeded, InvalidArgument, StoreError
 from webtable.page.extract import main_content
 from webtable.page.page import Page, charset_of, media_of
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.full_text.words import Analyzer
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, link_of
 from webtable.repository.page_storage.codec import bare
@@ -60,8 +60,8 @@ class TextSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 class TextMaker:
     """Makes the texts and the documents of the pages of one table."""
 
-    def __init__(self, frame: Frame, settings: TextSettings) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, settings: TextSettings) -> None:
+        self._context = context
         self.settings = settings
         self.analyzer: Final = Analyzer(settings.stemming)
 
@@ -75,9 +75,9 @@ class TextMaker:
 
     def anchors(self, rows: Sequence[bytes]) -> list[str]:
         """Return the texts of the links that lead to the page of each of *rows*."""
-        frame = self._frame
-        family = frame.codec.columns.inlinks.encode()
-        found = frame.store.read_cells(frame.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
+        context = self._context
+        family = context.codec.columns.inlinks.encode()
+        found = context.store.read_cells(context.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
         return ["\n".join(link_of("", cell.value).anchor for _, cell in cells) for cells in found]
 
     def texts(self, page: Page, own: dict[str, str], anchors: str) -> dict[str, str]:
@@ -91,7 +91,7 @@ class TextMaker:
     def document(self, row: bytes, page: Page, terms: tuple[str, ...] | None) -> Document:
         """Return the document of *page* with these *terms*."""
         return Document(
-            self._frame.key.unsalted(row),
+            self._context.key.unsalted(row),
             milliseconds(page.fetched_at),
             page.digest or "",
             page.status,
@@ -118,37 +118,39 @@ VARIABLE = "WEBTABLE_SEARCH"
 _OPEN_AT_ONCE = 8
 
 
-def index_of(frame: Frame) -> SearchIndex | None:
-    """Return the full text of the table of *frame*, which may be empty; None if there is none.
+def index_of(context: TableContext) -> SearchIndex | None:
+    """Return the full text of the table of *context*, which may be empty; None if there is none.
 
     Raises `MissingExtra` if there is a directory and no tantivy.
     """
-    index = frame.store.search_index(frame.table)
+    index = context.store.search_index(context.table)
     if index is not None:
         return index
-    directory = directory_of(frame)
+    directory = directory_of(context)
     return _opened(directory) if directory is not None and (directory / "search.json").exists() else None
 
 
-def new_index_of(frame: Frame) -> SearchIndex:
-    """Return the full text of the table of *frame*, to be created; raises `CapabilityError` if it cannot have any."""
-    index = frame.store.search_index(frame.table)
+def new_index_of(context: TableContext) -> SearchIndex:
+    """Return the full text of the table of *context*, to be created; raises `CapabilityError` if it cannot have any."""
+    index = context.store.search_index(context.table)
     if index is not None:
         return index
-    directory = directory_of(frame)
+    directory = directory_of(context)
     if directory is None:
-        raise CapabilityError(f'{frame.name}: a store in memory has no full text; search with order="url" reads pages')
+        raise CapabilityError(
+            f'{context.name}: a store in memory has no full text; search with order="url" reads pages'
+        )
     directory.parent.mkdir(parents=True, exist_ok=True)
     return _opened(directory)
 
 
-def directory_of(frame: Frame) -> Path | None:
+def directory_of(context: TableContext) -> Path | None:
     """Return the directory for the full text of a table; None if it is in the store, or the store is in memory."""
-    if frame.store.address is None or frame.store.search_index(frame.table) is not None:
+    if context.store.address is None or context.store.search_index(context.table) is not None:
         return None
     base = Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else user_data_path("webtable") / "search"
-    readable = re.sub(r"[^A-Za-z0-9.]+", "-", frame.name)[:80].strip("-")
-    return base / f"{readable}-{hashlib.sha256(frame.name.encode()).hexdigest()[:8]}"
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", context.name)[:80].strip("-")
+    return base / f"{readable}-{hashlib.sha256(context.name.encode()).hexdigest()[:8]}"
 
 
 # Kept open: to open an index takes longer than a question to it.
@@ -173,40 +175,40 @@ class FullTextOfTable:
     maker: TextMaker
 
 
-def full_text_of(frame: Frame) -> FullTextOfTable | None:
-    """Return the full text of the table of *frame*; None if it has none."""
-    index = index_of(frame)
-    return None if index is None else _with_settings(frame, index, index.settings())
+def full_text_of(context: TableContext) -> FullTextOfTable | None:
+    """Return the full text of the table of *context*; None if it has none."""
+    index = index_of(context)
+    return None if index is None else _with_settings(context, index, index.settings())
 
 
-def _of_writers(frame: Frame) -> FullTextOfTable | None:
+def _of_writers(context: TableContext) -> FullTextOfTable | None:
     """Return the full text that is written with the pages; None if the table has none of that kind."""
-    index = frame.store.search_index(frame.table)
-    return None if index is None else _with_settings(frame, index, index.settings())
+    index = context.store.search_index(context.table)
+    return None if index is None else _with_settings(context, index, index.settings())
 
 
-def _with_settings(frame: Frame, index: SearchIndex, settings: str | None) -> FullTextOfTable | None:
+def _with_settings(context: TableContext, index: SearchIndex, settings: str | None) -> FullTextOfTable | None:
     if settings is None:
         return None
     try:
-        return FullTextOfTable(index, TextMaker(frame, _SETTINGS.decode(settings)))
+        return FullTextOfTable(index, TextMaker(context, _SETTINGS.decode(settings)))
     except msgspec.MsgspecError as exc:
-        raise StoreError(f"{frame.name}: the settings of full text cannot be read: {exc}") from exc
+        raise StoreError(f"{context.name}: the settings of full text cannot be read: {exc}") from exc
 
 
-def needed_full_text(frame: Frame) -> FullTextOfTable:
-    """Return the full text of the table of *frame*; raises `IndexNeeded` if there is none, or if it is not complete."""
-    index = index_of(frame)
-    found = None if index is None else _with_settings(frame, index, index.searched())
+def needed_full_text(context: TableContext) -> FullTextOfTable:
+    """Return the full text of the table of *context*; raises `IndexNeeded` if it has none that is complete."""
+    index = index_of(context)
+    found = None if index is None else _with_settings(context, index, index.searched())
     if found is not None:
         return found
     if index is None or index.settings() is None:
         raise IndexNeeded(
-            f'{frame.name}: order="relevance" needs full text, which this table does not have: ',
+            f'{context.name}: order="relevance" needs full text, which this table does not have: ',
             Command("search-index create", python="table.search_index.create()"),
         )
     raise IndexNeeded(
-        f'{frame.name}: order="relevance" needs full text, which is not complete yet: ',
+        f'{context.name}: order="relevance" needs full text, which is not complete yet: ',
         Command("search-index refresh", python="table.search_index.refresh()"),
     )
 
@@ -215,7 +217,7 @@ def needed_full_text(frame: Frame) -> FullTextOfTable:
 class TextUpdate:
     """The documents of a batch of pages, whose own texts are ready."""
 
-    frame: Frame
+    context: TableContext
     full_text: FullTextOfTable
     changes: Sequence[tuple[PageChange, dict[str, str] | None]]
     """The changes, each with the texts of its page, or None if they are stored already."""
@@ -236,18 +238,20 @@ class TextUpdate:
         lacking = set(self.full_text.index.write(documents))
         rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
         if rows:
-            self.full_text.index.write(documents_of(self.frame, maker, rows))
+            self.full_text.index.write(documents_of(self.context, maker, rows))
 
 
-def text_update(frame: Frame, changes: Sequence[PageChange], ready: TextUpdate | None = None) -> TextUpdate | None:
+def text_update(
+    context: TableContext, changes: Sequence[PageChange], ready: TextUpdate | None = None
+) -> TextUpdate | None:
     """Return the update of the full text for *changes*; None if the table has none.
 
     *ready* is the update of these changes that was made before, which is used unless the full text was created since.
     """
-    full_text = _of_writers(frame) if changes else None
+    full_text = _of_writers(context) if changes else None
     if full_text is None or (ready is not None and ready.full_text.maker.settings == full_text.maker.settings):
         return None if full_text is None else ready
-    return TextUpdate(frame, full_text, [(one, _own_texts(full_text.maker, one)) for one in changes])
+    return TextUpdate(context, full_text, [(one, _own_texts(full_text.maker, one)) for one in changes])
 
 
 def _own_texts(maker: TextMaker, change: PageChange) -> dict[str, str] | None:
@@ -257,10 +261,10 @@ def _own_texts(maker: TextMaker, change: PageChange) -> dict[str, str] | None:
     return maker.own_texts(page) if is_known and not change.is_repeated else None
 
 
-def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Iterator[Document]:
+def documents_of(context: TableContext, maker: TextMaker, rows: Sequence[bytes]) -> Iterator[Document]:
     """Yield the documents of the stored pages of *rows*; rows without a readable page have none."""
     texts: list[tuple[bytes, Page, dict[str, str]]] = []
-    for row, page in zip(rows, frame.pages.read_each(rows, ["body"]), strict=True):
+    for row, page in zip(rows, context.pages.read_each(rows, ["body"]), strict=True):
         if isinstance(page, Page):
             texts.append((row, bare(page), maker.own_texts(page)))
     anchors = maker.anchors([row for row, _, _ in texts]) if texts else []
@@ -268,8 +272,8 @@ def documents_of(frame: Frame, maker: TextMaker, rows: Sequence[bytes]) -> Itera
         yield maker.document(row, page, maker.terms(maker.texts(page, own, some)))
 
 
-def remove_documents(frame: Frame, rows: Sequence[bytes]) -> None:
+def remove_documents(context: TableContext, rows: Sequence[bytes]) -> None:
     """Remove the documents of the pages of *rows*, which are deleted, if full text is written with the pages."""
-    full_text = _of_writers(frame)
+    full_text = _of_writers(context)
     if full_text is not None:
-        full_text.index.write([], [frame.key.unsalted(row) for row in rows])
+        full_text.index.write([], [context.key.unsalted(row) for row in rows])

@@ -16,7 +16,7 @@ from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of, records_with
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.full_text.index import FullTextOfTable, needed_full_text
 from webtable.repository.full_text.matching import HITS, Hit, Phrase, SearchIn, hit_in, matched, query_of, texts_of
 from webtable.repository.full_text.words import TextQuery, folded
@@ -54,14 +54,14 @@ class RankedQuestion(TableQuestion[Hit]):
 
     def __init__(
         self,
-        frame: Frame,
+        context: TableContext,
         scope: Scope,
         window: Window,
         listing: Listing,
         phrase: Phrase,
         columns: Sequence[str] | None,
     ) -> None:
-        super().__init__(frame, scope, window, listing)
+        super().__init__(context, scope, window, listing)
         if phrase.substring:
             raise InvalidArgument('substring=True: full text has whole words; order="url" looks inside of them')
         # So that a wrong text is an error at once; the index knows how words are to be reduced.
@@ -73,10 +73,10 @@ class RankedQuestion(TableQuestion[Hit]):
         self.title: str = f"{scope} for {phrase.text} by relevance{phrase.said}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
-        frame, phrase = self.frame, self.phrase
-        full_text = needed_full_text(frame)
+        context, phrase = self.context, self.phrase
+        full_text = needed_full_text(context)
         query = query_of(phrase, full_text.maker.analyzer)
-        search = _RankedSearch(frame, full_text, self.scope, phrase, query, self.fields, damage)
+        search = _RankedSearch(context, full_text, self.scope, phrase, query, self.fields, damage)
         return search.hits(None if after is None else _match_at(after), expected)
 
     def place(self, result: Hit) -> bytes:
@@ -87,7 +87,7 @@ class RankedQuestion(TableQuestion[Hit]):
         return self.plan(("body",), (self.scope.unsalted(),), note)
 
     def as_of(self) -> datetime | None:
-        return needed_full_text(self.frame).index.as_of
+        return needed_full_text(self.context).index.as_of
 
 
 def _match_at(place: bytes) -> Match:
@@ -100,7 +100,7 @@ def _match_at(place: bytes) -> Match:
 class _RankedSearch:
     """A search in progress."""
 
-    frame: Frame
+    context: TableContext
     full_text: FullTextOfTable
     scope: Scope
     phrase: Phrase
@@ -138,9 +138,9 @@ class _RankedSearch:
 
     def _confirmed(self, matches: Sequence[Match]) -> Iterator[Hit]:
         """Yield the hits of those *matches* whose stored page still has the words."""
-        frame = self.frame
-        rows = [frame.key.salted(one.row) for one in matches]
-        found = frame.counted.read_each(rows, list(dict.fromkeys((*self.names, "body"))))
+        context = self.context
+        rows = [context.key.salted(one.row) for one in matches]
+        found = context.counted.read_each(rows, list(dict.fromkeys((*self.names, "body"))))
         anchors = self.full_text.maker.anchors(rows)
         for match, some, one in zip(matches, anchors, found, strict=True):
             for page in self.damage.sift([one]):
@@ -204,10 +204,12 @@ LISTING = Listing(
 )
 
 
-def search(frame: Frame, scope: Scope, window: Window, phrase: Phrase, columns: Sequence[str] | None) -> Question[Hit]:
+def search(
+    context: TableContext, scope: Scope, window: Window, phrase: Phrase, columns: Sequence[str] | None
+) -> Question[Hit]:
     """Return the question for the pages with a *phrase*, by URL, as they are stored, or by relevance."""
     kind = RankedQuestion if window.order == "relevance" else SearchQuestion
-    return kind(frame, scope, window, LISTING, phrase, columns)
+    return kind(context, scope, window, LISTING, phrase, columns)
 
 
 class SearchQuestion(ScopeQuestion[Hit]):
@@ -215,14 +217,14 @@ class SearchQuestion(ScopeQuestion[Hit]):
 
     def __init__(
         self,
-        frame: Frame,
+        context: TableContext,
         scope: Scope,
         window: Window,
         listing: Listing,
         phrase: Phrase,
         columns: Sequence[str] | None,
     ) -> None:
-        super().__init__(frame, scope, window, listing)
+        super().__init__(context, scope, window, listing)
         self.phrase = phrase
         self.query: TextQuery = query_of(phrase)
         words = f"{folded(phrase.text)!r}{' (in words too)' * phrase.substring}"
@@ -236,17 +238,17 @@ class SearchQuestion(ScopeQuestion[Hit]):
         return result.page.url
 
     def spec(self) -> ScanSpec:
-        frame = self.frame
+        context = self.context
         if self.in_titles:
-            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, self.query))
+            wanted = Wanted(context.codec.select(None), containing=_title_filter(context, self.query))
         else:
-            wanted = Wanted(frame.codec.select((*self.fields, "body")))
+            wanted = Wanted(context.codec.select((*self.fields, "body")))
         spec = self.pages.spec(wanted)
         return self.pages.in_one_range(spec) if self.window.order == "storage" else spec
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
         order, fields = self.window.order, self.fields
-        running = _Search(self.frame, self.spec(), order, after, expected, damage, self.phrase, self.query, fields)
+        running = _Search(self.context, self.spec(), order, after, expected, damage, self.phrase, self.query, fields)
         return running.in_titles() if self.in_titles else running.in_bodies()
 
     def explain(self) -> Explanation:
@@ -259,7 +261,7 @@ class SearchQuestion(ScopeQuestion[Hit]):
 class _Search:
     """A search in progress: its rows, their order and start, and how many hits are wanted."""
 
-    frame: Frame
+    context: TableContext
     spec: ScanSpec
     order: str
     after: bytes | None
@@ -271,44 +273,44 @@ class _Search:
 
     @property
     def _content(self) -> list[bytes]:
-        return self.frame.codec.contents(self.spec.wanted.columns or ())
+        return self.context.codec.contents(self.spec.wanted.columns or ())
 
     def in_titles(self) -> Iterator[Hit]:
         if self.spec.wanted.containing is not None:
             pages = self._likely()
         else:
-            pages = PageRows(self.frame).pages(self.spec, self.order, self.after, self.damage)
+            pages = PageRows(self.context).pages(self.spec, self.order, self.after, self.damage)
         hits = (hit for page in pages if (hit := self._matched(page)))
         return self._completed(hits) if set(self.names) & set(EXTRA_COLUMNS) else hits
 
     def in_bodies(self) -> Iterator[Hit]:
-        frame = self.frame
-        rows = PageRows(frame).rows(self.spec, self.order, self.after)
-        with closing(matched(rows, self._hit, frame.codec.columns.body)) as found:
+        context = self.context
+        rows = PageRows(context).rows(self.spec, self.order, self.after)
+        with closing(matched(rows, self._hit, context.codec.columns.body)) as found:
             for row, hit in found:
                 if isinstance(hit, DamagedRow):
                     self.damage.add(hit)
                     continue
-                whole = frame.counted.each(row, self._content) if "body" in self.names else hit.page
+                whole = context.counted.each(row, self._content) if "body" in self.names else hit.page
                 for page in self.damage.sift([whole]):
                     if page is not None:
-                        yield replace(hit, page=frame.refreshed.counted(page, self.names))
+                        yield replace(hit, page=context.refreshed.counted(page, self.names))
 
     def _likely(self) -> Iterator[Page]:
         """Return the pages that the store's filter lets through."""
-        rows = PageRows(self.frame).likely(
+        rows = PageRows(self.context).likely(
             msgspec.structs.replace(self.spec, expected=self.at_most), self.order, self.after
         )
-        pages = self.damage.sift(map(self.frame.counted.each, rows))
+        pages = self.damage.sift(map(self.context.counted.each, rows))
         return (page for page in pages if page is not None)
 
     def _completed(self, hits: Iterator[Hit]) -> Iterator[Hit]:
         """Yield *hits* with the columns that are wanted: the first by itself, as the next one may be far away."""
-        frame = self.frame
+        context = self.context
         size, left = 1, HITS_AT_ONCE if self.at_most is None else self.at_most
         while some := list(islice(hits, min(size, left))):
-            rows = [frame.key.encode(hit.page.url) for hit in some]
-            found = frame.counted.read_each(rows, self.names, weights=[hit.page.size or 0 for hit in some])
+            rows = [context.key.encode(hit.page.url) for hit in some]
+            found = context.counted.read_each(rows, self.names, weights=[hit.page.size or 0 for hit in some])
             for page in self.damage.sift(found):
                 # The page may have changed meanwhile.
                 if page is not None and (hit := self._matched(page)) is not None:
@@ -320,17 +322,17 @@ class _Search:
         return hit_in(page, self.query, texts_of(page, self.query)) if self.phrase.allows(page) else None
 
     def _hit(self, row: Row) -> Hit | DamagedRow | None:
-        page = self.frame.counted.each(row, self._content)
+        page = self.context.counted.each(row, self._content)
         if isinstance(page, DamagedRow):
             return page
         hit = None if page is None else self._matched(page)
         return hit and replace(hit, page=msgspec.structs.replace(hit.page, body=None))
 
 
-def _title_filter(frame: Frame, query: TextQuery) -> Containing | None:
-    if "title" not in frame.layout.plain_columns or not query.filters:
+def _title_filter(context: TableContext, query: TextQuery) -> Containing | None:
+    if "title" not in context.layout.plain_columns or not query.filters:
         return None
-    return Containing(frame.codec.columns.plain["title"], query.filters)
+    return Containing(context.codec.columns.plain["title"], query.filters)
 
 
 def _notes(in_store: Containing | None, names: Sequence[str], *, in_titles: bool) -> list[str]:

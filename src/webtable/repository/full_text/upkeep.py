@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.full_text.index import FullTextOfTable
     from webtable.store.full_text import SearchIndex
 
@@ -73,28 +73,28 @@ class TextIndexState(NamedTuple):
     place: Path | None
 
 
-def create(frame: Frame, settings: TextSettings, on_progress: Progress | None) -> TextRefresh:
+def create(context: TableContext, settings: TextSettings, on_progress: Progress | None) -> TextRefresh:
     """Do what `TableSearchIndex.create` promises."""
     settings.check()
-    index = new_index_of(frame)
+    index = new_index_of(context)
     with closing(index):
         index.create(msgspec.json.encode(settings).decode())
-    return refresh(frame, on_progress)
+    return refresh(context, on_progress)
 
 
-def state(frame: Frame) -> TextIndexState | None:
+def state(context: TableContext) -> TextIndexState | None:
     """Return the state of the full text; None if the table has none."""
-    found = full_text_of(frame)
+    found = full_text_of(context)
     if found is None:
         return None
     index = found.index
     is_complete = index.searched() is not None
-    return TextIndexState(found.maker.settings, is_complete, index.bytes(), index.as_of, directory_of(frame))
+    return TextIndexState(found.maker.settings, is_complete, index.bytes(), index.as_of, directory_of(context))
 
 
-def drop(frame: Frame) -> bool:
+def drop(context: TableContext) -> bool:
     """Remove the full text; returns whether there was any."""
-    index = index_of(frame)
+    index = index_of(context)
     if index is None or index.settings() is None:
         return False
     with closing(index):
@@ -102,20 +102,20 @@ def drop(frame: Frame) -> bool:
     return True
 
 
-def compact(frame: Frame) -> None:
+def compact(context: TableContext) -> None:
     """Remove what deleted and expired pages have left in the full text, if the table has any."""
-    found = full_text_of(frame)
+    found = full_text_of(context)
     if found is not None:
-        refresh(frame, every=True)
+        refresh(context, every=True)
         with closing(found.index):
             found.index.compact()
 
 
-def refresh(frame: Frame, on_progress: Progress | None = None, *, every: bool = False) -> TextRefresh:
+def refresh(context: TableContext, on_progress: Progress | None = None, *, every: bool = False) -> TextRefresh:
     """Do what `TableSearchIndex.refresh` promises."""
-    full_text = full_text_of(frame)
+    full_text = full_text_of(context)
     if full_text is None:
-        raise IndexNeeded(f"{frame.name}: the table has no full text: ", Command("search-index create"), " adds it")
+        raise IndexNeeded(f"{context.name}: the table has no full text: ", Command("search-index create"), " adds it")
     index = full_text.index
     with closing(index):
         began, filled = clock.now(), index.filled()
@@ -124,25 +124,25 @@ def refresh(frame: Frame, on_progress: Progress | None = None, *, every: bool = 
             began = datetime.fromisoformat(index.cursor()) if index.cursor() else began
         index.reach(began.isoformat())
         since = None if every or filled is not None else index.as_of
-        if since is not None and (time := _time_index(frame)) is not None:
-            done = _with_captures(frame, full_text, time, since - MARGIN, on_progress)
+        if since is not None and (time := _time_index(context)) is not None:
+            done = _with_captures(context, full_text, time, since - MARGIN, on_progress)
         else:
-            done = _with_all(frame, full_text, filled, on_progress)
+            done = _with_all(context, full_text, filled, on_progress)
         index.reach("", began)
     return done
 
 
 def _with_all(
-    frame: Frame, full_text: FullTextOfTable, filled: bytes | None, on_progress: Progress | None
+    context: TableContext, full_text: FullTextOfTable, filled: bytes | None, on_progress: Progress | None
 ) -> TextRefresh:
     """Compare all pages with their documents, those after the row up to which it is *filled*."""
     documents = _Documents(full_text.index, filled or b"")
-    pages = _dates(frame, filled or b"")
+    pages = _dates(context, filled or b"")
     done = TextRefresh()
     while some := list(islice(pages, full_text.index.at_once)):
         place = b"" if filled is None else some[-1][0]
         found = documents.up_to(some[-1][0])
-        written, removed = _refreshed(frame, full_text, some, found, place)
+        written, removed = _refreshed(context, full_text, some, found, place)
         done = TextRefresh(done.pages + len(some), done.written + written, done.removed + removed)
         if on_progress is not None:
             on_progress(done.pages)
@@ -151,26 +151,26 @@ def _with_all(
     return replace(done, removed=done.removed + len(gone))
 
 
-def _time_index(frame: Frame) -> str | None:
+def _time_index(context: TableContext) -> str | None:
     """Return the table of the time index; None if the table has none that is ready."""
     try:
-        return frame.indexes.ready(TIME.name, "full text").table
+        return context.indexes.ready(TIME.name, "full text").table
     except IndexNeeded:
         return None
 
 
 def _with_captures(
-    frame: Frame, full_text: FullTextOfTable, table: str, since: datetime, on_progress: Progress | None
+    context: TableContext, full_text: FullTextOfTable, table: str, since: datetime, on_progress: Progress | None
 ) -> TextRefresh:
     """Write the documents of the pages that were fetched *since* a moment, and differ from them."""
     places = KeyRange(TIME.term(("fetched", time_text(since))), prefix_stop(b"fetched" + TIME.end))
     spec = ScanSpec(table, TIME.ranges(places), Wanted([INDEX_COLUMN], keys_only=True))
-    rows = (TIME.row_of(place_of(row.key)) for row in in_storage_order(frame.store, spec, None))
+    rows = (TIME.row_of(place_of(row.key)) for row in in_storage_order(context.store, spec, None))
     done = TextRefresh()
     while found := list(dict.fromkeys(islice(rows, full_text.index.at_once))):
-        dates = zip(_captured(frame, found), full_text.index.captured(found), strict=True)
+        dates = zip(_captured(context, found), full_text.index.captured(found), strict=True)
         new = [row for row, (now, there) in zip(found, dates, strict=True) if now is not None and now != there]
-        made = list(documents_of(frame, full_text.maker, list(map(frame.key.salted, new))))
+        made = list(documents_of(context, full_text.maker, list(map(context.key.salted, new))))
         full_text.index.write(made)
         done = TextRefresh(done.pages + len(found), done.written + len(made))
         if on_progress is not None:
@@ -179,7 +179,7 @@ def _with_captures(
 
 
 def _refreshed(
-    frame: Frame,
+    context: TableContext,
     full_text: FullTextOfTable,
     pages: Sequence[tuple[bytes, int]],
     documents: dict[bytes, int],
@@ -187,29 +187,29 @@ def _refreshed(
 ) -> tuple[int, int]:
     """Bring the *documents* of *pages*, both given as rows with dates, up to date; returns how many of them changed."""
     stored = dict(pages)
-    new = [frame.key.salted(row) for row, date in pages if documents.get(row) != date]
-    made = list(documents_of(frame, full_text.maker, new))
+    new = [context.key.salted(row) for row, date in pages if documents.get(row) != date]
+    made = list(documents_of(context, full_text.maker, new))
     others = [row for row in documents if row not in stored]
-    with frame.store.transaction():
+    with context.store.transaction():
         # A writer may have stored a later capture meanwhile, with its document.
-        now = _captured(frame, [one.row for one in made])
+        now = _captured(context, [one.row for one in made])
         some = [one for one, date in zip(made, now, strict=True) if date == one.captured]
-        gone = [row for row, date in zip(others, _captured(frame, others), strict=True) if date is None]
+        gone = [row for row, date in zip(others, _captured(context, others), strict=True) if date is None]
         full_text.index.write(some, gone, filled=place)
     return len(some), len(gone)
 
 
-def _captured(frame: Frame, rows: Sequence[bytes]) -> list[int | None]:
-    pages = frame.pages.read_each(list(map(frame.key.salted, rows)), ()) if rows else ()
+def _captured(context: TableContext, rows: Sequence[bytes]) -> list[int | None]:
+    pages = context.pages.read_each(list(map(context.key.salted, rows)), ()) if rows else ()
     return [milliseconds(page.fetched_at) if isinstance(page, Page) else None for page in pages]
 
 
-def _dates(frame: Frame, after: bytes) -> Iterator[tuple[bytes, int]]:
+def _dates(context: TableContext, after: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield the unsalted key of each page after the place *after*, with the date of its last capture."""
-    column = frame.codec.columns.page
-    spec = ScanSpec(frame.table, Scope(is_permitted=True).ranges(frame), Wanted([column]))
-    for row in in_key_order(frame.store, spec, frame.key.unsalted, [column], after or None):
-        yield frame.key.unsalted(row.key), row.cells[column][0].timestamp
+    column = context.codec.columns.page
+    spec = ScanSpec(context.table, Scope(is_permitted=True).ranges(context), Wanted([column]))
+    for row in in_key_order(context.store, spec, context.key.unsalted, [column], after or None):
+        yield context.key.unsalted(row.key), row.cells[column][0].timestamp
 
 
 class _Documents:

@@ -30,7 +30,7 @@ from webtable._checksums import UNREADABLE
 from webtable._clock import clock, moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page.page import BLANK
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.page_storage.cells import JSONValue, cells_of, checked_json, together, written
 from webtable.repository.reading.read_ahead import Damage
@@ -156,14 +156,14 @@ MOST_ALONE = 4
 class SpanReader:
     """Reads the pages in spans of keys of one web table; unreadable rows are added to *damage*."""
 
-    frame: Frame
+    context: TableContext
     damage: Damage
 
     def read(self, spans: Sequence[KeyRange]) -> Iterator[Sized]:
         """Yield the pages in *spans*, in the order of their keys."""
         for row in self._rows(merged(spans)):
             try:
-                page = self.frame.codec.page(row)
+                page = self.context.codec.page(row)
             except DamagedRow as exc:
                 self.damage.add(exc)
                 continue
@@ -171,7 +171,7 @@ class SpanReader:
                 yield row.key, page.size or 0
 
     def _rows(self, spans: list[KeyRange]) -> Iterator[Row]:
-        if self.frame.store.capabilities.scans_ranges_separately:
+        if self.context.store.capabilities.scans_ranges_separately:
             at = alone = 0
             while at < len(spans) and alone < MOST_ALONE:
                 begun = at
@@ -195,7 +195,7 @@ class SpanReader:
         return len(spans)
 
     def _scan(self, spans: Sequence[KeyRange]) -> Iterator[Row]:
-        return self.frame.store.scan(self.frame.table, spans, Wanted([self.frame.codec.columns.page]))
+        return self.context.store.scan(self.context.table, spans, Wanted([self.context.codec.columns.page]))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class _Stored:
 class HostCounter:
     """Counts the pages of the hosts of one web table."""
 
-    frame: Frame
+    context: TableContext
     damage: Damage
     on_pages: Callable[[int], None] | None = None
     """Called from time to time with the number of pages read since the last call."""
@@ -255,7 +255,7 @@ class HostCounter:
             entries = [HOST.entries(replace(BLANK, url=f"https://{change.host}/"), b"")[0] for change in some]
             stored = self._stored(entries)
             timestamp = _over(max(found.newest for found in stored))
-            counting = [_Host(self.frame.key, change, found) for change, found in zip(some, stored, strict=True)]
+            counting = [_Host(self.context.key, change, found) for change, found in zip(some, stored, strict=True)]
             for group in together(((entry, host), host.weight) for entry, host in zip(entries, counting, strict=True)):
                 counted = self._counted([host for _, host in group])
                 puts = (_puts(entry, parts, timestamp) for (entry, _), parts in zip(group, counted, strict=True))
@@ -281,7 +281,7 @@ class HostCounter:
 
     def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
         """Return the pages in the spans that each host has *asked* for, in one scan for all if they are few."""
-        pages = SpanReader(self.frame, self.damage)
+        pages = SpanReader(self.context, self.damage)
         found: dict[int, list[Sized]] = {place: [] for place in asked}
         spans = sorted((keys, place) for place, some in asked.items() for keys in some)
         starts = [keys.start for keys, _ in spans]
@@ -301,7 +301,7 @@ class HostCounter:
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
-        found = self.frame.store.read(self._index, entries, Wanted([HOST_COUNTS]))
+        found = self.context.store.read(self._index, entries, Wanted([HOST_COUNTS]))
         newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
         timestamp = _over(newest)
         puts = []
@@ -313,14 +313,14 @@ class HostCounter:
 
     def _is_host(self, change: HostChange) -> bool:
         try:
-            return bool(self.frame.key.host_ranges(change.host))
+            return bool(self.context.key.host_ranges(change.host))
         except InvalidURL as exc:
             self.damage.add(DamagedRow(change.host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
             return False
 
     def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
         stored = []
-        found = cells_of(self.frame.store, self._index, _FAMILY, entries, _PARTS)
+        found = cells_of(self.context.store, self._index, _FAMILY, entries, _PARTS)
         for entry, pieces in groupby(found, key=itemgetter(0)):
             parts, newest, is_damaged = dict[bytes, Tally](), -1, False
             for column, cell in chain.from_iterable(cells for _, cells in pieces):
@@ -337,10 +337,10 @@ class HostCounter:
 
     @property
     def _index(self) -> str:
-        return index_table_name(self.frame.table, HOST.name)
+        return index_table_name(self.context.table, HOST.name)
 
     def _write(self, puts: Sequence[Put]) -> None:
-        written(self.frame.store, self._index, puts)
+        written(self.context.store, self._index, puts)
 
 
 class _Host:

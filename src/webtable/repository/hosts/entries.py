@@ -25,7 +25,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.store import Row
 
 
@@ -44,7 +44,7 @@ class HostTotals(NamedTuple):
     as_of: datetime
 
 
-def known_totals(frame: Frame, most: int) -> HostTotals | None:
+def known_totals(context: TableContext, most: int) -> HostTotals | None:
     """Return the totals of the counts of hosts, which are exact except for what waits in the queue.
 
     None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than *most*
@@ -52,10 +52,10 @@ def known_totals(frame: Frame, most: int) -> HostTotals | None:
     the result is None too.
     """
     try:
-        entries = HostEntries(frame, None, "").all(most + 1)
+        entries = HostEntries(context, None, "").all(most + 1)
     except IndexNeeded:
         return None
-    waits = RecountQueue(frame.store, frame.table).extent()[0] > 0
+    waits = RecountQueue(context.store, context.table).extent()[0] > 0
     uncounted: list[Row] = []
     count = hosts = pages = size = 0
     newest: datetime | None = None
@@ -72,11 +72,11 @@ def known_totals(frame: Frame, most: int) -> HostTotals | None:
         newest = max(newest or found.counted_at, found.counted_at)
     if newest is None or damage.count:
         return None
-    if not waits and any(has_pages for _, has_pages in _checked(frame, iter(uncounted), damage)):
+    if not waits and any(has_pages for _, has_pages in _checked(context, iter(uncounted), damage)):
         return None
     # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
     # only the counts show it.
-    return HostTotals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
+    return HostTotals(hosts, pages, size, max(newest, context.refreshed.until() or newest))
 
 
 class CountedHost(NamedTuple):
@@ -88,11 +88,11 @@ class CountedHost(NamedTuple):
     at: int
 
 
-def counted_hosts(frame: Frame, place: SiteParts | None, damage: Damage) -> Iterator[CountedHost]:
+def counted_hosts(context: TableContext, place: SiteParts | None, damage: Damage) -> Iterator[CountedHost]:
     """Yield the hosts of *place* (None: all) that were counted, in any order; raises `IndexNeeded`."""
-    for row in HostEntries(frame, place, "verify").all():
+    for row in HostEntries(context, place, "verify").all():
         counts = _counts(row, damage)
-        if counts is not None and _rows_of(frame, row, damage):
+        if counts is not None and _rows_of(context, row, damage):
             yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
 
 
@@ -104,42 +104,42 @@ def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
     return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M} UTC")]
 
 
-def narrowed_ranges(frame: Frame, scope: Scope) -> list[KeyRange]:
+def narrowed_ranges(context: TableContext, scope: Scope) -> list[KeyRange]:
     """Return the ranges of the rows of *scope*: one for each salt, or for each that a host of the scope has, if known.
 
     Raises `FullScanNeeded`.
     """
-    if scope.place is None or not scope.place.is_subtree or frame.layout.salt != "host":
-        return scope.ranges(frame)
-    entries = HostEntries(frame, scope.place, "")
+    if scope.place is None or not scope.place.is_subtree or context.layout.salt != "host":
+        return scope.ranges(context)
+    entries = HostEntries(context, scope.place, "")
     try:
         rows = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
     except IndexNeeded:
-        return scope.ranges(frame)
+        return scope.ranges(context)
     if len(rows) > MOST_HOSTS:
-        return scope.ranges(frame)
-    size = frame.layout.digits + 1
-    salts = {keys.start[:size] for row in rows for keys in _rows_of(frame, row)}
+        return scope.ranges(context)
+    size = context.layout.digits + 1
+    salts = {keys.start[:size] for row in rows for keys in _rows_of(context, row)}
     below = scope.unsalted()
     ranges = [KeyRange(salt + below.start, salt + below.stop) for salt in sorted(salts)]
-    return clipped(ranges, frame.keys_of(frame.table))
+    return clipped(ranges, context.keys_of(context.table))
 
 
 class HostEntries:
     """The entries of the host index for the hosts of a *place*, or for all."""
 
-    def __init__(self, frame: Frame, place: SiteParts | None, question: str) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, place: SiteParts | None, question: str) -> None:
+        self._context = context
         self._place = place
         self._question = question
 
     def table(self) -> str:
         """Return the table of the index; raises `IndexNeeded`."""
-        return self._frame.indexes.ready(HOST.name, self._question).table
+        return self._context.indexes.ready(HOST.name, self._question).table
 
     def ranges(self) -> list[KeyRange]:
         """Return the ranges of the entries."""
-        part = self._frame.keys_of(index_table_name(self._frame.table, HOST.name))
+        part = self._context.keys_of(index_table_name(self._context.table, HOST.name))
         if self._place is None:
             return clipped(HOST.ranges(KeyRange()), part)
         host = self._place.host
@@ -151,49 +151,51 @@ class HostEntries:
     def all(self, limit: int | None = None) -> Iterator[Row]:
         """Return at most *limit* entries with their counts, in any order."""
         spec = ScanSpec(self.table(), self.ranges(), Wanted([INDEX_COLUMN, HOST_COUNTS]), limit=limit)
-        return in_storage_order(self._frame.store, spec, None)
+        return in_storage_order(self._context.store, spec, None)
 
     def rows(self, after: bytes | None, expected: int | None, *, keys_only: bool = False) -> Iterator[Row]:
         """Yield the entries after a place, in the order of the hosts; *expected* is how many will be read, if known."""
         wanted = Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only)
         spec = ScanSpec(self.table(), self.ranges(), wanted, expected=expected)
-        return in_key_order(self._frame.store, spec, place_of, None if keys_only else wanted.columns, after)
+        return in_key_order(self._context.store, spec, place_of, None if keys_only else wanted.columns, after)
 
 
-def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
+def entries_without_pages(context: TableContext, domain: str) -> Iterator[Row]:
     """Yield the entries of the hosts of *domain* and below that have no page; none without a host index."""
     try:
-        entries = HostEntries(frame, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
+        entries = HostEntries(context, SiteParts(canonical_host(domain), is_subtree=True), "").rows(None, None)
     except IndexNeeded:
         return
-    yield from (row for row, has_pages in _checked(frame, entries, frame.damage()) if not has_pages)
+    yield from (row for row, has_pages in _checked(context, entries, context.damage()) if not has_pages)
 
 
-def with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[str, HostCounts | None]]:
+def with_pages(
+    context: TableContext, entries: Iterator[Row], damage: Damage
+) -> Iterator[tuple[str, HostCounts | None]]:
     """Yield the hosts of *entries* that still have a page, with their counts, None before they are counted."""
-    for row, has_pages in _checked(frame, entries, damage):
-        frame.counts("host.read")
+    for row, has_pages in _checked(context, entries, damage):
+        context.counts("host.read")
         if not has_pages:
-            frame.counts("host.dropped")
+            context.counts("host.dropped")
             continue
         yield _host_of(row), _counts(row, damage)
 
 
-def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
+def _checked(context: TableContext, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
     """Yield those of *entries* that name a host, each with whether that host has a page."""
-    size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
-    is_page = Wanted([frame.codec.columns.page], keys_only=True)
+    size = HOSTS_AT_ONCE if context.layout.salt != "url" else 1
+    is_page = Wanted([context.codec.columns.page], keys_only=True)
     while batch := list(islice(entries, size)):
-        named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
-        first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
+        named = [(row, ranges) for row in batch if (ranges := _rows_of(context, row, damage))]
+        first = iter(context.store.first_rows(context.table, [keys for _, some in named for keys in some], 1, is_page))
         for row, ranges in named:
             yield row, any(list(islice(first, len(ranges))))
 
 
-def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
+def _rows_of(context: TableContext, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
     """Return the ranges of the pages of the host that *entry* names; none if it names none."""
     try:
-        return frame.key.host_ranges(_host_of(entry))
+        return context.key.host_ranges(_host_of(entry))
     except ValueError as exc:
         if damage is not None:
             damage.add(DamagedRow(entry.key, None, f"the host index: it names no host: {exc}"))
@@ -225,7 +227,7 @@ _MOST_COMPARED: Final = 10_000
 _ALIKE: Final = 0.75
 
 
-def site_meant(frame: Frame, scope: Scope) -> str:
+def site_meant(context: TableContext, scope: Scope) -> str:
     """Return "; did you mean …?" with the stored host, or its registered domain, that is most like that of *scope*.
 
     It is empty if that host, or a host of that domain, has pages, if no host is alike, and without the host index.
@@ -234,9 +236,9 @@ def site_meant(frame: Frame, scope: Scope) -> str:
         return ""
     host = scope.place.host
     try:
-        if _stored(frame, SiteParts(host, scope.place.is_subtree), 1):
+        if _stored(context, SiteParts(host, scope.place.is_subtree), 1):
             return ""
-        known = _stored(frame, None, _MOST_COMPARED)
+        known = _stored(context, None, _MOST_COMPARED)
     except IndexNeeded:
         return ""
     if scope.place.is_subtree:  # a domain may have pages only below it
@@ -245,17 +247,17 @@ def site_meant(frame: Frame, scope: Scope) -> str:
     return f"; did you mean {alike[0]}?" if alike else ""
 
 
-def nothing_of(frame: Frame, scope: Scope) -> str:
+def nothing_of(context: TableContext, scope: Scope) -> str:
     """Return that there are no pages of *scope*, with what `site_meant` suggests."""
-    return f"no {str(scope).removeprefix('all ')}{site_meant(frame, scope)}"
+    return f"no {str(scope).removeprefix('all ')}{site_meant(context, scope)}"
 
 
-def host_meant(frame: Frame, url: str) -> str:
+def host_meant(context: TableContext, url: str) -> str:
     """Return what `site_meant` does, for the host of *url* and the hosts below it."""
-    return site_meant(frame, Scope(SiteParts(split_url(url).host, is_subtree=True)))
+    return site_meant(context, Scope(SiteParts(split_url(url).host, is_subtree=True)))
 
 
-def _stored(frame: Frame, place: SiteParts | None, most: int) -> list[str]:
+def _stored(context: TableContext, place: SiteParts | None, most: int) -> list[str]:
     """Return the first hosts of *place* that have pages, as many as are compared; raises `IndexNeeded`."""
-    entries = HostEntries(frame, place, "hosts").rows(None, most)
-    return [name for name, _ in islice(with_pages(frame, entries, frame.damage()), most)]
+    entries = HostEntries(context, place, "hosts").rows(None, most)
+    return [name for name, _ in islice(with_pages(context, entries, context.damage()), most)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.pictures import Amount
     from webtable.repository.answers.results import Explanation, Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -85,15 +85,15 @@ LISTING = Listing(
 class HostsQuestion(TableQuestion[Host]):
     """Which hosts of a domain have pages."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, LISTING)
         if scope.place is not None and not scope.place.is_whole_host:
             raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
         self.title: str = f"hosts of the {scope}" if scope.place is not None else "hosts"
-        self._entries = HostEntries(frame, scope.place, self.title)
+        self._entries = HostEntries(context, scope.place, self.title)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Host]:
-        for name, counts in with_pages(self.frame, self._entries.rows(after, expected), damage):
+        for name, counts in with_pages(self.context, self._entries.rows(after, expected), damage):
             yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
 
     def place(self, result: Host) -> bytes:

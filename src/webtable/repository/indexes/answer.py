@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Columns
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.indexes.index import Index
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Site
@@ -58,7 +58,7 @@ class IndexQuestion(Question[Page]):
 
     def __init__(
         self,
-        frame: Frame,
+        context: TableContext,
         options: SitePageOptions,
         *,
         title: str,
@@ -76,33 +76,33 @@ class IndexQuestion(Question[Page]):
         self.window: Window = Window(order, options.get("limit"), options.get("after"))
         self.window.check(*orders, "storage")
         names = column_names(options.get("columns"))
-        frame.codec.select(names)
+        context.codec.select(names)
         self.columns: Columns = pages_with(names, columns, is_counted=is_counted)
         fields = fields_of(names)
         self._fields = (*fields, "link_counts") if is_counted else fields
         self._scope = Scope.of(options.get("site"))
         self.title: str = title if self._scope.place is None else f"{title} among the {self._scope}"
-        self._frame, self._index, self._places, self._shard_of = frame, index, places, shard_of
+        self._context, self._index, self._places, self._shard_of = context, index, places, shard_of
         self._is_reversed, self._is_storage = orders.get(order, False), order == "storage"
         self._only, self._notes, self._is_by_url = only, notes, is_by_url
         # A page that has changed since it was returned has another place now.
         self._returned: dict[str, bytes] = {}
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
-        return self._frame.damage(rows)
+        return self._context.damage(rows)
 
     def suggestion(self) -> str:
-        return site_meant(self._frame, self._scope)
+        return site_meant(self._context, self._scope)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
         names, only = self._fields, self._only
-        entries = EntryReader(self._frame)
+        entries = EntryReader(self._context)
         pages = entries.pages(self._lookup(), names, damage, after, expected, storage=self._is_storage)
         for place, page in pages if only is None else ((place, page) for place, page in pages if only(page)):
             self._returned[page.url] = place
             if len(self._returned) > PLACES_REMEMBERED:
                 del self._returned[next(iter(self._returned))]
-            yield self._frame.refreshed.counted(page, names)
+            yield self._context.refreshed.counted(page, names)
 
     def place(self, result: Page) -> bytes:
         place = self._returned.get(result.url) or self._place_in(self._lookup(), result)
@@ -112,7 +112,7 @@ class IndexQuestion(Question[Page]):
 
     def explain(self) -> Explanation:
         lookup = self._lookup()
-        columns = self._frame.codec.select((*self._fields, *self._index.columns))
+        columns = self._context.codec.select((*self._fields, *self._index.columns))
         notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
         if self._scope.place is not None and not self._is_by_url:
             notes.append(f"entries of other pages than the {self._scope} are read and skipped")
@@ -126,20 +126,20 @@ class IndexQuestion(Question[Page]):
         )
 
     def _lookup(self) -> Lookup:
-        table = self._frame.indexes.ready(self._index.name, self.title).table
+        table = self._context.indexes.ready(self._index.name, self.title).table
         shard = self._shard_of() if self._shard_of is not None else None
         places = self._places()
         if self._scope.place is not None and self._is_by_url:
             # The pages of a site are a range of them.
             inside = self._scope.unsalted()
             places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
-        part = self._frame.keys_of(table)
+        part = self._context.keys_of(table)
         return Lookup(self._index, table, places, shard, self._is_reversed, self._scope.contains(), part)
 
     def _place_in(self, lookup: Lookup, page: Page) -> bytes | None:
         """Return the place of *page*, which an answer returned, among the entries of *lookup*."""
-        row = self._frame.key.encode(page.url)
+        row = self._context.key.encode(page.url)
         if lookup.index.columns:
             # If nobody links to it, it was returned with a count that is not stored.
-            page = self._frame.pages.read([row], lookup.index.columns)[0] or page
-        return lookup.place(page, self._frame.key.unsalted(row), storage=self._is_storage)
+            page = self._context.pages.read([row], lookup.index.columns)[0] or page
+        return lookup.place(page, self._context.key.unsalted(row), storage=self._is_storage)

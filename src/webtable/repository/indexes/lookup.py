@@ -27,7 +27,7 @@ from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from webtable.page.page import Page
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.store import Row
 
@@ -87,8 +87,8 @@ class Lookup:
 class EntryReader:
     """Reads the pages of one web table by its indexes."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     def entries(self, lookup: Lookup, after: bytes | None, expected: int | None, *, storage: bool) -> Iterator[Row]:
         """Yield the entries, those after the place *after* (after the entry, in *storage* order)."""
@@ -99,8 +99,8 @@ class EntryReader:
             lookup.table, ranges, Wanted([INDEX_COLUMN], keys_only=True), None, lookup.reverse, expected=each
         )
         if storage:
-            return in_storage_order(self._frame.store, spec, after)
-        return in_key_order(self._frame.store, spec, place_of, None, after)
+            return in_storage_order(self._context.store, spec, after)
+        return in_key_order(self._context.store, spec, place_of, None, after)
 
     def pages(
         self,
@@ -125,8 +125,8 @@ class EntryReader:
         named = damage.sift(self._named(row, lookup, storage=storage) for row in rows)
         kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
         while batch := list(islice(kept, size)):
-            found = self._frame.pages.read_each([one.row for one in batch], wanted)
-            self._frame.counts(f"{lookup.index.name}.read", len(batch))
+            found = self._context.pages.read_each([one.row for one in batch], wanted)
+            self._context.counts(f"{lookup.index.name}.read", len(batch))
             for one, page in zip(batch, found, strict=True):
                 yield from self._moved(answer, one.place, wanted, damage)
                 if isinstance(page, DamagedRow):
@@ -134,7 +134,7 @@ class EntryReader:
                 elif page is not None and answer.takes(page, one.place, one.key):
                     yield one.place, page
                 else:
-                    self._frame.counts(f"{lookup.index.name}.dropped")
+                    self._context.counts(f"{lookup.index.name}.dropped")
             size = most
         yield from self._moved(answer, None, wanted, damage)
 
@@ -142,7 +142,7 @@ class EntryReader:
         """Return the place of *entry* and the page that it names, or an error if it is not a valid entry."""
         try:
             key = lookup.row_of(entry.key)
-            return _NamedPage(entry.key if storage else place_of(entry.key), key, self._frame.key.salted(key))
+            return _NamedPage(entry.key if storage else place_of(entry.key), key, self._context.key.salted(key))
         except ValueError as exc:
             return DamagedRow(entry.key, None, f"{lookup.table}: not a valid entry of the index: {exc}")
 
@@ -152,7 +152,7 @@ class EntryReader:
         """Yield the pages that moved to a place before *here*, and whose entries there were not read."""
         while (moved := answer.next_moved(here)) is not None:
             place, key = moved
-            for page in damage.sift(self._frame.pages.read_each([self._frame.key.salted(key)], wanted)):
+            for page in damage.sift(self._context.pages.read_each([self._context.key.salted(key)], wanted)):
                 if page is not None and answer.takes(page, place, key):
                     yield place, page
 

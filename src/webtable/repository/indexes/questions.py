@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.answers.results import Pages
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.indexes.index import Index
 
 SizeClass = Literal["small", "medium", "large", "huge"]
@@ -169,7 +169,7 @@ INDEXED = _listing(
 
 
 def by_time(
-    frame: Frame,
+    context: TableContext,
     kind: Literal["fetched", "modified"],
     since: Moment | None,
     until: Moment | None,
@@ -185,7 +185,7 @@ def by_time(
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
     said = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=said + (f" before {said_time(last)}" if last else ""),
         index=TIME,
@@ -196,7 +196,7 @@ def by_time(
 
 
 def outdated(
-    frame: Frame,
+    context: TableContext,
     not_fetched_since: Moment | None,
     not_modified_since: Moment | None,
     options: SitePageOptions,
@@ -206,13 +206,13 @@ def outdated(
         raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
     if not_modified_since is None:
         fetched = given_moment("not_fetched_since", not_fetched_since)
-        return by_time(frame, "fetched", None, fetched, options, OUTDATED)
+        return by_time(context, "fetched", None, fetched, options, OUTDATED)
     modified = given_moment("not_modified_since", not_modified_since)
-    return by_time(frame, "modified", None, modified, options, OUTDATED)
+    return by_time(context, "modified", None, modified, options, OUTDATED)
 
 
 def largest(
-    frame: Frame,
+    context: TableContext,
     size_class: SizeClass | None,
     min_size: int | None,
     max_size: int | None,
@@ -230,7 +230,7 @@ def largest(
         raise InvalidArgument(f"min_size={min_size} and max_size={max_size} leave no size in between")
     first, last = (SIZE.term(descending(min(size, HIGHEST_SIZE), HIGHEST_SIZE)) for size in (high, low))
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=f"pages of {low:,} to {high:,} bytes" if low or max_size is not None else "pages by size",
         index=SIZE,
@@ -239,12 +239,12 @@ def largest(
     ).answer()
 
 
-def with_status(frame: Frame, status: int, options: SitePageOptions) -> Pages:
+def with_status(context: TableContext, status: int, options: SitePageOptions) -> Pages:
     """Return what `WebTable.with_status` does."""
     if type(status) is not int or not 0 <= status <= 999:
         raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999")
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=f"pages with status {status}",
         index=STATUS,
@@ -254,25 +254,25 @@ def with_status(frame: Frame, status: int, options: SitePageOptions) -> Pages:
     ).answer()
 
 
-def errors(frame: Frame, options: SitePageOptions) -> Pages:
+def errors(context: TableContext, options: SitePageOptions) -> Pages:
     """Return what `WebTable.errors` does."""
-    return _by_status(frame, "pages with an error", [(400, 999)], options, ERRORS)
+    return _by_status(context, "pages with an error", [(400, 999)], options, ERRORS)
 
 
-def redirects(frame: Frame, to: str | None, options: SitePageOptions) -> Pages:
+def redirects(context: TableContext, to: str | None, options: SitePageOptions) -> Pages:
     """Return what `WebTable.redirects` does."""
     if to is not None:
-        return redirects_to(frame, to, options)
-    return _by_status(frame, "redirects", [(300, 303), (305, 399)], options, REDIRECTS)
+        return redirects_to(context, to, options)
+    return _by_status(context, "redirects", [(300, 303), (305, 399)], options, REDIRECTS)
 
 
 def _by_status(
-    frame: Frame, said: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
+    context: TableContext, said: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
 ) -> Pages:
     """Return the pages whose status is in one of the ranges *statuses*, which are in order and include both ends."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=said,
         index=STATUS,
@@ -282,9 +282,9 @@ def _by_status(
     ).answer()
 
 
-def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
+def indexed(context: TableContext, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
     """Return what `WebTable.indexed` does."""
-    chosen = frame.indexes.named(index).index
+    chosen = context.indexes.named(index).index
     if not chosen.names_pages:
         raise UnknownIndex(f"the index {index!r} does not name pages: ask for ", Words("hosts()", Command("hosts")))
     if chosen.signs_pages:
@@ -294,7 +294,7 @@ def indexed(frame: Frame, index: str, term: str | tuple[str, ...] | None, option
     raw = b"" if term is None else chosen.term(term)
     is_together = term is not None and chosen.sharding is by_term
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=f"pages with {'all terms' if term is None else repr(term)} in the index {index}",
         index=chosen,

@@ -23,7 +23,7 @@ from webtable._clock import clock, milliseconds, now_in_milliseconds, possible_m
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page.page import BLANK
 from webtable.page.parts import Link, LinkCounts
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import LINK
 from webtable.repository.page_storage.cells import cells_of, checked_json, removals, written
 from webtable.repository.page_storage.state import content_date, hints_at
@@ -241,7 +241,7 @@ def inlinks_of(
 class LinkCounter:
     """Counts the inlinks of pages of one web table; unreadable rows are added to *damage*."""
 
-    frame: Frame
+    context: TableContext
     damage: Damage
 
     def count(self, rows: Sequence[bytes], tried: Mapping[bytes, Collection[int]]) -> None:
@@ -249,10 +249,10 @@ class LinkCounter:
 
         *tried* has earlier counts of rows, whose entries an interrupted run may have left.
         """
-        column = self.frame.codec.columns.links
+        column = self.context.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
-        found = self.frame.store.read(self.frame.table, rows, Wanted([column]))
+        found = self.context.store.read(self.context.table, rows, Wanted([column]))
         before = [self._before(stored) if stored else None for stored in found]
         # Later than the last count, even if the clock of the machine that made it is ahead of this one's.
         last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
@@ -263,7 +263,7 @@ class LinkCounter:
         changed: list[tuple[bytes, int]] = []
         timestamp = milliseconds(counted_at)
         for row, was, now in counts:
-            unsalted = self.frame.key.unsalted(row)
+            unsalted = self.context.key.unsalted(row)
             new, old = entries_of(now, unsalted), entries_of(was, unsalted)
             if new != old:
                 changed += [(row, one.inlinks) for one in (was, now) if one is not None]
@@ -272,16 +272,16 @@ class LinkCounter:
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
-        index = index_table_name(self.frame.table, LINK.name)
-        with self.frame.store.transaction() as transaction, self._announced(changed if transaction is None else []):
-            written(self.frame.store, index, entries)
-            written(self.frame.store, self.frame.table, cells)
-            written(self.frame.store, index, removals)
+        index = index_table_name(self.context.table, LINK.name)
+        with self.context.store.transaction() as transaction, self._announced(changed if transaction is None else []):
+            written(self.context.store, index, entries)
+            written(self.context.store, self.context.table, cells)
+            written(self.context.store, index, removals)
 
     @contextmanager
     def _announced(self, counts: Sequence[tuple[bytes, int]]) -> Iterator[None]:
         """Keep *counts* in the queue during the block; if it is interrupted, the next run removes their entries."""
-        queue = RecountQueue(self.frame.store, self.frame.table)
+        queue = RecountQueue(self.context.store, self.context.table)
         entered = [queue.counting(counts)] if counts else []
         queue.write(entered)
         yield
@@ -290,22 +290,22 @@ class LinkCounter:
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or an error if it is not a valid row key."""
         try:
-            return row, self.frame.key.url_of(row)
+            return row, self.context.key.url_of(row)
         except KeyFormatError as exc:
             return DamagedRow(row, None, f"the queue: {exc}")
 
     def _before(self, stored: Row) -> LinkCounts | None:
         """Return the last counts of a row; empty ones if they cannot be read."""
         try:
-            return self.frame.codec.counts(stored)
+            return self.context.codec.counts(stored)
         except DamagedRow as exc:
             self.damage.add(exc)
             return LinkCounts()
 
     def _counts(self, urls: Mapping[bytes, str], counted_at: datetime) -> Iterator[LinkCounts]:
-        family = self.frame.codec.columns.inlinks.encode()
+        family = self.context.codec.columns.inlinks.encode()
         start = len(family) + 1
-        pieces = inlinks_of(self.frame.store, self.frame.table, family, list(urls))
+        pieces = inlinks_of(self.context.store, self.context.table, family, list(urls))
         for row, some in groupby(pieces, key=itemgetter(0)):
             tally = _SourceTally(urls[row])
             for _, cells in some:

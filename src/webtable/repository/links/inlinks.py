@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable.repository.answers.results import Explanation, Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -99,31 +99,31 @@ LISTING = Listing(
 class InlinksQuestion(TableQuestion[Inlink]):
     """Which links lead to a page, from the pages of a scope."""
 
-    def __init__(self, frame: Frame, url: str, scope: Scope, window: Window, *, past: bool) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, url: str, scope: Scope, window: Window, *, past: bool) -> None:
+        super().__init__(context, scope, window, LISTING)
         self.target: str = canonical_url(url)
         self.past: bool = past
         self.title: str = f"{'past ' if past else ''}links to {self.target}" + (f" from {scope}" if scope.place else "")
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Inlink]:
-        self.frame.indexes.ready(LINK.name, self.title)
-        reader = InlinkReader(self.frame, damage)
+        self.context.indexes.ready(LINK.name, self.title)
+        reader = InlinkReader(self.context, damage)
         return reader.of(self.target, after, past=self.past, inside=self._inside(), expected=expected)
 
     def place(self, result: Inlink) -> bytes:
         return result.source.encode()
 
     def explain(self) -> Explanation:
-        row, family = self.frame.key.encode(self.target), self.frame.codec.columns.inlinks
+        row, family = self.context.key.encode(self.target), self.context.codec.columns.inlinks
         note = f"the inlinks in this row are read {SOURCES_AT_ONCE} at a time, with the links of the linking pages"
         return self.plan((f"{family}:",), (KeyRange(row, row + b"\x00"),), note)
 
     def suggestion(self) -> str:
-        return super().suggestion() or host_meant(self.frame, self.target)
+        return super().suggestion() or host_meant(self.context, self.target)
 
     def _inside(self) -> Callable[[bytes], bool] | None:
         """Return a test by unsalted key whether links from a page count: it is in the scope and in the part."""
-        key, contains, part = self.frame.key, self.scope.contains(), self.frame.keys_of(self.frame.table)
+        key, contains, part = self.context.key, self.scope.contains(), self.context.keys_of(self.context.table)
         if part == ALL_KEYS:
             return contains
         return lambda page: key.salted(page) in part and (contains is None or contains(page))
@@ -132,9 +132,9 @@ class InlinksQuestion(TableQuestion[Inlink]):
 class InlinkReader:
     """Reads the inlinks of one web table, and reports to *damage* what cannot be read."""
 
-    def __init__(self, frame: Frame, damage: Damage) -> None:
-        self._frame = frame
-        self._family = frame.codec.columns.inlinks.encode()
+    def __init__(self, context: TableContext, damage: Damage) -> None:
+        self._context = context
+        self._family = context.codec.columns.inlinks.encode()
         self._damage = damage
 
     def of(
@@ -154,7 +154,7 @@ class InlinkReader:
         rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
-        cells = self._cells(self._frame.key.encode(target), rest, size)
+        cells = self._cells(self._context.key.encode(target), rest, size)
         for some in _batches(cells, size):
             found = [_Found(target, name[len(prefix) :], cell) for name, cell in some]
             for _, inlink in self._checked(found, past=past, inside=inside):
@@ -180,8 +180,8 @@ class InlinkReader:
 
     def first(self, rows: Sequence[bytes], limit: int) -> list[list[bytes]]:
         """Return, for each of *rows*, the URLs of the first *limit* pages that have an inlink there."""
-        found = self._frame.store.read_cells(
-            self._frame.table, rows, self._family, CURRENT_SOURCES, limit=limit, keys_only=True
+        found = self._context.store.read_cells(
+            self._context.table, rows, self._family, CURRENT_SOURCES, limit=limit, keys_only=True
         )
         return [[self._name(column) for column, _ in cells] for cells in found]
 
@@ -189,14 +189,14 @@ class InlinkReader:
         """Return the row and the URL of the page that an inlink of *target* names, or the error if it names none."""
         try:
             url = source.decode()
-            return self._frame.key.encode(url), url
+            return self._context.key.encode(url), url
         except ValueError as exc:
-            return self._frame.codec.damaged(target, self._family, f"no page links here: {exc}")
+            return self._context.codec.damaged(target, self._family, f"no page links here: {exc}")
 
     def _cells(self, row: bytes, names: KeyRange, size: int) -> Iterator[tuple[bytes, Cell]]:
         """Yield the inlinks of *row* whose names are in the range *names*, with these names; *size* are read first."""
         while True:
-            (cells,) = self._frame.store.read_cells(self._frame.table, [row], self._family, names, limit=size)
+            (cells,) = self._context.store.read_cells(self._context.table, [row], self._family, names, limit=size)
             yield from ((self._name(column), cell) for column, cell in cells)
             if len(cells) < size:
                 return
@@ -205,11 +205,11 @@ class InlinkReader:
     def _cells_of_each(
         self, targets: Iterator[tuple[Page, bytes | None]], expected: int | None
     ) -> Iterator[tuple[Page, bytes, Cell]]:
-        frame = self._frame
+        context = self._context
         most = min(expected or FIRST_INLINKS, FIRST_INLINKS)
         for some in _batches(targets, min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE), PAGES_AT_ONCE):
-            rows = [frame.key.encode(page.url) for page, _ in some]
-            first = frame.store.read_cells(frame.table, rows, self._family, CURRENT_SOURCES, limit=most)
+            rows = [context.key.encode(page.url) for page, _ in some]
+            first = context.store.read_cells(context.table, rows, self._family, CURRENT_SOURCES, limit=most)
             for (page, after), row, cells in zip(some, rows, first, strict=True):
                 if after is None:
                     yield from ((page, self._name(column), cell) for column, cell in cells)
@@ -226,33 +226,33 @@ class InlinkReader:
         self, found: Sequence[_Found], *, past: bool, inside: Callable[[bytes], bool] | None
     ) -> Iterator[tuple[int, Inlink]]:
         """Yield those of *found* that hold, each with its place among them."""
-        frame, damage = self._frame, self._damage
+        context, damage = self._context, self._damage
         named = damage.sift(self._named(place, one) for place, one in enumerate(found))
-        wanted = [one for one in named if inside is None or inside(frame.key.unsalted(one.row))]
-        pages = frame.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
+        wanted = [one for one in named if inside is None or inside(context.key.unsalted(one.row))]
+        pages = context.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
         for one, page in zip(wanted, pages, strict=True):
-            frame.counts("inlinks.read")
+            context.counts("inlinks.read")
             if isinstance(page, DamagedRow):
                 damage.add(page)
                 continue
             target = found[one.place].target
             link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
-                frame.counts("inlinks.dropped")
+                context.counts("inlinks.dropped")
                 continue
             shown = link or link_of(target, found[one.place].cell.value)
             yield one.place, Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
 
     def _named(self, place: int, one: _Found) -> _Named | DamagedRow:
         """Return what *one*, found in this *place*, names, or the error if it names nothing."""
-        target = self._frame.key.encode(one.target)
+        target = self._context.key.encode(one.target)
         source = self.source(target, one.source)
         if isinstance(source, DamagedRow):
             return source
         try:
             return _Named(place, *source, moment_of(one.cell.timestamp))
         except OverflowError as exc:
-            return self._frame.codec.damaged(target, self._family, exc)
+            return self._context.codec.damaged(target, self._family, exc)
 
 
 def _batches(found: Iterator[T], size: int, most: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Pages, Window
     from webtable.repository.arguments import Progress
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
@@ -129,10 +129,10 @@ class Freshness(NamedTuple):
     since: datetime | None
 
 
-def most_linked(frame: Frame, options: SitePageOptions) -> Pages:
+def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
     """Return what `TableLinks.most_linked` does."""
     return IndexQuestion(
-        frame,
+        context,
         options,
         title="pages by inbound links",
         columns=MOST_LINKED.columns,
@@ -140,14 +140,14 @@ def most_linked(frame: Frame, options: SitePageOptions) -> Pages:
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
         orders={"most": False, "fewest": True},
         is_counted=True,
-        notes=lambda: [_freshness_note(links_freshness(frame))],
+        notes=lambda: [_freshness_note(links_freshness(context))],
     ).answer()
 
 
-def dead_ends(frame: Frame, options: SitePageOptions) -> Pages:
+def dead_ends(context: TableContext, options: SitePageOptions) -> Pages:
     """Return what `TableLinks.dead_ends` does."""
     return IndexQuestion(
-        frame,
+        context,
         options,
         title="pages without links",
         index=LINK,
@@ -162,18 +162,18 @@ class LinksQuestion(Question[Link]):
 
     columns = LINKS
 
-    def __init__(self, frame: Frame, url: str, window: Window) -> None:
+    def __init__(self, context: TableContext, url: str, window: Window) -> None:
         window.check(*LINKS_OF.orders)
         self.window = window
-        self._frame, self._source = frame, canonical_url(url)
-        self._row = frame.key.encode(self._source)
+        self._context, self._source = context, canonical_url(url)
+        self._row = context.key.encode(self._source)
         self.title: str = f"links of {self._source}"
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
-        return self._frame.damage(rows)
+        return self._context.damage(rows)
 
     def suggestion(self) -> str:
-        return host_meant(self._frame, self._source)
+        return host_meant(self._context, self._source)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Link]:
         if after is None:
@@ -191,31 +191,31 @@ class LinksQuestion(Question[Link]):
         return b"%d %s" % (at, result.url.encode())
 
     def explain(self) -> Explanation:
-        names = tuple(column.decode() for column in self._frame.codec.select(("outlinks",)))
+        names = tuple(column.decode() for column in self._context.codec.select(("outlinks",)))
         return Explanation(self.title, self.window.order, names, (KeyRange(self._row, self._row + b"\x00"),))
 
     def _links(self) -> Sequence[Link]:
-        (page,) = self._frame.counted.read([self._row], ("outlinks",))
+        (page,) = self._context.counted.read([self._row], ("outlinks",))
         return (page and page.outlinks) or ()
 
 
 class BrokenLinksQuestion(TableQuestion[BrokenLink]):
     """Which links lead to an error page."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, BROKEN)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, BROKEN)
         self.title: str = "broken links" + (f" of {scope}" if scope.place else "")
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (after or b"400").partition(b"\x00")
-        pages = EntryReader(self.frame).pages(self._lookup(start), (), damage, None, expected)
+        pages = EntryReader(self.context).pages(self._lookup(start), (), damage, None, expected)
         targets = ((page, source if place == start and source else None) for place, page in pages)
-        reader = InlinkReader(self.frame, damage)
+        reader = InlinkReader(self.context, damage)
         inlinks = reader.of_each(targets, inside=self.scope.contains(), expected=expected)
         return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in inlinks)
 
     def place(self, result: BrokenLink) -> bytes:
-        key = self.frame.key.unsalted(self.frame.key.encode(result.target))
+        key = self.context.key.unsalted(self.context.key.encode(result.target))
         return STATUS.range_of(f"{result.status:03d}").start + key + b"\x00" + result.source.encode()
 
     def explain(self) -> Explanation:
@@ -223,28 +223,28 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
         return self.plan((), self._lookup(b"400").ranges(), note, index=STATUS.name)
 
     def _lookup(self, start: bytes) -> Lookup:
-        self.frame.indexes.ready(LINK.name, self.title)
-        table = self.frame.indexes.ready(STATUS.name, self.title).table
-        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))], part=self.frame.keys_of(table))
+        self.context.indexes.ready(LINK.name, self.title)
+        table = self.context.indexes.ready(STATUS.name, self.title).table
+        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))], part=self.context.keys_of(table))
 
 
-def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
+def refresh_links(context: TableContext, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
     """Do what `TableLinks.refresh` does."""
-    queue, began = RecountQueue(frame.store, frame.table), now_in_milliseconds()
+    queue, began = RecountQueue(context.store, context.table), now_in_milliseconds()
     waiting = queue.waiting(also_unfinished=also_unfinished)
     # Read afterwards: the batch of an index that is being added must not be removed by a run that does not know it.
-    indexes = frame.indexes.read()
-    done = Refresh(frame, indexes.values(), frame.damage(), on_progress).run(waiting, queue)
+    indexes = context.indexes.read()
+    done = Refresh(context, indexes.values(), context.damage(), on_progress).run(waiting, queue)
     if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
         # Pages that a writer still holds, or that came in meanwhile, are not counted.
         _, since = queue.extent()
-        frame.refreshed.advance(min(began, since or began))
+        context.refreshed.advance(min(began, since or began))
     return done
 
 
-def links_freshness(frame: Frame) -> Freshness:
+def links_freshness(context: TableContext) -> Freshness:
     """Return what `TableLinks.freshness` does."""
-    waiting, since = RecountQueue(frame.store, frame.table).extent()
+    waiting, since = RecountQueue(context.store, context.table).extent()
     return Freshness(waiting, None if since is None else moment_of(since))
 
 
@@ -314,25 +314,25 @@ class EdgesQuestion(ScopeQuestion[Edge]):
         f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status",
     )
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, LISTING)
         self.title: str = f"links{self.pages.label_after('of')}"
 
     def spec(self) -> ScanSpec:
-        return self.pages.spec(Wanted(self.frame.codec.select(("outlinks",))))
+        return self.pages.spec(Wanted(self.context.codec.select(("outlinks",))))
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Edge]:
-        frame, order = self.frame, self.window.order
+        context, order = self.context, self.window.order
         source, _, target = (after or b"").partition(_BETWEEN)
         rest = self.pages.pages(self.spec(), order, source or None, damage)
         if not source:
             edges = _edges_of(rest)
         else:
-            row = source if order == "storage" else frame.key.encode(url_at(source))
-            begun = damage.sift(frame.counted.read_each([row], ("outlinks",)))
+            row = source if order == "storage" else context.key.encode(url_at(source))
+            begun = damage.sift(context.counted.read_each([row], ("outlinks",)))
             remaining = (edge for edge in _edges_of(page for page in begun if page) if edge.target.encode() > target)
             edges = chain(remaining, _edges_of(rest))
-        return _completed(frame, edges, expected, damage)
+        return _completed(context, edges, expected, damage)
 
     def place(self, result: Edge) -> bytes:
         return self.pages.place_of(result.source, self.window.order) + _BETWEEN + result.target.encode()
@@ -349,13 +349,13 @@ def _edges_of(pages: Iterable[Page]) -> Iterator[Edge]:
             yield Edge(page.url, target, anchors[target], split_url(target).host)
 
 
-def _completed(frame: Frame, found: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:
+def _completed(context: TableContext, found: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:
     """Yield the edges *found* with the status of their targets, which are read for some of them at once."""
     remembered: dict[str, int | None] = {}
     size = min(expected or FIRST_EDGES, EDGES_AT_ONCE)
     while some := list(islice(found, size)):
         missing = list(dict.fromkeys(edge.target for edge in some if edge.target not in remembered))
-        statuses = dict(zip(missing, _statuses(frame, missing, damage), strict=True))
+        statuses = dict(zip(missing, _statuses(context, missing, damage), strict=True))
         remembered |= statuses
         yield from (replace(edge, status=remembered[edge.target]) for edge in some)
         for target in list(islice(remembered, max(0, len(remembered) - TARGETS_REMEMBERED))):
@@ -363,9 +363,9 @@ def _completed(frame: Frame, found: Iterator[Edge], expected: int | None, damage
         size = min(2 * size, EDGES_AT_ONCE)
 
 
-def _statuses(frame: Frame, urls: Sequence[str], damage: Damage) -> Iterator[int | None]:
-    rows = [frame.key.encode(url) for url in urls]
-    for page in frame.counted.read_each(rows, ()) if rows else ():
+def _statuses(context: TableContext, urls: Sequence[str], damage: Damage) -> Iterator[int | None]:
+    rows = [context.key.encode(url) for url in urls]
+    for page in context.counted.read_each(rows, ()) if rows else ():
         if isinstance(page, DamagedRow):
             damage.add(page)
         yield page.status if isinstance(page, Page) else None

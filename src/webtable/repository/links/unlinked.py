@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.page.parts import Link
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
@@ -81,11 +81,11 @@ ANYBODY = Sources()
 class Confirmation:
     """Checks whether pages link to URLs, by the inlinks of one web table."""
 
-    def __init__(self, frame: Frame, damage: Damage, wanted: Sources = ANYBODY) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, damage: Damage, wanted: Sources = ANYBODY) -> None:
+        self._context = context
         self._damage = damage
         self._wanted = wanted
-        self._inlinks = InlinkReader(frame, damage)
+        self._inlinks = InlinkReader(context, damage)
 
     def linked(self, urls: Mapping[bytes, str]) -> set[bytes]:
         """Return the rows of those of *urls*, which are given by row, to which a wanted page links."""
@@ -111,7 +111,7 @@ class Confirmation:
             for row, _ in self._damage.sift([self._inlinks.source(rows[0], source)]):
                 pages[row] = rows
         linked: set[bytes] = set()
-        found = self._frame.counted.read_each(list(pages), ("outlinks",))
+        found = self._context.counted.read_each(list(pages), ("outlinks",))
         for rows, page in zip(pages.values(), found, strict=True):
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
@@ -183,38 +183,38 @@ class OrphansQuestion(ScopeQuestion[Page]):
     )
 
     def __init__(
-        self, frame: Frame, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
+        self, context: TableContext, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
     ) -> None:
-        super().__init__(frame, scope, window, ORPHANS)
+        super().__init__(context, scope, window, ORPHANS)
         self.within_host = within_host
         of_host = " of their host" if within_host else ""
         self.title: str = f"{self.pages.label} without a link from another page{of_host}"
         names = column_names(columns)
-        frame.codec.select(names)
+        context.codec.select(names)
         self.columns: Columns = pages_with(names)
         self.fields: Sequence[str] = fields_of(names)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
-        frame = self.frame
-        frame.indexes.ready(LINK.name, self.title)
+        context = self.context
+        context.indexes.ready(LINK.name, self.title)
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
-        confirmation = Confirmation(frame, damage, Sources(others=True, host=self.within_host))
-        return _with_columns(frame, _unlinked(frame, pages, expected, confirmation), self.fields, damage)
+        confirmation = Confirmation(context, damage, Sources(others=True, host=self.within_host))
+        return _with_columns(context, _unlinked(context, pages, expected, confirmation), self.fields, damage)
 
 
 def _unlinked(
-    frame: Frame, pages: Iterator[Page], expected: int | None, confirmation: Confirmation
+    context: TableContext, pages: Iterator[Page], expected: int | None, confirmation: Confirmation
 ) -> Iterator[list[tuple[bytes, Page]]]:
     """Yield those of *pages* that nobody links to, with their rows, in batches."""
     size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
-    while batch := [(frame.key.encode(page.url), page) for page in islice(pages, size)]:
+    while batch := [(context.key.encode(page.url), page) for page in islice(pages, size)]:
         linked = confirmation.linked({row: page.url for row, page in batch})
         yield [(row, page) for row, page in batch if row not in linked]
         size = URLS_AT_ONCE
 
 
 def _with_columns(
-    frame: Frame, found: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
+    context: TableContext, found: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
 ) -> Iterator[Page]:
     """Yield the pages *found*, with their bodies, links and counts if *names* has them."""
     is_bare = not set(names) & set(EXTRA_COLUMNS)
@@ -222,7 +222,7 @@ def _with_columns(
         if is_bare:
             yield from (page for _, page in some)
         elif some:
-            whole = frame.counted.read_each([row for row, _ in some], names)
+            whole = context.counted.read_each([row for row, _ in some], names)
             yield from (page for page in damage.sift(whole) if page is not None)
 
 
@@ -246,30 +246,30 @@ class DiscoveredQuestion(ScopeQuestion[str]):
 
     notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, DISCOVERED)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, DISCOVERED)
         self.title: str = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
 
     def spec(self) -> ScanSpec:
-        return self.pages.unnarrowed(Wanted([self.frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
+        return self.pages.unnarrowed(Wanted([self.context.codec.columns.inlinks.encode() + b":"], keys_only=True))
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[str]:
-        self.frame.indexes.ready(LINK.name, self.title)
-        bare = _bare(self.frame, replace(self.spec(), expected=expected), self.window.order, after)
-        return _linked(self.frame, bare, expected, damage)
+        self.context.indexes.ready(LINK.name, self.title)
+        bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
+        return _linked(self.context, bare, expected, damage)
 
     def url_of(self, result: str) -> str:
         return result
 
 
-def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
+def _bare(context: TableContext, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
     """Yield the keys of the rows of *spec* that are not pages."""
-    rows = PageRows(frame)
+    rows = PageRows(context)
 
     def place(row: bytes) -> tuple[bytes, bytes]:
         return rows.place(row, order), row
 
-    pages = rows.keys(replace(spec, wanted=Wanted([frame.codec.columns.page], keys_only=True)), order, after)
+    pages = rows.keys(replace(spec, wanted=Wanted([context.codec.columns.page], keys_only=True)), order, after)
     page = next(pages, None)
     for row in rows.keys(spec, order, after):
         while page is not None and place(page) < place(row):
@@ -278,20 +278,20 @@ def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iter
             yield row
 
 
-def _linked(frame: Frame, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
+def _linked(context: TableContext, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
     """Yield the URLs of those of *rows*, which are not pages, that a page links to."""
-    confirmation = Confirmation(frame, damage)
+    confirmation = Confirmation(context, damage)
     size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
     while batch := list(islice(rows, size)):
-        bare = dict(damage.sift(_named(frame, row) for row in batch))
+        bare = dict(damage.sift(_named(context, row) for row in batch))
         linked = confirmation.linked(bare) if bare else ()
         yield from (url for row, url in bare.items() if row in linked)
         size = URLS_AT_ONCE
 
 
-def _named(frame: Frame, row: bytes) -> tuple[bytes, str] | DamagedRow:
+def _named(context: TableContext, row: bytes) -> tuple[bytes, str] | DamagedRow:
     """Return *row* with its URL, or the error if it is not a row key."""
     try:
-        return row, frame.key.decode(row)
+        return row, context.key.decode(row)
     except KeyFormatError as exc:
         return DamagedRow(row, None, str(exc))

@@ -43,7 +43,7 @@ from webtable.store.rows import TimeRange, Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
     from webtable.store import NewCell
@@ -59,14 +59,14 @@ class Deletion:
     *with_inlinks* is False if inlinks are removed by other means, as in a copy.
     """
 
-    def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
-        self._frame = frame
-        self._store = frame.store
-        self._table = frame.table
-        self._codec = frame.codec
-        self._updater = Updater(frame, with_inlinks=with_inlinks)
-        self._revisits = OpenRevisits(frame.store, frame.table, frame.key)
-        names = frame.codec.columns
+    def __init__(self, context: TableContext, *, with_inlinks: bool = True) -> None:
+        self._context = context
+        self._store = context.store
+        self._table = context.table
+        self._codec = context.codec
+        self._updater = Updater(context, with_inlinks=with_inlinks)
+        self._revisits = OpenRevisits(context.store, context.table, context.key)
+        names = context.codec.columns
         # All columns of the family of content.
         self._content = [names.body, names.capture, names.page, *names.plain.values()]
         self._links = [names.urls]
@@ -131,8 +131,8 @@ class Deletion:
         self._write([Delete(found.key, until, self._content) for found in removed])
         removal.remove(until)
         self._write([Delete(found.key, until, self._links) for found in removed])
-        remove_documents(self._frame, [found.key for found in removed])
-        self._revisits.close_those_of([self._frame.key.unsalted(found.key) for found in removed], until)
+        remove_documents(self._context, [found.key for found in removed])
+        self._revisits.close_those_of([self._context.key.unsalted(found.key) for found in removed], until)
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
@@ -143,7 +143,7 @@ class Deletion:
             self._write([mark])
             return
         until = milliseconds(deleted.until)
-        page, _ = self._frame.pages.page_and_links(found)
+        page, _ = self._context.pages.page_and_links(found)
         is_gone = page is None or deleted.hides(page.fetched_at)
         later = [
             Delete(row, milliseconds(one), [column], exact=True)
@@ -151,12 +151,12 @@ class Deletion:
             for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
         with self._store.transaction():
-            self._revisits.close_those_of([self._frame.key.unsalted(row)], until)
+            self._revisits.close_those_of([self._context.key.unsalted(row)], until)
             removal = self._entered([found]) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:
                 removal.remove(until)
-                remove_documents(self._frame, [row])
+                remove_documents(self._context, [row])
             self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:
@@ -188,13 +188,13 @@ class Deletion:
         written(self._store, self._table, mutations)
 
 
-def delete_many(frame: Frame, rows: Sequence[bytes], *, dry_run: bool) -> list[bool]:
+def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) -> list[bool]:
     """Delete the pages at *rows* in batches, and return for each whether there was one."""
     done: dict[bytes, bool] = {}
     distinct = iter(dict.fromkeys(rows))
-    with closing(Deletion(frame)) as deletion:
+    with closing(Deletion(context)) as deletion:
         while some := list(islice(distinct, PAGES_AT_ONCE)):
-            with until(Deadline(frame.store.timeout)):
+            with until(Deadline(context.store.timeout)):
                 done.update(zip(some, deletion.of(some, dry_run=dry_run), strict=True))
     return [done.pop(row, False) for row in rows]
 
@@ -213,25 +213,25 @@ _PIECE = 500
 
 
 class Erasure:
-    """Erases, and counts, the links of pages in *place* from all rows of *frame* that are not in it.
+    """Erases, and counts, the links of pages in *place* from all rows of *context* that are not in it.
 
     *place* is a range of unsalted row keys. Links that cannot be read stay, and are added to *damage*.
     """
 
-    def __init__(self, frame: Frame, place: KeyRange, damage: Damage) -> None:
+    def __init__(self, context: TableContext, place: KeyRange, damage: Damage) -> None:
         self.links: int = 0
         """How many links led to pages in *place*."""
         self.inlinks: int = 0
         """How many inlinks came from pages in *place*, former links included; each page counts once for each row."""
-        self._frame = frame
+        self._context = context
         self._place = place
         self._damage = damage
-        self._family = frame.codec.columns.inlinks.encode()
-        self._queue = RecountQueue(frame.store, frame.table)
+        self._family = context.codec.columns.inlinks.encode()
+        self._queue = RecountQueue(context.store, context.table)
 
     def of_others(self, *, dry_run: bool) -> None:
         """Erase the links in other rows; with *dry_run* only count them."""
-        store, table = self._frame.store, self._frame.table
+        store, table = self._context.store, self._context.table
         if not dry_run:
             self._forget_revisits()
         keys = self._others()
@@ -242,17 +242,17 @@ class Erasure:
 
     def _forget_revisits(self) -> None:
         """Remove the open revisits of erased pages, by others as well, whose metadata must not name them either."""
-        frame, revisits = self._frame, OpenRevisits(self._frame.store, self._frame.table, self._frame.key)
+        context, revisits = self._context, OpenRevisits(self._context.store, self._context.table, self._context.key)
         rows = revisits.rows([KeyRange()])
         while some := list(islice(rows, _PIECE)):
             known = [(row, page) for row in some if (page := page_in(row)) is not None]
             erased = [(row, page) for row, page in known if self._leads_there(page.same_as or page.url)]
-            keys = [frame.key.encode(page.url) for _, page in erased]
-            found = zip(keys, frame.pages.stored(keys, 1), strict=True)
+            keys = [context.key.encode(page.url) for _, page in erased]
+            found = zip(keys, context.pages.stored(keys, 1), strict=True)
             puts = [
                 Put(
                     key,
-                    frame.codec.metadata_cells(
+                    context.codec.metadata_cells(
                         key,
                         milliseconds(page.fetched_at),
                         replace(page, same_as=None, _repeats_at=None, _payload_digest=None),
@@ -262,7 +262,7 @@ class Erasure:
                 for key, (page, *_) in found
                 if page is not None and page.same_as is not None and self._leads_there(page.same_as)
             ]
-            written(frame.store, frame.table, puts)
+            written(context.store, context.table, puts)
             revisits.remove([row for row, page in known if (row, page) in erased or self._leads_there(page.url)])
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
@@ -273,40 +273,40 @@ class Erasure:
         for rows in self._rows_with(self._family + b":", ranges):
             entered = self._queue.entered(rows)
             self._queue.write([entered])
-            removed(self._frame.store, self._frame.table, self._inlinks_of(rows, lambda _: True))
+            removed(self._context.store, self._context.table, self._inlinks_of(rows, lambda _: True))
             self._queue.write([self._queue.done(entered)])
-        refresh_links(self._frame, None, also_unfinished=False)
-        for rows in self._rows_with(self._frame.codec.columns.links, ranges):
+        refresh_links(self._context, None, also_unfinished=False)
+        for rows in self._rows_with(self._context.codec.columns.links, ranges):
             self._forget_counts(rows)
-        for entry in entries_without_pages(self._frame, domain):
+        for entry in entries_without_pages(self._context, domain):
             if place_of(entry.key) in self._place:
                 self._forget_host(entry)
 
     def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
         """Yield the keys of the rows in *ranges* that have *column*, or any column of a family."""
-        found = self._frame.store.scan(self._frame.table, ranges, Wanted([column], keys_only=True))
+        found = self._context.store.scan(self._context.table, ranges, Wanted([column], keys_only=True))
         while rows := [row.key for row in islice(found, _PIECE)]:
             yield rows
 
     def _forget_counts(self, keys: Sequence[bytes]) -> None:
         """Remove the link counts of some rows, and their entries in the link index."""
-        frame, column = self._frame, self._frame.codec.columns.links
+        context, column = self._context, self._context.codec.columns.links
         entries, deletes = [], []
-        for row in frame.store.read(frame.table, keys, Wanted([column])):
+        for row in context.store.read(context.table, keys, Wanted([column])):
             if row is None:
                 continue
             at = row.cells[column][0].timestamp
             deletes.append(Delete(row.key, at, [column]))
             with suppress(DamagedRow):
-                known = entries_of(frame.codec.counts(row), frame.key.unsalted(row.key))
+                known = entries_of(context.codec.counts(row), context.key.unsalted(row.key))
                 entries += [Delete(entry, at) for entry in known]
-        if LINK.name in frame.indexes.read():
-            written(frame.store, index_table_name(frame.table, LINK.name), entries)
-        written(frame.store, frame.table, deletes)
+        if LINK.name in context.indexes.read():
+            written(context.store, index_table_name(context.table, LINK.name), entries)
+        written(context.store, context.table, deletes)
 
     def _forget_host(self, entry: Row) -> None:
         """Remove the entry of a host, cell by cell: a delete up to a moment would hide older cells put later."""
-        store, table = self._frame.store, self._frame.indexes.ready(HOST.name, "").table
+        store, table = self._context.store, self._context.indexes.ready(HOST.name, "").table
         (whole,) = store.read(table, [entry.key])
         if whole is not None:
             later, until = later_removed(store, table, whole, None, 0)
@@ -314,16 +314,16 @@ class Erasure:
                 written(store, table, [Delete(entry.key, until)])
 
     def _others(self) -> Iterator[bytes]:
-        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(keys_only=True))
-        return (row.key for row in rows if self._frame.key.unsalted(row.key) not in self._place)
+        rows = self._context.store.scan(self._context.table, [KeyRange()], Wanted(keys_only=True))
+        return (row.key for row in rows if self._context.key.unsalted(row.key) not in self._place)
 
     def _without_links(self, keys: Sequence[bytes]) -> list[Put]:
-        frame, puts = self._frame, []
+        context, puts = self._context, []
         # `schema.web_table_schema` keeps this many versions of outlinks.
-        columns, versions = frame.codec.with_checksums([frame.codec.columns.urls]), max(2, frame.layout.versions)
-        weights = (weight * versions for weight in frame.pages.weights(keys, ["outlinks"]))
+        columns, versions = context.codec.with_checksums([context.codec.columns.urls]), max(2, context.layout.versions)
+        weights = (weight * versions for weight in context.pages.weights(keys, ["outlinks"]))
         for some in together(zip(keys, weights, strict=True)):
-            for row in frame.store.read(frame.table, some, Wanted(columns, versions=versions)):
+            for row in context.store.read(context.table, some, Wanted(columns, versions=versions)):
                 cells = self._link_cells(row) if row is not None else []
                 if row is not None and cells:
                     puts.append(Put(row.key, cells))
@@ -331,7 +331,7 @@ class Erasure:
 
     def _link_cells(self, row: Row) -> list[NewCell]:
         """Return cells that replace those of *row* with links to erased pages."""
-        codec, cells = self._frame.codec, []
+        codec, cells = self._context.codec, []
         for cell in row.cells.get(codec.columns.urls, ()):
             try:
                 links = codec.links(row, cell)
@@ -352,8 +352,8 @@ class Erasure:
 
     def _inlinks_of(self, keys: Sequence[bytes], is_erased: Callable[[str], bool]) -> list[Delete]:
         """Return deletes of the current and former inlinks of rows whose source *is_erased*."""
-        frame, deletes, now = self._frame, [], now_in_milliseconds()
-        for row, cells in inlinks_of(frame.store, frame.table, self._family, keys, ALL_SOURCES):
+        context, deletes, now = self._context, [], now_in_milliseconds()
+        for row, cells in inlinks_of(context.store, context.table, self._family, keys, ALL_SOURCES):
             for column, cell in cells:
                 if is_erased(self._source(column)):
                     # Up to its own date only, and a cell dated in the future alone: see `repository.stored.cells`.
@@ -421,14 +421,14 @@ class Chosen(NamedTuple):
 class Retention:
     """The deletion of those pages of *scope* that are *chosen*; raises what `WebTable.delete_pages` does."""
 
-    def __init__(self, frame: Frame, scope: Scope, chosen: Chosen) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, scope: Scope, chosen: Chosen) -> None:
+        self._context = context
         self._scope = scope
         self._is_chosen = chosen.filter()
         if scope.place is None and self._is_chosen is None:
             raise InvalidArgument("to delete pages of all sites, give status= or fetched_before= as well")
-        self._ranges = scope.ranges(frame)
-        self._damage = frame.damage()
+        self._ranges = scope.ranges(context)
+        self._damage = context.damage()
 
     def run(
         self,
@@ -448,7 +448,7 @@ class Retention:
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
             if on_page is not None:
                 on_page(page)
-        erasure = Erasure(self._frame, self._scope.unsalted(), self._damage)
+        erasure = Erasure(self._context, self._scope.unsalted(), self._damage)
         if place is not None and and_links:
             # After the pages: deleting them turns their links, in other rows, into history.
             erasure.of_others(dry_run=dry_run)
@@ -458,8 +458,8 @@ class Retention:
 
     def _deleted(self) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each once it is deleted for good."""
-        found, store = self._found(), self._frame.store
-        with closing(Deletion(self._frame)) as deletion:
+        found, store = self._found(), self._context.store
+        with closing(Deletion(self._context)) as deletion:
             while some := list(islice(found, PAGES_AT_ONCE)):
                 with store.transaction(), until(Deadline(store.timeout)):
                     gone = deletion.of([key for key, _ in some], self._is_meant)
@@ -469,8 +469,8 @@ class Retention:
 
     def _complete(self, deletion: Deletion) -> None:
         """Remove the links, and what other rows have of them, of pages whose delete was killed half-way."""
-        store, links = self._frame.store, Wanted([self._frame.codec.columns.urls], keys_only=True)
-        spec = ScanSpec(self._frame.table, self._ranges, links, keep=self._scope.keeps)
+        store, links = self._context.store, Wanted([self._context.codec.columns.urls], keys_only=True)
+        spec = ScanSpec(self._context.table, self._ranges, links, keep=self._scope.keeps)
         rows = (row.key for row in in_storage_order(store, spec, None))
         while some := list(islice(rows, PAGES_AT_ONCE)):
             with store.transaction(), until(Deadline(store.timeout)):
@@ -478,10 +478,10 @@ class Retention:
 
     def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
         """Yield the chosen rows, with their pages."""
-        names, versions = self._frame.codec.columns, self._frame.layouts.recent().versions
+        names, versions = self._context.codec.columns, self._context.layouts.recent().versions
         wanted = Wanted([names.page, names.capture], versions=versions)
-        spec = ScanSpec(self._frame.table, self._ranges, wanted, keep=self._scope.keeps)
-        for row in in_storage_order(self._frame.store, spec, None):
+        spec = ScanSpec(self._context.table, self._ranges, wanted, keep=self._scope.keeps)
+        for row in in_storage_order(self._context.store, spec, None):
             captures = len(row.cells.get(names.capture, ()))
             page = self._page_of(row)
             if isinstance(page, DamagedRow):
@@ -497,8 +497,8 @@ class Retention:
 
     def _page_of(self, row: Row) -> Page | DamagedRow | None:
         """Return the page of *row*, from its metadata alone."""
-        column = self._frame.codec.columns.page
-        return self._frame.pages.each(Row(row.key, {column: row.cells.get(column, ())}))
+        column = self._context.codec.columns.page
+        return self._context.pages.each(Row(row.key, {column: row.cells.get(column, ())}))
 
 
 def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:
@@ -514,9 +514,9 @@ def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:
 # --- Compaction, which frees the space of what was deleted, and forgets the deletes -----------------------------------
 
 
-def forget_deletes(frame: Frame, *, dry_run: bool = False) -> int:
+def forget_deletes(context: TableContext, *, dry_run: bool = False) -> int:
     """Remove the marks of deletes, unless it is a *dry_run*, and return how many pages had one."""
-    store, table, column, count = frame.store, frame.table, frame.codec.columns.deleted, 0
+    store, table, column, count = context.store, context.table, context.codec.columns.deleted, 0
     rows = store.scan(table, [KeyRange()], Wanted([column]))
     while some := list(islice(rows, _PIECE)):
         if not dry_run:
@@ -525,16 +525,16 @@ def forget_deletes(frame: Frame, *, dry_run: bool = False) -> int:
     return count
 
 
-def compact(frame: Frame, *, dry_run: bool = False) -> int:
+def compact(context: TableContext, *, dry_run: bool = False) -> int:
     """Do what `TableMaintenance.compact` promises."""
-    if dry_run and (space := frame.store.space()) is not None:
+    if dry_run and (space := context.store.space()) is not None:
         return space.free
-    indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
-    upkeep.compact(frame)
-    tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
-    freed = frame.store.compact(tables)
+    indexes = [index.table for _, index in sorted(context.indexes.read().items())]
+    upkeep.compact(context)
+    tables = [context.table, meta_table(context.table).name, queue_table(context.table).name, *indexes]
+    freed = context.store.compact(tables)
     # Only now: captures that a delete still hides must be refused.
-    if forget_deletes(frame):
+    if forget_deletes(context):
         # The marks of deletes are in the rows of the pages, whose URLs must not remain.
-        freed += frame.store.compact(tables)
+        freed += context.store.compact(tables)
     return freed

@@ -28,7 +28,7 @@ from webtable.errors import (
 )
 from webtable.page.page import Page
 from webtable.repository.arguments import Progress
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.full_text.upkeep import state
 from webtable.repository.keyed_table import layout_of
 from webtable.repository.maintenance.create import StoredWebTable
@@ -67,9 +67,9 @@ class CheckedTable:
     time: Deadline
 
     @cached_property
-    def frame(self) -> Frame:
-        """The frame of the table."""
-        return Frame.of(self.store, self.table, self.stored.layout)
+    def context(self) -> TableContext:
+        """The context of the table."""
+        return TableContext.of(self.store, self.table, self.stored.layout)
 
     @cached_property
     def web_table(self) -> WebTable:
@@ -122,7 +122,7 @@ LONG_WAIT: Final = timedelta(days=1)
 
 def full_text(checked: CheckedTable) -> Iterator[Check]:
     """Yield whether the full text is complete, if the table has any."""
-    found = state(checked.frame)
+    found = state(checked.context)
     if found is not None and not found.is_complete:
         yield warned("full text", "it is not complete", Message(Command("search-index refresh"), ", which goes on"))
     elif found is not None and found.as_of is not None and clock.now() - found.as_of > LONG_WAIT:
@@ -134,7 +134,7 @@ def full_text(checked: CheckedTable) -> Iterator[Check]:
 
 def indexes(checked: CheckedTable) -> Iterator[Check]:
     """Yield the indexes that are not ready, or that cannot be used here."""
-    found = checked.frame.indexes.read()
+    found = checked.context.indexes.read()
     unusual = False
     for name, index in found.items():
         if index.table in checked.missing:
@@ -165,7 +165,7 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
     if queue.table in checked.missing:
         return
     waiting, since = queue.extent()
-    counted = checked.frame.refreshed.until()
+    counted = checked.context.refreshed.until()
     text = "links were never counted" if counted is None else f"links are counted up to {counted:%Y-%m-%d %H:%M} UTC"
     if since is not None:
         text += f", {waiting:,} batches have waited since {moment_of(since):%Y-%m-%d %H:%M} UTC"
@@ -180,7 +180,7 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
 
 def revisits(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many revisits wait for their originals."""
-    found = OpenRevisits(checked.store, checked.table, checked.frame.key)
+    found = OpenRevisits(checked.store, checked.table, checked.context.key)
     if found.table in checked.missing:
         return
     count = found.count(MOST_COUNTED)
@@ -216,7 +216,7 @@ class Deepness:
 def sample(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
     keys = _keys(checked, SAMPLE)
-    found = list(checked.frame.pages.read_each(keys, ("fetched_at",)))
+    found = list(checked.context.pages.read_each(keys, ("fetched_at",)))
     damaged = [one for one in found if isinstance(one, DamagedRow)]
     if damaged:
         text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
@@ -231,7 +231,7 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
 
 def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
     """Yield how many bodies do not match their digests, in a sample of the pages or in all."""
-    found = verified(checked.frame, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
+    found = verified(checked.context, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
     text = f"{found.bodies:,} bodies of {found.pages:,} pages were read: {found.damaged:,} damaged, {found.lost:,} lost"
     if found.examples:
         yield failed("digests", f"{text}: {found.examples[0]}", _MENDED)
@@ -245,7 +245,7 @@ def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
 
 
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
-    wanted = wanted_to_verify(checked.frame)
+    wanted = wanted_to_verify(checked.context)
     if deepness.is_full:
         yield from checked.store.scan(checked.table, [KeyRange()], wanted)
         return
@@ -255,7 +255,7 @@ def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
 
 
 def _keys(checked: CheckedTable, most: int) -> Sequence[bytes]:
-    return [checked.frame.key.encode(url) for url in sample_urls(checked.web_table, most=most)]
+    return [checked.context.key.encode(url) for url in sample_urls(checked.web_table, most=most)]
 
 
 def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
@@ -304,12 +304,12 @@ def regions(checked: CheckedTable) -> Iterator[Check]:
 
 def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, or None if there are too many pages to count."""
-    frame, by = checked.frame, grouping("region", starts=[region.keys.start for region in found])
-    counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
-    for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
+    context, by = checked.context, grouping("region", starts=[region.keys.start for region in found])
+    counts, wanted = PageCounts({"region": by}), Wanted([context.codec.columns.page])
+    for number, row in enumerate(context.store.scan(context.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:
             return None
-        page = frame.counted.each(row)
+        page = context.counted.each(row)
         if page is not None and not isinstance(page, DamagedRow):
             counts.add(row.key, page)
     return {_name(region): Group(0, 0) for region in found} | by.groups()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, IndexNeeded, InvalidArgument, KeyFormatError
 from webtable.page.page import Page
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.hosts.entries import known_totals
 from webtable.repository.indexes.index import HOST
 from webtable.repository.keyed_table import KeyedTable
@@ -73,15 +73,15 @@ def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | No
     `newest` come from the index of times. Captures and `stored` are unknown, and without these indexes so is the rest;
     a table of at most 400 pages is counted. *on_progress* is called with the number of pages read.
     """
-    frame = Frame.of(table.store, table.table, table.layout)
-    pages = Wanted([frame.codec.columns.page], keys_only=True)
-    if count or sum(1 for _ in frame.store.scan(frame.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
-        return _counted(frame, on_progress)
+    context = TableContext.of(table.store, table.table, table.layout)
+    pages = Wanted([context.codec.columns.page], keys_only=True)
+    if count or sum(1 for _ in context.store.scan(context.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
+        return _counted(context, on_progress)
     oldest, newest = _dates(table)
     unknown = Holdings(None, None, None, None, None, oldest, newest)
     # The queue first: what is counted in between is then reported as waiting, not missed.
-    pending = RecountQueue(frame.store, frame.table).pending() if HOST.name in frame.indexes.read() else None
-    totals = known_totals(frame, _MOST_HOSTS)
+    pending = RecountQueue(context.store, context.table).pending() if HOST.name in context.indexes.read() else None
+    totals = known_totals(context, _MOST_HOSTS)
     if totals is None:
         return unknown
     return replace(
@@ -89,16 +89,16 @@ def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | No
     )
 
 
-def _counted(frame: Frame, on_progress: Progress | None) -> Holdings:
-    names = frame.codec.columns
-    wanted = Wanted([names.page, names.capture, names.body], versions=frame.layouts.recent().versions)
-    hosts = grouping("host", key=frame.key)
+def _counted(context: TableContext, on_progress: Progress | None) -> Holdings:
+    names = context.codec.columns
+    wanted = Wanted([names.page, names.capture, names.body], versions=context.layouts.recent().versions)
+    hosts = grouping("host", key=context.key)
     counts = PageCounts({"host": hosts})
     captures = stored = damaged = 0
-    for row in frame.store.scan(frame.table, [KeyRange()], wanted):
+    for row in context.store.scan(context.table, [KeyRange()], wanted):
         if names.page not in row.cells:
             continue
-        page = frame.pages.each(Row(row.key, {names.page: row.cells[names.page]}))
+        page = context.pages.each(Row(row.key, {names.page: row.cells[names.page]}))
         if not isinstance(page, Page):
             damaged += isinstance(page, DamagedRow)
             continue

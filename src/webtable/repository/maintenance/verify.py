@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.scope import Scope
 
 HOSTS_AT_ONCE: Final = 100_000
@@ -55,7 +55,7 @@ class MissingPages:
 
 
 def missing_pages(
-    frame: Frame, scope: Scope, ranges: Sequence[KeyRange], damage: Damage
+    context: TableContext, scope: Scope, ranges: Sequence[KeyRange], damage: Damage
 ) -> Iterator[MissingPages] | None:
     """Yield the hosts of *scope*, whose rows are *ranges*, that have fewer pages than were counted.
 
@@ -64,59 +64,63 @@ def missing_pages(
     """
     if scope.place is not None and not scope.place.is_whole_host:
         return None
-    hosts = counted_hosts(frame, scope.place, damage)
+    hosts = counted_hosts(context, scope.place, damage)
     try:
         some = list(islice(hosts, HOSTS_AT_ONCE))
     except IndexNeeded:
         return None
-    return _missing(frame, some, hosts, ranges, damage) if some else None
+    return _missing(context, some, hosts, ranges, damage) if some else None
 
 
 def _missing(
-    frame: Frame, some: list[CountedHost], rest: Iterator[CountedHost], ranges: Sequence[KeyRange], damage: Damage
+    context: TableContext,
+    some: list[CountedHost],
+    rest: Iterator[CountedHost],
+    ranges: Sequence[KeyRange],
+    damage: Damage,
 ) -> Iterator[MissingPages]:
     while some:
-        found = _pages_of(frame, {one.name for one in some}, ranges)
+        found = _pages_of(context, {one.name for one in some}, ranges)
         short = [one for one in some if found[one.name] < one.counts.pages]
-        for one in _settled(frame, short, damage) if short else ():
+        for one in _settled(context, short, damage) if short else ():
             yield MissingPages(one.name, one.counts.pages, found[one.name], one.counts.counted_at)
         some = list(islice(rest, HOSTS_AT_ONCE))
 
 
-def _pages_of(frame: Frame, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
+def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
     """Return how many pages each of *hosts* has, including those that cannot be read."""
     found, host, span = Counter[str](), "", None
-    is_page = Wanted([frame.codec.columns.page], keys_only=True)
-    for row in frame.store.scan(frame.table, ranges, is_page):
+    is_page = Wanted([context.codec.columns.page], keys_only=True)
+    for row in context.store.scan(context.table, ranges, is_page):
         if span is None or row.key not in span:
             try:
-                host = host_and_rest(frame.key.url_of(row.key))[0]
+                host = host_and_rest(context.key.url_of(row.key))[0]
             except (KeyFormatError, InvalidURL):
                 continue  # the key is damaged, so its page is missing
-            if frame.layout.salt != "url":  # then the rows of a host are neighbours
-                span = next((keys for keys in frame.key.host_ranges(host) if row.key in keys), None)
+            if context.layout.salt != "url":  # then the rows of a host are neighbours
+                span = next((keys for keys in context.key.host_ranges(host) if row.key in keys), None)
         if host in hosts:
             found[host] += 1
     return found
 
 
-def _settled(frame: Frame, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
+def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
     """Return those of *hosts* that have not changed since they were counted.
 
     A change is entered into the queue before it is made, and removed when the new count is stored, so the queue is read
     first.
     """
-    waiting = _waiting(frame, {host.name for host in hosts}, damage)
+    waiting = _waiting(context, {host.name for host in hosts}, damage)
     if waiting is None:
         return []
-    table, left = index_table_name(frame.table, HOST.name), [host for host in hosts if host.name not in waiting]
-    now = frame.store.read(table, [host.entry for host in left], Wanted([HOST_COUNTS])) if left else []
+    table, left = index_table_name(context.table, HOST.name), [host for host in hosts if host.name not in waiting]
+    now = context.store.read(table, [host.entry for host in left], Wanted([HOST_COUNTS])) if left else []
     return [host for host, row in zip(left, now, strict=True) if row and row.cells[HOST_COUNTS][0].timestamp == host.at]
 
 
-def _waiting(frame: Frame, hosts: Collection[str], damage: Damage) -> set[str] | None:
+def _waiting(context: TableContext, hosts: Collection[str], damage: Damage) -> set[str] | None:
     """Return those of *hosts* with changes that wait to be counted; None if some of the queue cannot be read."""
-    queue, waiting = RecountQueue(frame.store, frame.table), set[str]()
+    queue, waiting = RecountQueue(context.store, context.table), set[str]()
     for batch in queue.waiting(also_unfinished=True):
         if batch.is_damaged:
             damage.add(DamagedRow(batch.key, None, f"{queue.table}: it is not known whose pages wait"))
@@ -124,7 +128,7 @@ def _waiting(frame: Frame, hosts: Collection[str], damage: Damage) -> set[str] |
         waiting.update(batch.hosts)
         for row in batch.pages:
             try:
-                waiting.add(host_and_rest(frame.key.url_of(row))[0])
+                waiting.add(host_and_rest(context.key.url_of(row))[0])
             except (KeyFormatError, InvalidURL):
                 continue  # no page has that key
     return waiting.intersection(hosts)
@@ -174,28 +178,30 @@ class _VerifiedSoFar(Walked):
 
 
 def verify(
-    frame: Frame, scope: Scope, on_progress: Progress | None, resume: str | PathLike[str] | None
+    context: TableContext, scope: Scope, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Verification:
     """Return what `TableMaintenance.verify` does."""
-    ranges = scope.ranges(frame)
+    ranges = scope.ranges(context)
     everywhere = [KeyRange()] if scope.place is None else ranges
-    journal = Journal(resume, f"verify {frame.table}: {scope}", _VerifiedSoFar)
+    journal = Journal(resume, f"verify {context.table}: {scope}", _VerifiedSoFar)
     found = journal.begun() or _VerifiedSoFar()
-    spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame), keep=scope.keeps)
-    for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
+    spec = ScanSpec(context.table, everywhere, wanted_to_verify(context), keep=scope.keeps)
+    for _ in _verified(context, in_storage_order(context.store, spec, found.position or None), on_progress, found):
         if journal.is_due():
             journal.keep(found)
-    verification = _with_missing(frame, scope, ranges, found)
+    verification = _with_missing(context, scope, ranges, found)
     journal.end()
     return verification
 
 
-def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found: _VerifiedSoFar) -> Verification:
+def _with_missing(
+    context: TableContext, scope: Scope, ranges: Sequence[KeyRange], found: _VerifiedSoFar
+) -> Verification:
     """Return what was *found*, with the counted pages that hosts now lack."""
     examples, first, missing = found.damaged_rows(), list[MissingPages](), None
-    damage = Damage(frame.counts, examples)
+    damage = Damage(context.counts, examples)
     with suppress(TableNotFound):  # the index of hosts was dropped meanwhile
-        short = missing_pages(frame, scope, ranges, damage)
+        short = missing_pages(context, scope, ranges, damage)
         missing = None if short is None else 0
         for host in short or ():
             missing = (missing or 0) + host.pages
@@ -205,34 +211,36 @@ def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found:
     return replace(found.verification(), missing=missing, short_hosts=tuple(first))
 
 
-def wanted_to_verify(frame: Frame) -> Wanted:
+def wanted_to_verify(context: TableContext) -> Wanted:
     """Return what must be read of rows to verify them."""
-    names = frame.codec.columns
-    columns = [names.page, names.links, names.urls, frame.codec.family]
-    return Wanted(columns, versions=frame.layouts.recent().versions)
+    names = context.codec.columns
+    columns = [names.page, names.links, names.urls, context.codec.family]
+    return Wanted(columns, versions=context.layouts.recent().versions)
 
 
-def verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
+def verified(context: TableContext, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
     """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
     found = _VerifiedSoFar()
-    deque(_verified(frame, rows, on_progress, found), maxlen=0)
+    deque(_verified(context, rows, on_progress, found), maxlen=0)
     return found.verification()
 
 
-def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, found: _VerifiedSoFar) -> Iterator[None]:
+def _verified(
+    context: TableContext, rows: Iterable[Row], on_progress: Progress | None, found: _VerifiedSoFar
+) -> Iterator[None]:
     """Add what is damaged of *rows* to *found*, with a pause after each row."""
     examples = found.damaged_rows()
-    damage, lost = Damage(frame.counts, examples), Damage(frame.counts, examples)
+    damage, lost = Damage(context.counts, examples), Damage(context.counts, examples)
     damaged_before, lost_before = found.damaged, found.lost
     for row in rows:
-        for one in damage.sift(_all_of(frame, row)):
+        for one in damage.sift(_all_of(context, row)):
             if isinstance(one, Page):
                 found.pages += 1
-                if (error := frame.pages.lost(row.key, one, frame.codec.body_and_links)) is not None:
+                if (error := context.pages.lost(row.key, one, context.codec.body_and_links)) is not None:
                     lost.add(error)
             elif isinstance(one, int):
                 found.bodies, found.size = found.bodies + 1, found.size + one
-        found.inconsistent += _is_inconsistent(frame, row)
+        found.inconsistent += _is_inconsistent(context, row)
         found.position = row.key
         found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
         found.add_examples(examples[len(found.examples) :])
@@ -243,18 +251,18 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
         on_progress(found.pages)
 
 
-def _is_inconsistent(frame: Frame, row: Row) -> bool:
+def _is_inconsistent(context: TableContext, row: Row) -> bool:
     """Whether the newest capture of *row* disagrees with its history."""
-    names = frame.codec.columns
+    names = context.codec.columns
     # Without the body and links, which were read already.
     bare = {column: row.cells[column] for column in (names.page, names.capture) if column in row.cells}
-    return mended(frame.codec.stored(Row(row.key, bare))) is not None
+    return mended(context.codec.stored(Row(row.key, bare))) is not None
 
 
-def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:
+def _all_of(context: TableContext, row: Row) -> Iterator[Page | int | DamagedRow]:
     """Yield the page of *row*, the sizes of the bodies of its versions, and all that is damaged."""
-    codec = frame.codec
-    page = frame.counted.each(row, verify=True)
+    codec = context.codec
+    page = context.counted.each(row, verify=True)
     if isinstance(page, Page) and page.outlinks is not None and len(page.outlinks) != page.outlink_count:
         said = f"{len(page.outlinks):,} links, where there were {page.outlink_count:,}"
         page = codec.damaged(row.key, codec.columns.urls, said)
@@ -265,7 +273,7 @@ def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:
             codec.counts(row)
         except DamagedRow as exc:
             yield exc
-    for _, version in versions_in(frame, row):
+    for _, version in versions_in(context, row):
         if isinstance(version, DamagedRow):
             yield version
         elif version.body is not None:

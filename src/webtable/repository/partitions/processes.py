@@ -17,7 +17,7 @@ from webtable._importable import importing_from_here
 from webtable._processes import GivenUp, Tasks, Workers
 from webtable.errors import IndexNeeded, InvalidArgument, TableNotFound, WebTableError
 from webtable.page.page import Page
-from webtable.repository.context import Frame, TablePart
+from webtable.repository.context import TableContext, TablePart
 from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
 from webtable.repository.indexes.states import imported, known
 from webtable.repository.maintenance.create import StoredWebTable
@@ -73,65 +73,65 @@ class Whole(msgspec.Struct, frozen=True):
     """The columns of the pages that it reads."""
 
     @classmethod
-    def of(cls, frame: Frame, plan: Explanation, *, by_source: bool) -> Self:
+    def of(cls, context: TableContext, plan: Explanation, *, by_source: bool) -> Self:
         """Return what the answer with this *plan* reads."""
         columns = [column.encode() for column in plan.columns]
-        page = frame.codec.columns.page
+        page = context.codec.columns.page
         if by_source:
-            return cls(frame.table, [ALL_KEYS], None, page, columns)
+            return cls(context.table, [ALL_KEYS], None, page, columns)
         if plan.index is None:
-            return cls(frame.table, merged(plan.ranges), None, page, columns)
-        index = frame.indexes.named(plan.index).index
-        return cls(index_table_name(frame.table, plan.index), merged(plan.ranges), index, INDEX_COLUMN, columns)
+            return cls(context.table, merged(plan.ranges), None, page, columns)
+        index = context.indexes.named(plan.index).index
+        return cls(index_table_name(context.table, plan.index), merged(plan.ranges), index, INDEX_COLUMN, columns)
 
     @classmethod
-    def of_rows(cls, frame: Frame, ranges: Sequence[KeyRange]) -> Self:
+    def of_rows(cls, context: TableContext, ranges: Sequence[KeyRange]) -> Self:
         """Return the rows of pages in these *ranges*."""
-        page = frame.codec.columns.page
-        return cls(frame.table, merged(ranges), None, page, [page])
+        page = context.codec.columns.page
+        return cls(context.table, merged(ranges), None, page, [page])
 
     def __contains__(self, key: bytes) -> bool:
         at = bisect_right(self.ranges, key, key=attrgetter("start"))
         return at > 0 and key in self.ranges[at - 1]
 
 
-def cut(frame: Frame, whole: Whole, n: int) -> list[CutPart]:
+def cut(context: TableContext, whole: Whole, n: int) -> list[CutPart]:
     """Return *n* ranges that together are all keys, with about the same number of rows of *whole* each."""
-    sample = _sample(frame, whole, n)
-    return cut_at(sample, n, _mean_bytes(frame, whole, sample.spread()) if sample.rows else 0)
+    sample = _sample(context, whole, n)
+    return cut_at(sample, n, _mean_bytes(context, whole, sample.spread()) if sample.rows else 0)
 
 
-def unsalted_parts(frame: Frame, ranges: Sequence[KeyRange], after: str | None, n: int) -> list[KeyRange]:
+def unsalted_parts(context: TableContext, ranges: Sequence[KeyRange], after: str | None, n: int) -> list[KeyRange]:
     """Return *n* ranges of unsalted keys with about as many of the pages in *ranges* each, in the order of URLs.
 
     They are cut by the pages after the URL *after*.
     """
-    found = (frame.key.unsalted(key) for key in _sample(frame, Whole.of_rows(frame, ranges), n).keys)
-    last = b"" if after is None else frame.key.unsalted(frame.key.encode(after))
+    found = (context.key.unsalted(key) for key in _sample(context, Whole.of_rows(context, ranges), n).keys)
+    last = b"" if after is None else context.key.unsalted(context.key.encode(after))
     keys = sorted(key for key in found if key > last)
     return [part.keys for part in cut_at(KeySample(keys, None), n, 0) if not part.keys.is_empty()]
 
 
-def _sample(frame: Frame, whole: Whole, n: int) -> KeySample:
+def _sample(context: TableContext, whole: Whole, n: int) -> KeySample:
     keys = ScanSpec(whole.table, whole.ranges, Wanted([whole.column], keys_only=True))
-    return all_keys(frame.store, keys) or _by_hash(frame, whole, n) or spaced(frame.store, keys, n)
+    return all_keys(context.store, keys) or _by_hash(context, whole, n) or spaced(context.store, keys, n)
 
 
-def _by_hash(frame: Frame, whole: Whole, n: int) -> KeySample | None:
+def _by_hash(context: TableContext, whole: Whole, n: int) -> KeySample | None:
     """Return a sample by the index of URLs; None if the table has no such index, or it has too few of these rows."""
     try:
-        table = frame.indexes.ready(URL.name, "a sample").table
+        table = context.indexes.ready(URL.name, "a sample").table
     except IndexNeeded:
         return None
     enough = min(n * KEYS_A_PART, MOST_KEYS)
     ranges = [KeyRange(shard, shard[:-1] + b";") for shard in SHARDS]
     spec = ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), limit=MOST_KEYS)
-    entries = (row.key for row in in_storage_order(frame.store, spec, None))
+    entries = (row.key for row in in_storage_order(context.store, spec, None))
     found: list[bytes] = []
     last = b""
     while len(found) < enough and (some := list(islice(entries, SAMPLED_AT_ONCE))):
         pages = [key for entry in some if (key := _page_of(entry)) is not None]
-        found += _keys_in(frame, whole, pages)
+        found += _keys_in(context, whole, pages)
         last = some[-1]
     if len(found) < min(n, enough):
         return None
@@ -153,23 +153,23 @@ def _share(entry: bytes) -> float:
     return (shard + (handle + 1) / _HANDLES) / len(SHARDS)
 
 
-def _keys_in(frame: Frame, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:
+def _keys_in(context: TableContext, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:
     """Return the keys that the *pages*, which are named by unsalted keys, have in *whole*."""
-    salted = [frame.key.salted(key) for key in pages]
+    salted = [context.key.salted(key) for key in pages]
     if whole.index is None:
         return [key for key in salted if key in whole]
-    read = frame.pages.read_each(salted, whole.index.columns)
+    read = context.pages.read_each(salted, whole.index.columns)
     found = ((key, page) for key, page in zip(pages, read, strict=True) if isinstance(page, Page))
     entries = ((whole.index, page, key) for key, page in found)
     return [entry for index, page, key in entries for entry in index.entries(page, key) if entry in whole]
 
 
-def _mean_bytes(frame: Frame, whole: Whole, keys: Sequence[bytes]) -> int:
+def _mean_bytes(context: TableContext, whole: Whole, keys: Sequence[bytes]) -> int:
     """Return how many bytes of values a row of *keys* has on average."""
     if whole.index is not None:
         named = [whole.index.row_of(place_of(key)) for key in keys if whole.index.names_pages]
-        keys = [frame.key.salted(key) for key in named]
-    return mean_bytes(frame.store.read(frame.table, keys, Wanted(whole.columns)))
+        keys = [context.key.salted(key) for key in named]
+    return mean_bytes(context.store.read(context.table, keys, Wanted(whole.columns)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def check_importable(function: Callable[..., Any]) -> None:
         )
 
 
-# --- Tasks that worker processes do for parts of a table, each with a frame of its own --------------------------------
+# --- Tasks that worker processes do for parts of a table, each with a context of its own ------------------------------
 
 
 # --- The address by which another process opens a store, to read a part of an answer ----------------------------------
@@ -315,7 +315,7 @@ def address_of(store: Store, name: str) -> str:
     return address
 
 
-# --- Where the frame of a table is, so that another process opens it: without secrets, and only with the same layout
+# --- Where the context of a table is, so that another process opens it: without secrets, and only with the same layout
 
 
 class FramePlace(NamedTuple):
@@ -330,15 +330,15 @@ class FramePlace(NamedTuple):
     indexes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, frame: Frame, *, with_indexes: bool = False) -> Self:
-        """Return the place of *frame*; raises `InvalidArgument` if no other process could open it."""
-        own = [one.state.of for one in frame.indexes.read().values() if one.state.of] if with_indexes else []
+    def of(cls, context: TableContext, *, with_indexes: bool = False) -> Self:
+        """Return the place of *context*; raises `InvalidArgument` if no other process could open it."""
+        own = [one.state.of for one in context.indexes.read().values() if one.state.of] if with_indexes else []
         named = tuple(name for name in own if known(name) is not None)
-        return cls(address_of(frame.store, frame.name), frame.layout, frame.strict, named)
+        return cls(address_of(context.store, context.name), context.layout, context.strict, named)
 
     @contextmanager
-    def opened(self, part: TablePart | None) -> Iterator[Frame]:
-        """Open the store, and yield the frame of a *part* of the table (None: all of it).
+    def opened(self, part: TablePart | None) -> Iterator[TableContext]:
+        """Open the store, and yield the context of a *part* of the table (None: all of it).
 
         Raises what `webtable.open` does, and `LayoutMismatch` if the table was created anew with another layout.
         """
@@ -354,7 +354,7 @@ class FramePlace(NamedTuple):
             kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
             check_layout(stored.name, stored.layout, msgspec.structs.replace(self.layout, **kept))
             check_suffix_list(stored.name, stored.layout)
-            yield Frame.of(observed(store), table, stored.layout, strict=self.is_strict, part=part)
+            yield TableContext.of(observed(store), table, stored.layout, strict=self.is_strict, part=part)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -365,44 +365,44 @@ TASKS_A_WORKER = 16
 
 
 class PartTask(NamedTuple):
-    """A function of a module, which is called with the frame of a part (None: the whole table) and arguments."""
+    """A function of a module, which is called with the context of a part (None: the whole table) and arguments."""
 
     function: Callable[..., Any]
     part: TablePart | None
     arguments: tuple[Any, ...] = ()
 
 
-def check_workers(frame: Frame, workers: int) -> None:
-    """Raise `InvalidArgument` if *workers* is none, or several of them cannot open the table of *frame*."""
+def check_workers(context: TableContext, workers: int) -> None:
+    """Raise `InvalidArgument` if *workers* is none, or several of them cannot open the table of *context*."""
     if checked_workers(workers) > 1:
-        FramePlace.of(frame)
+        FramePlace.of(context)
 
 
-def parts_of(frame: Frame, whole: Whole, workers: int) -> list[TablePart]:
+def parts_of(context: TableContext, whole: Whole, workers: int) -> list[TablePart]:
     """Return parts of *whole* for this number of *workers*."""
-    parts = cut(frame, whole, TASKS_A_WORKER * workers)
+    parts = cut(context, whole, TASKS_A_WORKER * workers)
     return [TablePart(whole.table, part.keys) for part in parts if not part.keys.is_empty()]
 
 
 @contextmanager
-def done_by(workers: int, frame: Frame, tasks: Sequence[PartTask]) -> Iterator[Iterator[Any]]:
-    """Give what each of the *tasks* returns, in their order; *workers* processes do them for the table of *frame*.
+def done_by(workers: int, context: TableContext, tasks: Sequence[PartTask]) -> Iterator[Iterator[Any]]:
+    """Give what each of the *tasks* returns, in their order; *workers* processes do them for the table of *context*.
 
-    What a task counts (damaged rows, say) is counted in *frame*. A task whose worker was killed is done again. Raises
+    What a task counts (damaged rows, say) is counted in *context*. A task whose worker was killed is done again. Raises
     what a task raises, `InvalidArgument` for a table that other processes cannot open, and `WebTableError`. The workers
     end with the block.
     """
-    place = FramePlace.of(frame, with_indexes=True)
+    place = FramePlace.of(context, with_indexes=True)
     with closing(in_processes(partial(_done, place), tasks, workers, ordered=True)) as all_done:
-        yield (_counted(frame, *done.value) for done in all_done)
+        yield (_counted(context, *done.value) for done in all_done)
 
 
-def _counted(frame: Frame, value: Any, counts: Counter[str]) -> Any:
+def _counted(context: TableContext, value: Any, counts: Counter[str]) -> Any:
     for name, many in counts.items():
-        frame.counts(name, many)
+        context.counts(name, many)
     return value
 
 
 def _done(place: FramePlace, task: PartTask) -> tuple[Any, Counter[str]]:
-    with place.opened(task.part) as frame:
-        return task.function(frame, *task.arguments), frame.counts.snapshot()
+    with place.opened(task.part) as context:
+        return task.function(context, *task.arguments), context.counts.snapshot()

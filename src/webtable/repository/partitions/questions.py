@@ -16,7 +16,7 @@ from webtable._clock import clock
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
-from webtable.repository.context import Frame, TablePart
+from webtable.repository.context import TableContext, TablePart
 from webtable.repository.partitions.processes import FramePlace, Whole, cut
 
 
@@ -24,13 +24,13 @@ class Asker(Protocol):
     """What has the methods that ask questions: a web table, or its links."""
 
     @property
-    def _frame(self) -> Frame: ...
+    def _context(self) -> TableContext: ...
 
 
 class PartAsker(msgspec.Struct, frozen=True):
     """What asks questions about the part of a table."""
 
-    _frame: Frame
+    _context: TableContext
 
 
 P = ParamSpec("P")
@@ -93,12 +93,12 @@ class _Asked(msgspec.Struct, frozen=True):
         """Return *n* parts of the answer."""
         if self.is_whole:
             raise InvalidArgument(f"order={self.options['order']!r}: an answer in this order cannot be divided")
-        frame = self.table._frame
+        context = self.table._context
         fixed = {"order": self.order, "until": self.until}
         options = {**self.options, **{name: value for name, value in fixed.items() if value is not None}}
         answer = self.ask(self.table, *self.arguments, **options)
-        place = FramePlace.of(frame)
-        whole = Whole.of(frame, answer.explain(), by_source=self.by_source)
+        place = FramePlace.of(context)
+        whole = Whole.of(context, answer.explain(), by_source=self.by_source)
         return [
             Partition(
                 question=answer.question,
@@ -113,12 +113,12 @@ class _Asked(msgspec.Struct, frozen=True):
                 fingerprint=place,
                 opened=_opened,
             )
-            for part in cut(frame, whole, n)
+            for part in cut(context, whole, n)
         ]
 
 
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
     place = cast("FramePlace", part.fingerprint)._replace(store=part.store)
-    with place.opened(TablePart(part.table, part.keys)) as frame:
-        yield part.ask(PartAsker(frame), *part.arguments, **part.options)
+    with place.opened(TablePart(part.table, part.keys)) as context:
+        yield part.ask(PartAsker(context), *part.arguments, **part.options)

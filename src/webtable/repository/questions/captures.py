@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.answers.results import Explanation, Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -107,8 +107,8 @@ class CrawlsQuestion(SortedQuestion[Crawl]):
 
     notes: Sequence[str] = ("the list of versions of each page is read too",)
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, gap: timedelta | str) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window, gap: timedelta | str) -> None:
+        super().__init__(context, scope, window, LISTING)
         self.gap: timedelta = duration_of("gap", gap)
         self.title: str = f"crawls{self.pages.label_after('of')} with pauses over {said_duration(self.gap)}"
 
@@ -126,20 +126,20 @@ class CrawlsQuestion(SortedQuestion[Crawl]):
 
     def _captures(self, damage: Damage) -> Iterator[Capture]:
         """Yield the stored captures: the newest of each page, which may repeat its content, and all its versions."""
-        frame = self.frame
-        names, versions = frame.codec.columns, frame.layouts.recent().versions
+        context = self.context
+        names, versions = context.codec.columns, context.layouts.recent().versions
         spec = replace(self.spec(), wanted=Wanted([names.page, names.capture], versions=versions))
-        for row in in_storage_order(frame.store, spec, None):
-            page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
+        for row in in_storage_order(context.store, spec, None):
+            page = context.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
             if isinstance(page, DamagedRow):
                 damage.add(page)
             if not isinstance(page, Page):
                 continue
             host = host_and_rest(page.url)[0].encode()
             sizes = {milliseconds(page.fetched_at): page.size}
-            for version in frame.codec.versions(row):
+            for version in context.codec.versions(row):
                 if version.capture is DAMAGED_CAPTURE:
-                    damage.add(frame.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
+                    damage.add(context.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
                 else:
                     sizes.setdefault(milliseconds(version.at), version.capture.size)
             for at, size in sizes.items():
@@ -204,7 +204,7 @@ class _Hosts:
 
 
 def kept(
-    frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None, urls: KeyRange = ALL_KEYS
+    context: TableContext, scope: Scope, damage: Damage, *, after: str | None = None, urls: KeyRange = ALL_KEYS
 ) -> Iterator[Page]:
     """Yield the stored captures of the pages of *scope*: the pages by URL, the captures of each oldest first.
 
@@ -217,15 +217,15 @@ def kept(
     Bodies are read 8 MiB at a time, or one by one if a page has more. Captures that cannot be read, or do not match
     their digest, are added to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
-    ranges = [_inside(frame, keys, urls) for keys in narrowed_ranges(frame, scope)]
-    spec = ScanSpec(frame.table, ranges, Wanted(frame.codec.select(())), keep=scope.keeps)
-    rows = PageRows(frame)
+    ranges = [_inside(context, keys, urls) for keys in narrowed_ranges(context, scope)]
+    spec = ScanSpec(context.table, ranges, Wanted(context.codec.select(())), keep=scope.keeps)
+    rows = PageRows(context)
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
-    names = frame.codec.columns
+    names = context.codec.columns
     columns = [names.capture, names.body, names.urls]
-    captures = chain.from_iterable(_captures_of(frame, piece, columns) for piece in some)
-    revisits = OpenRevisits(frame.store, frame.table, frame.key)
+    captures = chain.from_iterable(_captures_of(context, piece, columns) for piece in some)
+    revisits = OpenRevisits(context.store, context.table, context.key)
     return damage.sift(_with_open(revisits, captures) if revisits.is_any() else captures)
 
 
@@ -242,55 +242,55 @@ def _with_open(revisits: OpenRevisits, captures: Iterable[Page | DamagedRow]) ->
         yield from waiting.values()
 
 
-def _inside(frame: Frame, keys: KeyRange, urls: KeyRange) -> KeyRange:
+def _inside(context: TableContext, keys: KeyRange, urls: KeyRange) -> KeyRange:
     """Return the part of *keys*, which have a single salt, whose unsalted keys are in *urls*."""
-    salt = keys.start.removesuffix(frame.key.unsalted(keys.start))
+    salt = keys.start.removesuffix(context.key.unsalted(keys.start))
     return keys.inside(KeyRange(salt + urls.start, urls.stop and salt + urls.stop))
 
 
-def _captures_of(frame: Frame, pages: Sequence[Page], columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
-    versions = frame.layouts.recent().versions
-    wanted = Wanted([frame.codec.columns.capture], versions=versions)
-    captures = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
-    known = [(page, row, _weight(frame, row)) for page, row in zip(pages, captures, strict=True)]
+def _captures_of(context: TableContext, pages: Sequence[Page], columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
+    versions = context.layouts.recent().versions
+    wanted = Wanted([context.codec.columns.capture], versions=versions)
+    captures = context.store.read(context.table, [context.key.encode(page.url) for page in pages], wanted)
+    known = [(page, row, _weight(context, row)) for page, row in zip(pages, captures, strict=True)]
     for piece in together((one, one[-1]) for one in known):
         page, row, weight = piece[0]
         if row is not None and weight > BODY_BYTES:
-            yield from _with_newest(frame, page, _one_by_one(frame, row, columns), columns)
+            yield from _with_newest(context, page, _one_by_one(context, row, columns), columns)
         else:
             wanted = Wanted(columns, versions=versions)
-            yield from _together(frame, [page for page, _, _ in piece], wanted)
+            yield from _together(context, [page for page, _, _ in piece], wanted)
 
 
-def _weight(frame: Frame, row: Row | None) -> int:
-    return 0 if row is None else sum(one.capture.size or 0 for one in frame.codec.versions(row))
+def _weight(context: TableContext, row: Row | None) -> int:
+    return 0 if row is None else sum(one.capture.size or 0 for one in context.codec.versions(row))
 
 
-def _together(frame: Frame, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
-    rows = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
+def _together(context: TableContext, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
+    rows = context.store.read(context.table, [context.key.encode(page.url) for page in pages], wanted)
     for page, row in zip(pages, rows, strict=True):
-        yield from _with_newest(frame, page, () if row is None else _versions(frame, row), wanted.columns or ())
+        yield from _with_newest(context, page, () if row is None else _versions(context, row), wanted.columns or ())
 
 
-def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
+def _one_by_one(context: TableContext, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
     """Yield the versions of *row*, which has its captures, with one body in memory at a time."""
-    names = frame.codec.columns
+    names = context.codec.columns
     for capture in reversed(row.cells.get(names.capture, ())):
         at = TimeRange(capture.timestamp, capture.timestamp + 1)
-        (found,) = frame.store.read(frame.table, [row.key], Wanted(columns, time_range=at))
+        (found,) = context.store.read(context.table, [row.key], Wanted(columns, time_range=at))
         if found is not None:
-            yield from _versions(frame, found)
+            yield from _versions(context, found)
 
 
-def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
+def _versions(context: TableContext, row: Row) -> Iterator[Page | DamagedRow]:
     """Yield the versions in *row*, the oldest first, with an error in place of one that cannot be read."""
-    names = frame.codec.columns
+    names = context.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     for capture in reversed(row.cells.get(names.capture, ())):
         try:
-            version = frame.codec.version(row, capture, bodies.get(capture.timestamp), links.get(capture.timestamp))
-            frame.pages.check(row.key, version)
+            version = context.codec.version(row, capture, bodies.get(capture.timestamp), links.get(capture.timestamp))
+            context.pages.check(row.key, version)
         except DamagedRow as exc:
             yield exc
         else:
@@ -298,13 +298,13 @@ def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
 
 
 def _with_newest(
-    frame: Frame, page: Page, versions: Iterable[Page | DamagedRow], columns: Sequence[bytes]
+    context: TableContext, page: Page, versions: Iterable[Page | DamagedRow], columns: Sequence[bytes]
 ) -> Iterator[Page | DamagedRow]:
     """Yield *versions* and, if it is not one of them, the newest capture of their *page*.
 
     If content of the page in *columns* is lost, an error takes the place of its version.
     """
-    row, own, lost, before = frame.key.encode(page.url), None, False, set()
+    row, own, lost, before = context.key.encode(page.url), None, False, set()
     for version in versions:
         if isinstance(version, DamagedRow):
             lost = True
@@ -312,7 +312,7 @@ def _with_newest(
             continue
         if version.fetched_at == page.stored.content_at:
             whole = replace(page, body=version.body, outlinks=version.outlinks)
-            if (error := frame.pages.lost(row, whole, columns)) is not None:
+            if (error := context.pages.lost(row, whole, columns)) is not None:
                 lost = True
                 yield error
                 continue
@@ -321,7 +321,7 @@ def _with_newest(
         is_new = version.body is not None and brought(version) not in before
         yield replace(version, _content_at=None) if is_new else version
         before.add(brought(version))
-    if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
+    if own is None and not lost and (error := context.pages.lost(row, page, columns)) is not None:
         yield error
     if page.stored.content_at == page.fetched_at:
         return
@@ -382,17 +382,17 @@ LISTING_CAPTURES = Listing(
 class UnresolvedQuestion(TableQuestion[Unresolved]):
     """Which revisits of a scope are open."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, LISTING_CAPTURES)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, LISTING_CAPTURES)
         self.title: str = "open revisits" + (f" of {scope}" if scope.place is not None else "")
-        self.revisits: OpenRevisits = OpenRevisits(frame.store, frame.table, frame.key)
+        self.revisits: OpenRevisits = OpenRevisits(context.store, context.table, context.key)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Unresolved]:
         del expected, damage  # what cannot be read stays out, as it can never be completed
-        contains, part = self.scope.contains(), self.frame.keys_of(self.frame.table)
+        contains, part = self.scope.contains(), self.context.keys_of(self.context.table)
         for row in self.revisits.rows([self.scope.unsalted()], after):
             page, key = page_in(row), place_of(row).rpartition(b"\0")[0]
-            if page is not None and (contains is None or contains(key)) and self.frame.key.salted(key) in part:
+            if page is not None and (contains is None or contains(key)) and self.context.key.salted(key) in part:
                 original = page.same_as or page.url
                 yield Unresolved(page.url, page.fetched_at, original, page._repeats_at, page._payload_digest)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from webtable.repository.answers.results import Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -141,14 +141,14 @@ class ChangesQuestion(ScopeQuestion[Change]):
 
     def __init__(
         self,
-        frame: Frame,
+        context: TableContext,
         scope: Scope,
         window: Window,
         since: Moment | None,
         until: Moment | None,
         kind: ChangeKind | Collection[ChangeKind] | None,
     ) -> None:
-        super().__init__(frame, scope, window, LISTING)
+        super().__init__(context, scope, window, LISTING)
         self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
         period, times = period_of(since, until)
         self.period: Period = period
@@ -156,7 +156,7 @@ class ChangesQuestion(ScopeQuestion[Change]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Change]:
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
-        changes = damage.sift(changes_of(self.frame, pages, self.period, expected))
+        changes = damage.sift(changes_of(self.context, pages, self.period, expected))
         return (change for change in changes if change.kind in self.kinds)
 
 
@@ -181,13 +181,13 @@ def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
 
 
 def changes_of(
-    frame: Frame, pages: Iterator[Page], period: Period, expected: int | None
+    context: TableContext, pages: Iterator[Page], period: Period, expected: int | None
 ) -> Iterator[Change | DamagedRow]:
     """Yield the change of each of *pages*, in their order; nothing for pages that were first stored later."""
     size = min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE)
     while some := list(islice(pages, size)):
-        asked = [frame.key.encode(page.url) for page in some if _needs_versions(page, period)]
-        versions = _versions(frame, asked, period.since)
+        asked = [context.key.encode(page.url) for page in some if _needs_versions(page, period)]
+        versions = _versions(context, asked, period.since)
         for page in some:
             change = _change(page, period, versions.get(page.url, ()))
             if change is not None:
@@ -195,18 +195,20 @@ def changes_of(
         size = PAGES_AT_ONCE
 
 
-def _versions(frame: Frame, rows: Sequence[bytes], since: int) -> Mapping[str, Sequence[tuple[int, Page | DamagedRow]]]:
+def _versions(
+    context: TableContext, rows: Sequence[bytes], since: int
+) -> Mapping[str, Sequence[tuple[int, Page | DamagedRow]]]:
     """Return the versions of the pages of *rows* down to the moment *since*, newest first, by their URLs."""
     if not rows:
         return {}
     # All of them, not a time range, in which HBase may also find versions that it is about to remove.
-    column, most = frame.codec.columns.capture, frame.layouts.recent().versions
-    found = frame.store.read(frame.table, rows, Wanted([column], versions=min(most, VERSIONS_AT_ONCE)))
+    column, most = context.codec.columns.capture, context.layouts.recent().versions
+    found = context.store.read(context.table, rows, Wanted([column], versions=min(most, VERSIONS_AT_ONCE)))
     for place, row in enumerate(found):
         cells = () if row is None else row.cells[column]
         if row is not None and VERSIONS_AT_ONCE == len(cells) < most and cells[-1].timestamp > since:
-            (found[place],) = frame.store.read(frame.table, [row.key], Wanted([column], versions=most))
-    return {frame.key.url_of(row.key): list(versions_in(frame, row)) for row in found if row is not None}
+            (found[place],) = context.store.read(context.table, [row.key], Wanted([column], versions=most))
+    return {context.key.url_of(row.key): list(versions_in(context, row)) for row in found if row is not None}
 
 
 def _needs_versions(page: Page, period: Period) -> bool:
@@ -309,15 +311,17 @@ class GrowthQuestion(SortedQuestion[Growth]):
 
     notes: Sequence[str] = ("for pages whose content has changed since, the list of versions is read",)
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, since: Moment | None, until: Moment | None) -> None:
-        super().__init__(frame, scope, window, LISTING_GROWTH)
+    def __init__(
+        self, context: TableContext, scope: Scope, window: Window, since: Moment | None, until: Moment | None
+    ) -> None:
+        super().__init__(context, scope, window, LISTING_GROWTH)
         self.rank: Callable[[int], int] = _RANKS[window.order]
         period, times = period_of(since, until)
         self.period: Period = period
         self.title: str = f"{self.pages.label} by change of size {times}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Growth]:
-        changes = damage.sift(changes_of(self.frame, self.pages.all(damage), self.period, None))
+        changes = damage.sift(changes_of(self.context, self.pages.all(damage), self.period, None))
         rank, by_url = self.rank, self.pages.by_url
         with TemporaryTables(_TABLE) as scratch:
             sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable.repository.answers.results import Pages
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.questions.difference import Difference
 
 
@@ -69,56 +69,58 @@ class Resolution:
 declared(Resolution, "resolution", column("hops", "urls"), column("url", "url"), column("problem"))
 
 
-def by_handle(frame: Frame, handle: str, columns: Sequence[str] | None = None) -> Page | None:
+def by_handle(context: TableContext, handle: str, columns: Sequence[str] | None = None) -> Page | None:
     """Return what `WebTable.by_handle` does."""
     if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
         raise InvalidArgument(f"handle={handle!r} must be 16 hexadecimal digits, as handle_of gives them")
     options = SitePageOptions(columns=columns, limit=1)
-    found = _with_handle(frame, f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, options)
+    found = _with_handle(context, f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, options)
     page = next(iter(found), None)
     if page is None and found.damaged:
         raise found.damaged[0]
     return page
 
 
-def redirects_to(frame: Frame, url: str, options: SitePageOptions) -> Pages:
+def redirects_to(context: TableContext, url: str, options: SitePageOptions) -> Pages:
     """Return the pages that lead to *url* directly, whatever their status, by URL."""
     target = canonical_url(url)
     handle = handle_of(target)
-    return _with_handle(frame, f"redirects to {target}", handle, lambda page: target_of(page) == target, options)
+    return _with_handle(context, f"redirects to {target}", handle, lambda page: target_of(page) == target, options)
 
 
-def resolve(frame: Frame, url: str) -> Resolution:
+def resolve(context: TableContext, url: str) -> Resolution:
     """Return what `WebTable.resolve` does."""
     page: Page | None
     if isinstance(url, str) and _HANDLE.fullmatch(url):
-        page = by_handle(frame, url)
+        page = by_handle(context, url)
         hops = [url if page is None else page.url]
     else:
         hops = [canonical_url(url)]
-        page = stored_page(frame, hops[0])
+        page = stored_page(context, hops[0])
     while page is not None and (target := target_of(page)) is not None:
         if target in hops:
             return Resolution((*hops, target), None, "loop")
         if len(hops) > MAX_HOPS:
             return Resolution(tuple(hops), None, "too many")
         hops.append(target)
-        page = stored_page(frame, target)
+        page = stored_page(context, target)
     return Resolution(tuple(hops), page, "not stored" if page is None else None)
 
 
-def stored_page(frame: Frame, url: str) -> Page | None:
+def stored_page(context: TableContext, url: str) -> Page | None:
     """Return the page *url* without its body, None if it is not stored or not a URL; raises `DamagedRow`."""
     try:
-        row = frame.key.encode(url)
+        row = context.key.encode(url)
     except InvalidURL:
         return None
-    return frame.counted.read([row], ())[0]
+    return context.counted.read([row], ())[0]
 
 
-def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bool], options: SitePageOptions) -> Pages:
+def _with_handle(
+    context: TableContext, said: str, handle: str, only: Callable[[Page], bool], options: SitePageOptions
+) -> Pages:
     return IndexQuestion(
-        frame,
+        context,
         options,
         title=said,
         index=URL,
@@ -140,23 +142,25 @@ def target_of(page: Page) -> str | None:
 READ_AT_ONCE = 64
 
 
-def get(frame: Frame, url: str, as_of: Moment | None, columns: Sequence[str] | None, *, verify: bool) -> Page | None:
+def get(
+    context: TableContext, url: str, as_of: Moment | None, columns: Sequence[str] | None, *, verify: bool
+) -> Page | None:
     """Return what `WebTable.get` does."""
-    with until(Deadline(frame.store.timeout)):
+    with until(Deadline(context.store.timeout)):
         moment = given_moment("as_of", as_of)
-        page = next(get_many(frame, [url], columns))
+        page = next(get_many(context, [url], columns))
         if page is not None and moment is not None and page.fetched_at > moment:
-            page = _as_of(frame, url, moment, columns)
+            page = _as_of(context, url, moment, columns)
     if verify and page is not None:
-        frame.counted.check(frame.key.encode(url), page)
+        context.counted.check(context.key.encode(url), page)
     return page
 
 
-def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
+def get_many(context: TableContext, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Return what `WebTable.get_many` does."""
     wanted = ("body", "outlinks") if columns is None else fields_of(columns)
-    frame.codec.select(columns)
-    return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
+    context.codec.select(columns)
+    return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, wanted))
 
 
 class History(ResultList[Page]):
@@ -173,36 +177,38 @@ class History(ResultList[Page]):
         return draw_timeline(tuple(self), ax)
 
 
-def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
+def history(context: TableContext, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
     from webtable.repository.answers.columns import pages_with
 
     named = column_names(columns)
-    frame.codec.select(named)
-    found = frame.damage().sift(version for _, version in _contents(frame, url, fields_of(named)))
+    context.codec.select(named)
+    found = context.damage().sift(version for _, version in _contents(context, url, fields_of(named)))
     return History(found, pages_with(named))
 
 
-def history_many(frame: Frame, urls: Iterable[str]) -> Iterator[History]:
+def history_many(context: TableContext, urls: Iterable[str]) -> Iterator[History]:
     """Return what `WebTable.history_many` does."""
     from webtable.repository.answers.columns import pages_with
 
     rest, most = iter(urls), 1
     while some := list(islice(rest, most)):
-        rows = _rows(frame, some, ())
+        rows = _rows(context, some, ())
         for row in rows:
-            yield History(frame.damage().sift(version for _, version in _contents_in(frame, row, ())), pages_with(()))
+            yield History(
+                context.damage().sift(version for _, version in _contents_in(context, row, ())), pages_with(())
+            )
         # Twice as many next time if those will fit, so that pages with very many versions are read alone.
         weight = sum(len(cell.value) for row in rows if row for cells in row.cells.values() for cell in cells)
         most = min(2 * most, READ_AT_ONCE, max(1, most * BODY_BYTES // (weight or 1)))
 
 
-def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
+def diff(context: TableContext, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
     from webtable.repository.questions.difference import difference
 
     first, last = moments(old=old, new=new).values()
-    versions = _contents(frame, url, EXTRA_COLUMNS)
+    versions = _contents(context, url, EXTRA_COLUMNS)
     after = versions if last is None else [one for one in versions if one[0] <= milliseconds(last)]
     before = after[1:] if first is None else [one for one in versions if one[0] <= milliseconds(first)]
     if not before or not after:
@@ -215,12 +221,12 @@ def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Diff
     return difference(one, other)
 
 
-def validators(frame: Frame, url: str) -> dict[str, str]:
+def validators(context: TableContext, url: str) -> dict[str, str]:
     """Return what `WebTable.validators` does."""
     from email.utils import format_datetime
 
-    (page,) = frame.counted.read([frame.key.encode(url)], ())
-    if page is None or not 200 <= page.status < 300 or not _has_body(frame, page):
+    (page,) = context.counted.read([context.key.encode(url)], ())
+    if page is None or not 200 <= page.status < 300 or not _has_body(context, page):
         return {}
     headers = {} if page.etag is None else {"If-None-Match": page.etag}
     # As the server wrote it, if that is known: RFC 9110, section 13.1.3.
@@ -231,40 +237,40 @@ def validators(frame: Frame, url: str) -> dict[str, str]:
     return headers if date is None else {**headers, "If-Modified-Since": date}
 
 
-def versions_in(frame: Frame, row: Row) -> Iterator[tuple[int, Page | DamagedRow]]:
+def versions_in(context: TableContext, row: Row) -> Iterator[tuple[int, Page | DamagedRow]]:
     """Yield the versions in *row*, each with its date in epoch milliseconds, or the error if it cannot be read."""
-    names = frame.codec.columns
+    names = context.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     for capture in row.cells.get(names.capture, ()):
         at = capture.timestamp
         try:
-            yield at, frame.codec.version(row, capture, bodies.get(at), links.get(at))
+            yield at, context.codec.version(row, capture, bodies.get(at), links.get(at))
         except DamagedRow as exc:
             yield at, exc
 
 
-def _as_of(frame: Frame, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
+def _as_of(context: TableContext, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
     # By the list of versions, not a time range, in which HBase may also find versions that it is about to remove.
     last = milliseconds(as_of)
-    at = next((at for at, _ in _versions(frame, url, (), None) if at <= last), None)
+    at = next((at for at, _ in _versions(context, url, (), None) if at <= last), None)
     if at is None:
         return None
     wanted = EXTRA_COLUMNS if columns is None else fields_of(columns)
-    _, version = next(_versions(frame, url, wanted, TimeRange(at, at + 1)), (at, None))
+    _, version = next(_versions(context, url, wanted, TimeRange(at, at + 1)), (at, None))
     if isinstance(version, DamagedRow):
         raise version
     return version
 
 
-def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+def _contents(context: TableContext, url: str, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     """Return the versions of *url*, newest first, without those that only renew the one before them."""
-    return _contents_in(frame, _rows(frame, [url], columns)[0], columns)
+    return _contents_in(context, _rows(context, [url], columns)[0], columns)
 
 
-def _contents_in(frame: Frame, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+def _contents_in(context: TableContext, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     versions: list[tuple[int, Page | DamagedRow]] = []
-    for at, version in () if row is None else _with_lost(frame, row, columns):
+    for at, version in () if row is None else _with_lost(context, row, columns):
         newer = versions[-1][1] if versions else None
         if isinstance(newer, Page) and isinstance(version, Page) and _same_content(newer, version):
             # Content that was only renewed: it was first seen under the older date.
@@ -275,37 +281,37 @@ def _contents_in(frame: Frame, row: Row | None, columns: Sequence[str]) -> list[
 
 
 def _versions(
-    frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
+    context: TableContext, url: str, columns: Sequence[str], times: TimeRange | None
 ) -> Iterator[tuple[int, Page | DamagedRow]]:
-    (row,) = _rows(frame, [url], columns, times)
+    (row,) = _rows(context, [url], columns, times)
     if row is not None:
-        yield from versions_in(frame, row)
+        yield from versions_in(context, row)
 
 
 def _rows(
-    frame: Frame, urls: Sequence[str], columns: Sequence[str], times: TimeRange | None = None
+    context: TableContext, urls: Sequence[str], columns: Sequence[str], times: TimeRange | None = None
 ) -> list[Row | None]:
     """Return the rows of *urls* with their metadata and their versions."""
-    names = frame.codec.columns
+    names = context.codec.columns
     wanted = [
         names.page,
         names.capture,
         *([names.body] if "body" in columns else []),
         *([names.urls] if "outlinks" in columns else []),
     ]
-    frame.codec.select(columns)
-    versions = frame.layouts.recent().versions
-    keys = list(map(frame.key.encode, urls))
-    return frame.store.read(frame.table, keys, Wanted(wanted, versions=versions, time_range=times))
+    context.codec.select(columns)
+    versions = context.layouts.recent().versions
+    keys = list(map(context.key.encode, urls))
+    return context.store.read(context.table, keys, Wanted(wanted, versions=versions, time_range=times))
 
 
-def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+def _with_lost(context: TableContext, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     """Return the versions in *row*; if current content of the page is lost, with the error in its place.
 
     Whether older versions had a body is not known.
     """
-    names, versions = frame.codec.columns, list(versions_in(frame, row))
-    page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
+    names, versions = context.codec.columns, list(versions_in(context, row))
+    page = context.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
     if not isinstance(page, Page) or (content_at := page.stored.content_at) is None:
         return versions
     at = milliseconds(content_at)
@@ -314,13 +320,13 @@ def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int
         return versions
     html, links = (own.body, own.outlinks) if own else (None, None)
     whole = replace(page, body=html, outlinks=links)
-    error = frame.pages.lost(row.key, whole, frame.codec.contents(frame.codec.select(columns)))
+    error = context.pages.lost(row.key, whole, context.codec.contents(context.codec.select(columns)))
     others = [one for one in versions if one[0] != at]
     return versions if error is None else sorted([*others, (at, error)], key=itemgetter(0), reverse=True)
 
 
-def _has_body(frame: Frame, page: Page) -> bool:
-    ttl = frame.layouts.recent().ttl
+def _has_body(context: TableContext, page: Page) -> bool:
+    ttl = context.layouts.recent().ttl
     content_at = page.stored.content_at
     if not page.has_body or content_at is None or page.truncated:
         return False

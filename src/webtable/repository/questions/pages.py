@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.columns import Column, Columns
     from webtable.repository.answers.results import Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage, Made
     from webtable.repository.reading.scope import Scope
     from webtable.rowkey import KeyRange
@@ -46,8 +46,8 @@ T = TypeVar("T")
 class PageRows:
     """The rows of one web table, as questions read them."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     def pages(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
         """Yield the pages of *spec*; if it has a limit, that many readable ones."""
@@ -71,10 +71,10 @@ class PageRows:
     def rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         """Yield the rows of *spec* after the place *after*; in the order of URLs those that are pages."""
         if order == "storage":
-            return in_storage_order(self._frame.store, spec, after)
-        codec = self._frame.codec
+            return in_storage_order(self._context.store, spec, after)
+        codec = self._context.codec
         spec = replace(spec, weight=codec.weight(spec.wanted.columns or ()))
-        return in_key_order(self._frame.store, spec, self._frame.key.unsalted, [codec.columns.page], after)
+        return in_key_order(self._context.store, spec, self._context.key.unsalted, [codec.columns.page], after)
 
     def likely(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         """Yield the rows of *spec*, which has no limit, that pass the filter of the store.
@@ -100,37 +100,37 @@ class PageRows:
     def keys(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
         """Yield the keys of the rows of *spec* after the place *after*, whether they are pages or not."""
         if order == "storage":
-            rows = in_storage_order(self._frame.store, spec, after)
+            rows = in_storage_order(self._context.store, spec, after)
         else:
-            rows = in_key_order(self._frame.store, spec, self._frame.key.unsalted, None, after)
+            rows = in_key_order(self._context.store, spec, self._context.key.unsalted, None, after)
         return (row.key for row in rows)
 
     def place(self, row: bytes, order: str) -> bytes:
         """Return the place of *row* in an answer in this order."""
-        return row if order == "storage" else self._frame.key.unsalted(row)
+        return row if order == "storage" else self._context.key.unsalted(row)
 
     def place_of(self, url: str, order: str) -> bytes:
         """Return the place of the page *url* in an answer in this order."""
-        return self.place(self._frame.key.encode(url), order)
+        return self.place(self._context.key.encode(url), order)
 
     def _made(self, rows: Iterator[Row], spec: ScanSpec, damage: Damage) -> Generator[Page]:
         """Yield the pages of *rows* of *spec*, with counts of links if they are among its columns."""
-        frame, columns = self._frame, spec.wanted.columns or ()
-        content = frame.codec.contents(columns)
-        has_counts = frame.codec.columns.links in columns
+        context, columns = self._context, spec.wanted.columns or ()
+        content = context.codec.contents(columns)
+        has_counts = context.codec.columns.links in columns
 
         def make(piece: Sequence[Row]) -> Made:
             pages = made(piece)
             if not has_counts:
                 return pages
-            counted = frame.refreshed.counted
+            counted = context.refreshed.counted
             return [counted(page, ("link_counts",)) if isinstance(page, Page) else page for page in pages]
 
         def made(piece: Sequence[Row]) -> Made:
             if not content:
                 with suppress(DamagedRow):  # the others can be read
-                    return frame.codec.pages(piece)
-            return [frame.counted.each(row, content) for row in piece]
+                    return context.codec.pages(piece)
+            return [context.counted.each(row, content) for row in piece]
 
         return read_ahead(rows, make, damage, at_once=1 if content else ROWS_AT_ONCE)
 
@@ -154,10 +154,10 @@ class ScopeRows(PageRows):
     Raises `FullScanNeeded`.
     """
 
-    def __init__(self, frame: Frame, scope: Scope) -> None:
-        super().__init__(frame)
+    def __init__(self, context: TableContext, scope: Scope) -> None:
+        super().__init__(context)
         self._scope = scope
-        scope.check_permitted(frame, takes_limit=True)
+        scope.check_permitted(context, takes_limit=True)
         self.label: Final = str(scope)
 
     def label_after(self, word: str) -> str:
@@ -166,18 +166,18 @@ class ScopeRows(PageRows):
 
     def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
         """Return the scan of these rows, with what is *wanted* of each (None: the metadata)."""
-        frame = self._frame
-        ranges = narrowed_ranges(frame, self._scope)
-        wanted = wanted or Wanted(frame.codec.select(None))
-        return ScanSpec(frame.table, ranges, wanted, limit, expected=expected, keep=self._scope.keeps)
+        context = self._context
+        ranges = narrowed_ranges(context, self._scope)
+        wanted = wanted or Wanted(context.codec.select(None))
+        return ScanSpec(context.table, ranges, wanted, limit, expected=expected, keep=self._scope.keeps)
 
     def unnarrowed(self, wanted: Wanted) -> ScanSpec:
         """Return the scan of all rows in the ranges of the scope, whichever hosts have pages."""
-        return ScanSpec(self._frame.table, self._scope.ranges(self._frame), wanted, keep=self._scope.keeps)
+        return ScanSpec(self._context.table, self._scope.ranges(self._context), wanted, keep=self._scope.keeps)
 
     def in_one_range(self, spec: ScanSpec) -> ScanSpec:
         """Return *spec*, if it is for all rows of the table, with these as one range, for a scan in storage order."""
-        return spec if self._scope.place is not None else replace(spec, ranges=[self._frame.keys_of(spec.table)])
+        return spec if self._scope.place is not None else replace(spec, ranges=[self._context.keys_of(spec.table)])
 
     def whole(self) -> ScanSpec:
         """Return the scan of all these rows in storage order, with their metadata."""
@@ -197,20 +197,20 @@ class TableQuestion(Question[T]):
     that *listing* does not have.
     """
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, listing: Listing) -> None:
         window.check(*listing.orders)
-        self.frame: Frame = frame
+        self.context: TableContext = context
         self.scope: Scope = scope
         self.window: Window = window
         self.columns: Columns = listing.columns
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         """Return a new collection of damaged rows, which counts them for the table."""
-        return self.frame.damage(rows)
+        return self.context.damage(rows)
 
     def suggestion(self) -> str:
         """Return a question with the stored host that is most like that of the scope."""
-        return site_meant(self.frame, self.scope)
+        return site_meant(self.context, self.scope)
 
     def plan(
         self, columns: Sequence[bytes | str], ranges: Sequence[KeyRange], *notes: str, index: str | None = None
@@ -230,9 +230,9 @@ class ScopeQuestion(TableQuestion[T]):
     """What holds of the whole kind of question."""
     notes: Sequence[str] = ()
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, listing: Listing) -> None:
-        super().__init__(frame, scope, window, listing)
-        self.pages: ScopeRows = ScopeRows(frame, scope)
+    def __init__(self, context: TableContext, scope: Scope, window: Window, listing: Listing) -> None:
+        super().__init__(context, scope, window, listing)
+        self.pages: ScopeRows = ScopeRows(context, scope)
 
     def url_of(self, result: T) -> str:
         """Return the URL of the row that *result* is from."""
@@ -337,16 +337,16 @@ class Condition(NamedTuple):
 
         return keep, said
 
-    def in_store(self, frame: Frame) -> Containing | None:
+    def in_store(self, context: TableContext) -> Containing | None:
         """Return a filter for the store, for one status other than 200; None if a filter would save little.
 
         Statuses have their own column. The filter may leave out a row whose metadata cannot be read, which is then not
         reported; a strict table has no filter.
         """
-        if not isinstance(self.status, int) or self.status == 200 or frame.strict:
+        if not isinstance(self.status, int) or self.status == 200 or context.strict:
             return None
-        column = frame.codec.columns.plain["status"]
-        return Containing(column, (str(self.status),)) if "status" in frame.layout.plain_columns else None
+        column = context.codec.columns.plain["status"]
+        return Containing(column, (str(self.status),)) if "status" in context.layout.plain_columns else None
 
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
         """Return the columns *wanted*, and those that the condition needs."""
@@ -377,24 +377,24 @@ class PagesQuestion(ScopeQuestion[Page]):
     """Which pages of a scope are stored, and meet a condition."""
 
     def __init__(
-        self, frame: Frame, scope: Scope, window: Window, condition: Condition, columns: Sequence[str] | None
+        self, context: TableContext, scope: Scope, window: Window, condition: Condition, columns: Sequence[str] | None
     ) -> None:
-        super().__init__(frame, scope, window, LISTING)
+        super().__init__(context, scope, window, LISTING)
         self.condition = condition
         keep, label = condition.filter()
         self.keep: Callable[[Page], bool] | None = keep
         self.title: str = self.pages.label + label
-        self.likely: Containing | None = condition.in_store(frame)
+        self.likely: Containing | None = condition.in_store(context)
         if self.likely is not None:
             column, word = self.likely.column.decode(), self.likely.words[0]
             self.notes: Sequence[str] = [f"filter in the store: {column} is {word}"]
-        self.selected: Sequence[bytes] = frame.codec.select(columns)
+        self.selected: Sequence[bytes] = context.codec.select(columns)
         self.columns: Columns = pages_with(column_names(columns))
 
     def spec(self, expected: int | None = None) -> ScanSpec:
         wanted = Wanted(self.selected, containing=self.likely)
         # A row that is not a page may have counts of links, and then counts for the store's limit.
-        is_limited = self.keep is None and self.frame.codec.columns.links not in self.selected
+        is_limited = self.keep is None and self.context.codec.columns.links not in self.selected
         return self.pages.spec(wanted, limit=expected if is_limited else None, expected=expected)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
@@ -404,9 +404,9 @@ class PagesQuestion(ScopeQuestion[Page]):
     def batches(
         self, columns: Sequence[Column], after: bytes | None, expected: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        codec = self.frame.codec
+        codec = self.context.codec
         spec = self.pages.spec(Wanted(codec.select(None), containing=self.likely), expected=expected)
         rows = self.pages.likely(spec, self.window.order, after)
         needed = self.condition.columns(columns)
-        batches = in_batches(rows, codec.columns.page, self.frame.counted.each, needed, damage, expected)
+        batches = in_batches(rows, codec.columns.page, self.context.counted.each, needed, damage, expected)
         return first_rows((self.condition.met(batch, columns) for batch in batches), expected)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -97,8 +97,8 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
 
     notes: Sequence[str] = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window, LISTING)
         self.title: str = f"chains of redirects{self.pages.label_after('from')}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
@@ -108,7 +108,7 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
             scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
             _find_begins(scratch)
             begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
-            yield from _chains(self.frame, (url_at(place) for (place,) in begins), expected, damage)
+            yield from _chains(self.context, (url_at(place) for (place,) in begins), expected, damage)
 
     def place(self, result: RedirectChain) -> bytes:
         return self.pages.by_url(result.urls[0])
@@ -132,13 +132,15 @@ def _find_begins(scratch: TemporaryTables) -> None:
         scratch.run(_REACH.format(begins="SELECT ?"), loop)
 
 
-def _chains(frame: Frame, begins: Iterator[str], expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
+def _chains(
+    context: TableContext, begins: Iterator[str], expected: int | None, damage: Damage
+) -> Iterator[RedirectChain]:
     """Yield the chains that begin at the URLs *begins*, following several at once."""
     size = min(expected or CHAINS_AT_ONCE, CHAINS_AT_ONCE)
     while walks := [_Walk([url]) for url in islice(begins, size)]:
         going: Sequence[_Walk] = walks
         while going:
-            pages = _pages(frame, {walk.urls[-1] for walk in going}, damage)
+            pages = _pages(context, {walk.urls[-1] for walk in going}, damage)
             going = [walk for walk in going if walk.goes_on(pages)]
         # A redirect that was replaced by a page meanwhile does not count.
         yield from (walk.chain() for walk in walks if len(walk.urls) > 1)
@@ -170,11 +172,11 @@ class _Walk:
         return RedirectChain(tuple(self.urls), len(self.urls) - 1, self.is_loop, self.statuses[-1])
 
 
-def _pages(frame: Frame, urls: set[str], damage: Damage) -> dict[str, Page]:
+def _pages(context: TableContext, urls: set[str], damage: Damage) -> dict[str, Page]:
     """Return those of the pages *urls* that are stored and can be read, in one call."""
     rows = {}
     for url in urls:
         with suppress(InvalidURL):
-            rows[frame.key.encode(url)] = url
-    found = damage.sift(frame.counted.read_each(list(rows), ()))
+            rows[context.key.encode(url)] = url
+    found = damage.sift(context.counted.read_each(list(rows), ()))
     return {page.url: page for page in found if page is not None}

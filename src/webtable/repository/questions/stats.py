@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
 
 SHOWN_GROUPS = 8
 """How many groups of a grouping notebooks and terminals show."""
@@ -156,11 +156,11 @@ class StatsQuestion(NamedTuple):
     now: Moment | None
     workers: int = 1
 
-    def rows(self, frame: Frame, names: Sequence[Grouping], ranges: Sequence[KeyRange]) -> ScanSpec:
+    def rows(self, context: TableContext, names: Sequence[Grouping], ranges: Sequence[KeyRange]) -> ScanSpec:
         """Return the scan of the pages in *ranges*, with what the groupings *names* need of them."""
         keys_only = not self.with_bytes and _IN_THE_KEY.issuperset(names)
-        wanted = Wanted([frame.codec.columns.page], keys_only=keys_only)
-        return ScanSpec(frame.table, ranges, wanted, keep=self.scope.keeps)
+        wanted = Wanted([context.codec.columns.page], keys_only=keys_only)
+        return ScanSpec(context.table, ranges, wanted, keep=self.scope.keeps)
 
 
 class _CountedSoFar(Walked, kw_only=True):
@@ -171,9 +171,9 @@ class _CountedSoFar(Walked, kw_only=True):
     size: int = 0
     groups: dict[Grouping, list[tuple[str | int, int, int]]] = {}
 
-    def counts(self, frame: Frame, names: Sequence[Grouping]) -> PageCounts:
+    def counts(self, context: TableContext, names: Sequence[Grouping]) -> PageCounts:
         """Return the counts of all pages and of the groupings *names*, to be continued."""
-        counts = PageCounts({name: grouping(name, key=frame.key, now=self.now, starts=self.starts) for name in names})
+        counts = PageCounts({name: grouping(name, key=context.key, now=self.now, starts=self.starts) for name in names})
         self.add_to(counts)
         return counts
 
@@ -191,26 +191,26 @@ class _CountedSoFar(Walked, kw_only=True):
 
 
 def stats(
-    frame: Frame, asked: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
+    context: TableContext, asked: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Stats:
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
     now = given_moment("now", asked.now)
     checked_workers(asked.workers)
     scope = asked.scope
-    scope.check_permitted(frame)
-    ranges = [KeyRange()] if scope.place is None else narrowed_ranges(frame, scope)
-    question = f"stats of {frame.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
+    scope.check_permitted(context)
+    ranges = [KeyRange()] if scope.place is None else narrowed_ranges(context, scope)
+    question = f"stats of {context.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
     journal = Journal(resume, question, _CountedSoFar)
     found = journal.begun()
     if found is None:
-        regions = frame.store.regions(frame.table) if "region" in names else ()
+        regions = context.store.regions(context.table) if "region" in names else ()
         found = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
-    counts = found.counts(frame, names)
+    counts = found.counts(context, names)
     if asked.workers > 1:
-        counted = _count_by_workers(frame, asked, ranges, counts, on_progress, found)
+        counted = _count_by_workers(context, asked, ranges, counts, on_progress, found)
     else:
-        counted = _count(frame, asked.rows(frame, names, ranges), counts, on_progress, found)
+        counted = _count(context, asked.rows(context, names, ranges), counts, on_progress, found)
     with closing(counted):
         for _ in counted:
             if journal.is_due():
@@ -220,12 +220,12 @@ def stats(
     groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
     size = counts.bytes if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
-    nothing = "" if counts.pages else nothing_of(frame, scope)
+    nothing = "" if counts.pages else nothing_of(context, scope)
     return Stats(counts.pages, size, groups, found.damaged, examples, starts, nothing)
 
 
 def _count_by_workers(
-    frame: Frame,
+    context: TableContext,
     asked: StatsQuestion,
     ranges: Sequence[KeyRange],
     counts: PageCounts,
@@ -233,13 +233,13 @@ def _count_by_workers(
     found: _CountedSoFar,
 ) -> Generator[None]:
     """Do as `_count`, a part of the rows at once."""
-    whole = Whole.of_rows(frame, [keys.after(found.position) for keys in ranges])
+    whole = Whole.of_rows(context, [keys.after(found.position) for keys in ranges])
     begun = _CountedSoFar(now=found.now, starts=found.starts, position=found.position)
     tasks = [
         PartTask(_count_part, part, (asked, clipped(ranges, part.keys), begun))
-        for part in parts_of(frame, whole, asked.workers)
+        for part in parts_of(context, whole, asked.workers)
     ]
-    with done_by(asked.workers, frame, tasks) as parts:
+    with done_by(asked.workers, context, tasks) as parts:
         for part in parts:
             part.add_to(counts)
             found.position = max(found.position, part.position)
@@ -250,24 +250,26 @@ def _count_by_workers(
             yield
 
 
-def _count_part(frame: Frame, asked: StatsQuestion, ranges: Sequence[KeyRange], found: _CountedSoFar) -> _CountedSoFar:
+def _count_part(
+    context: TableContext, asked: StatsQuestion, ranges: Sequence[KeyRange], found: _CountedSoFar
+) -> _CountedSoFar:
     """Return *found* with the counts of the pages in *ranges*; a worker calls it."""
     names = _known(asked.by)
-    counts = found.counts(frame, names)
-    for _ in _count(frame, asked.rows(frame, names, ranges), counts, None, found):
+    counts = found.counts(context, names)
+    for _ in _count(context, asked.rows(context, names, ranges), counts, None, found):
         pass
     found.take(counts)
     return found
 
 
 def _count(
-    frame: Frame, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _CountedSoFar
+    context: TableContext, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _CountedSoFar
 ) -> Generator[None]:
     """Add the pages after those that were *found* to the *counts*, with a pause after every 1,000 of them."""
     examples = found.damaged_rows()
-    damage, damaged_before = frame.damage(examples), found.damaged
-    for row in in_storage_order(frame.store, spec, found.position or None):
-        page = None if spec.wanted.keys_only else frame.counted.each(row)
+    damage, damaged_before = context.damage(examples), found.damaged
+    for row in in_storage_order(context.store, spec, found.position or None):
+        page = None if spec.wanted.keys_only else context.counted.each(row)
         found.position = row.key
         try:
             if not isinstance(page, DamagedRow):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Scope
 
@@ -78,8 +78,8 @@ _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
 class TitlesQuestion(SortedQuestion[TitleProblem]):
     """Which problems the titles of the pages of a scope have."""
 
-    def __init__(self, frame: Frame, scope: Scope, window: Window, max_length: int) -> None:
-        super().__init__(frame, scope, window, LISTING)
+    def __init__(self, context: TableContext, scope: Scope, window: Window, max_length: int) -> None:
+        super().__init__(context, scope, window, LISTING)
         if type(max_length) is not int or not 0 < max_length < 2**63:
             raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
         self.max_length = max_length

@@ -17,7 +17,7 @@ from webtable.rowkey.urls import is_ip_address, quoted, split_url
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.store import Store
 
 
@@ -171,24 +171,24 @@ class Scope(NamedTuple):
         """A test by key whether a row of its ranges belongs to it; None if all do. Ports are at the end of keys."""
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
-    def check_permitted(self, frame: Frame, *, takes_limit: bool = False) -> None:
+    def check_permitted(self, context: TableContext, *, takes_limit: bool = False) -> None:
         """Raise `FullScanNeeded` for all pages of a large store, unless the whole table is named.
 
         The error names a limit if the question *takes_limit*.
         """
-        if self.place is None and not self.is_permitted and frame.part is None and not is_small(frame.store):
+        if self.place is None and not self.is_permitted and context.part is None and not is_small(context.store):
             raise FullScanNeeded(
-                f"{frame.name}: this reads every row of a table{_why_large(frame.store)}: name a site, "
+                f"{context.name}: this reads every row of a table{_why_large(context.store)}: name a site, "
                 f"{'give a limit=, ' if takes_limit else ''}or ",
                 Words("webtable.ALL", "all"),
                 " for every page",
             )
 
-    def ranges(self, frame: Frame) -> list[KeyRange]:
-        """Return the ranges of its rows in the part of *frame*, one per salt; raises `FullScanNeeded`."""
-        self.check_permitted(frame)
-        ranges = _whole(frame) if self.place is None else _ranges(self.place, frame.key)
-        return clipped(ranges, frame.keys_of(frame.table))
+    def ranges(self, context: TableContext) -> list[KeyRange]:
+        """Return the ranges of its rows in the part of *context*, one per salt; raises `FullScanNeeded`."""
+        self.check_permitted(context)
+        ranges = _whole(context) if self.place is None else _ranges(self.place, context.key)
+        return clipped(ranges, context.keys_of(context.table))
 
     def unsalted(self) -> KeyRange:
         """Return the range of the pages among unsalted keys."""
@@ -202,9 +202,9 @@ class Scope(NamedTuple):
         return keys.__contains__ if keeps is None else lambda key: key in keys and keeps(key)
 
 
-def _whole(frame: Frame) -> list[KeyRange]:
+def _whole(context: TableContext) -> list[KeyRange]:
     """Return the ranges of all rows, one per salt, so that they can be merged."""
-    digits = frame.layout.digits if frame.layout.salt != "none" else 0
+    digits = context.layout.digits if context.layout.salt != "none" else 0
     salts = [f"{number:0{digits}x}:".encode() for number in range(16**digits)] if digits else [b""]
     return [KeyRange(salt, salt[:-1] + b";" if salt else b"") for salt in salts]
 

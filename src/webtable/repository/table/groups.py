@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webtable.page.parts import Link
     from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Moment, Progress
-    from webtable.repository.context import CopyTarget, Frame
+    from webtable.repository.context import CopyTarget, TableContext
     from webtable.repository.copying import Copied, CopyCheck
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
     from webtable.repository.indexes.answer import PageOptions
@@ -42,8 +42,8 @@ class TableLinks:
     Where a *site* narrows a question about links, it is the site of the linking page.
     """
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     @repeatable(order=None, by_source=True)
     def to(
@@ -61,14 +61,14 @@ class TableLinks:
         Each is checked against the linking page. *url* need not be stored.
         """
         window = Window(order, limit, after)
-        return links.inlinks.InlinksQuestion(self._frame, url, Scope.of(site), window, past=past).answer()
+        return links.inlinks.InlinksQuestion(self._context, url, Scope.of(site), window, past=past).answer()
 
     def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
         """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
 
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
-        return links.links.LinksQuestion(self._frame, url, Window(order, limit, after)).answer()
+        return links.links.LinksQuestion(self._context, url, Window(order, limit, after)).answer()
 
     @repeatable()
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
@@ -77,12 +77,12 @@ class TableLinks:
         The counts (`Page.link_counts`) are those that `refresh` has made, and each says when; `freshness` reports what
         waits to be counted.
         """
-        return links.links.most_linked(self._frame, {"site": site, **options})
+        return links.links.most_linked(self._context, {"site": site, **options})
 
     @repeatable()
     def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
-        return links.links.dead_ends(self._frame, {"site": site, **options})
+        return links.links.dead_ends(self._context, {"site": site, **options})
 
     @repeatable(order=None)
     def broken(
@@ -98,7 +98,7 @@ class TableLinks:
         Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
         """
         window = Window(order, limit, after)
-        return links.links.BrokenLinksQuestion(self._frame, Scope.of(site), window).answer()
+        return links.links.BrokenLinksQuestion(self._context, Scope.of(site), window).answer()
 
     @repeatable()
     def orphans(
@@ -119,7 +119,7 @@ class TableLinks:
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return links.unlinked.OrphansQuestion(self._frame, scope, window, columns, within_host=within_host).answer()
+        return links.unlinked.OrphansQuestion(self._context, scope, window, columns, within_host=within_host).answer()
 
     @repeatable()
     def discovered(
@@ -136,7 +136,7 @@ class TableLinks:
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return links.unlinked.DiscoveredQuestion(self._frame, scope, window).answer()
+        return links.unlinked.DiscoveredQuestion(self._context, scope, window).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.
@@ -146,11 +146,11 @@ class TableLinks:
         once more then. *on_progress* is called with the number of pages looked at so far. There is no dry run, because
         nothing is lost; `freshness` says what waits.
         """
-        return links.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+        return links.links.refresh_links(self._context, on_progress, also_unfinished=also_unfinished)
 
     def freshness(self) -> Freshness:
         """Return what waits for `refresh`: how fresh the counts of links are."""
-        return links.links.links_freshness(self._frame)
+        return links.links.links_freshness(self._context)
 
 
 # --- The indexes of a table: `table.indexes` --------------------------------------------------------------------------
@@ -159,19 +159,19 @@ class TableLinks:
 class TableIndexes:
     """The indexes of a `WebTable`, which may be in use while its indexes are changed, compared and repaired."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     @property
     def _maintenance(self) -> Maintenance:
         from webtable.repository.upkeep.repair import Maintenance
         from webtable.repository.writing.batch import mend_pages
 
-        return Maintenance(self._frame, partial(mend_pages, self._frame))
+        return Maintenance(self._context, partial(mend_pages, self._context))
 
     def states(self) -> dict[str, IndexState]:
         """Return the indexes of the table by name, and the phase that each is in."""
-        return {name: found.state for name, found in sorted(self._frame.indexes.read().items())}
+        return {name: found.state for name, found in sorted(self._context.indexes.read().items())}
 
     def add(self, index: str, *, dry_run: bool = False, on_progress: Progress | None = None, workers: int = 1) -> int:
         """Add one of webtable's own indexes by name, or yours by its importable name (`package.module:attribute`).
@@ -259,8 +259,8 @@ class TableIndexes:
 class TableSearchIndex:
     """The full text of a `WebTable`, by which `search` ranks pages. A table has none until it is created."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     def create(
         self,
@@ -283,7 +283,7 @@ class TableSearchIndex:
         Raises `InvalidArgument`, `MissingExtra`, and `CapabilityError` for a table in memory.
         """
         settings = full_text.index.TextSettings(text, stemming, max_text)
-        return full_text.upkeep.create(self._frame, settings, on_progress)
+        return full_text.upkeep.create(self._context, settings, on_progress)
 
     def refresh(self, *, every: bool = False, on_progress: Progress | None = None) -> TextRefresh:
         """Bring the full text to the state of the stored pages, or go on with a `create` that was interrupted.
@@ -294,15 +294,15 @@ class TableSearchIndex:
         pages, as it is done without that index. Raises `IndexNeeded` if the table has none, and `StoreUnavailable` if
         another process is writing to the directory.
         """
-        return full_text.upkeep.refresh(self._frame, on_progress, every=every)
+        return full_text.upkeep.refresh(self._context, on_progress, every=every)
 
     def state(self) -> TextIndexState | None:
         """Return what is indexed, whether it is complete, and its size; None if the table has no full text."""
-        return full_text.upkeep.state(self._frame)
+        return full_text.upkeep.state(self._context)
 
     def drop(self) -> bool:
         """Remove the full text; returns whether there was any."""
-        return full_text.upkeep.drop(self._frame)
+        return full_text.upkeep.drop(self._context)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ class TableSearchIndex:
 class TableMaintenance:
     """What operators do with a `WebTable`: alter, verify, copy, back up and compact it."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
 
     def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
         """Alter what can be altered while the table is in use, and return what was done; nothing with *dry_run*.
@@ -326,12 +326,12 @@ class TableMaintenance:
         """
         from webtable.repository.maintenance.create import Alteration, options_of
 
-        frame = self._frame
-        steps = Alteration(frame.store, frame.table, frame.indexes.read(), options_of(options))
+        context = self._context
+        steps = Alteration(context.store, context.table, context.indexes.read(), options_of(options))
         if dry_run:
             return steps.planned()
         done = steps.done()
-        frame.layouts.read()
+        context.layouts.read()
         return done
 
     def verify(
@@ -353,7 +353,7 @@ class TableMaintenance:
         crash the same call continues from it. At the end the file is removed. Raises `InvalidArgument` if the file is
         something else, and `OSError` if it cannot be written.
         """
-        return maintenance.verify.verify(self._frame, Scope.of(site), on_progress, resume)
+        return maintenance.verify.verify(self._context, Scope.of(site), on_progress, resume)
 
     def copy(
         self,
@@ -385,7 +385,7 @@ class TableMaintenance:
         """
         from webtable.repository.copying import copy
 
-        return copy(self._frame, target._frame, resume, rate, on_copied, dry_run=dry_run, workers=workers)
+        return copy(self._context, target._context, resume, rate, on_copied, dry_run=dry_run, workers=workers)
 
     def check_copy(self, target: CopyTarget, *, full: bool = False, on_progress: Progress | None = None) -> CopyCheck:
         """Return how *target* differs from this table, which was copied into it, without changing anything.
@@ -395,7 +395,7 @@ class TableMaintenance:
         """
         from webtable.repository.copying import check_copy
 
-        return check_copy(self._frame, target._frame, on_progress, full=full)
+        return check_copy(self._context, target._context, on_progress, full=full)
 
     def backup(self, path: str | PathLike[str], *, on_progress: Progress | None = None) -> int:
         """Write the store of the table, with everything in it, into the new file *path*, and return its bytes.
@@ -405,7 +405,7 @@ class TableMaintenance:
         *on_progress* is called with the number of bytes written so far. Raises `InvalidArgument` if something is at
         *path*, and `CapabilityError`, which says what to do instead, on HBase and for a store in memory.
         """
-        return self._frame.store.backup(Path(path), on_progress)
+        return self._context.store.backup(Path(path), on_progress)
 
     def compact(self, *, dry_run: bool = False) -> int:
         """Free the space of what nobody can see any more, and return how many bytes that was.
@@ -417,7 +417,7 @@ class TableMaintenance:
         """
         from webtable.repository.maintenance.delete import compact
 
-        return compact(self._frame, dry_run=dry_run)
+        return compact(self._context, dry_run=dry_run)
 
     def forget_deletes(self, *, dry_run: bool = False) -> int:
         """Accept captures again that are older than the delete of their page, and return of how many pages.
@@ -428,4 +428,4 @@ class TableMaintenance:
         """
         from webtable.repository.maintenance.delete import forget_deletes
 
-        return forget_deletes(self._frame, dry_run=dry_run)
+        return forget_deletes(self._context, dry_run=dry_run)

@@ -107,7 +107,7 @@ def copy_target(
         if _is_there(url):
             raise
     given: LayoutOptions = {**_laid_out_as(source, options), **options}
-    check_kept(source._frame, given.get("ttl"), str(url))
+    check_kept(source._context, given.get("ttl"), str(url))
     return open(url, create=True, regions=regions, **given)
 
 
@@ -133,7 +133,7 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
         "ttl": layout.ttl,
     }
     if "indexes" not in given:
-        kept = [one for one in source._frame.indexes.read().values() if one.state.phase != "retired"]
+        kept = [one for one in source._context.indexes.read().values() if one.state.phase != "retired"]
         # `one.index` raises for an index that only the table names: see `indexes.states`.
         options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
     return options

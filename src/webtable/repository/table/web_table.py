@@ -14,7 +14,7 @@ from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import duplicates, full_text, hosts, indexes, links, questions
 from webtable.repository.answers.results import Window
 from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, LIKE, MAX_TITLE, MOST_FINDINGS, moments
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.reading.scope import Scope
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
@@ -91,20 +91,20 @@ class WebTable(ShowsItself):
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
         self.store: Final = observed(store)
-        self._frame: Frame = Frame.of(self.store, table, layout, strict=strict)
+        self._context: TableContext = TableContext.of(self.store, table, layout, strict=strict)
         self.table = table
-        self.key: Final = self._frame.key
+        self.key: Final = self._context.key
         self.strict = strict
         """Whether a question raises the first `DamagedRow` that it meets, instead of leaving such rows out."""
-        self.links: Final = TableLinks(self._frame)
+        self.links: Final = TableLinks(self._context)
         """The links between pages."""
-        self.indexes: Final = TableIndexes(self._frame)
+        self.indexes: Final = TableIndexes(self._context)
         """The indexes."""
-        self.search_index: Final = TableSearchIndex(self._frame)
+        self.search_index: Final = TableSearchIndex(self._context)
         """The full text."""
-        self.maintenance: Final = TableMaintenance(self._frame)
+        self.maintenance: Final = TableMaintenance(self._context)
         """Altering, verifying, copying, backing up and compacting the table."""
-        self._writers = Writers(self._frame)
+        self._writers = Writers(self._context)
 
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
@@ -121,19 +121,19 @@ class WebTable(ShowsItself):
                 ", ".join(f"{name} ({state.phase})" for name, state in self.indexes.states().items()) or "none",
             ),
             ("links counted", counted),
-            *entries.counted_rows(entries.known_totals(self._frame, entries.MOST_HOSTS)),
+            *entries.counted_rows(entries.known_totals(self._context, entries.MOST_HOSTS)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 
     @property
     def name(self) -> str:
         """The store's URL and the table's name."""
-        return self._frame.name
+        return self._context.name
 
     @property
     def layout(self) -> Layout:
         """How keys, columns and bodies are made and for how long content is kept, as last read from the store."""
-        return self._frame.layout
+        return self._context.layout
 
     def audit(self, site: Site, *, most: int = MOST_FINDINGS, on_progress: Progress | None = None) -> Audit:
         """Return a report on what is wrong on *site*, with the first *most* findings of each kind.
@@ -214,8 +214,8 @@ class WebTable(ShowsItself):
         """A snapshot of the metrics: what the table has done, what its writers hold, and the health of its store."""
         from webtable.repository.metrics import metrics_of
 
-        frame = self._frame
-        return metrics_of(self.store, frame.counts.snapshot(), frame.events.snapshot(), self._writers.metrics())
+        context = self._context
+        return metrics_of(self.store, context.counts.snapshot(), context.events.snapshot(), self._writers.metrics())
 
     def writer(
         self,
@@ -250,7 +250,7 @@ class WebTable(ShowsItself):
         from webtable.repository.writing.writer import Writer
 
         writer = Writer(
-            BatchWriter(self._frame, max_body, detect_language=detect_language),
+            BatchWriter(self._context, max_body, detect_language=detect_language),
             timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
@@ -297,7 +297,7 @@ class WebTable(ShowsItself):
         """
         from webtable.repository.maintenance.delete import delete_many
 
-        return delete_many(self._frame, [self.key.encode(url) for url in urls], dry_run=dry_run)
+        return delete_many(self._context, [self.key.encode(url) for url in urls], dry_run=dry_run)
 
     def delete_pages(
         self,
@@ -325,7 +325,7 @@ class WebTable(ShowsItself):
         from webtable.repository.maintenance.delete import Chosen, Retention
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
-        retention = Retention(self._frame, Scope.of(site), chosen)
+        retention = Retention(self._context, Scope.of(site), chosen)
         return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page)
 
     def close(self) -> None:
@@ -356,14 +356,14 @@ class WebTable(ShowsItself):
         *verify*, the body is also compared with its digest and its size. Raises `InvalidURL`, `UnknownColumn`,
         `InvalidArgument`, and `DamagedRow` for a page that cannot be read.
         """
-        return questions.page.get(self._frame, url, as_of, columns, verify=verify)
+        return questions.page.get(self._context, url, as_of, columns, verify=verify)
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
         """Return an iterator that gives, for each of *urls* in their order, what `get` returns; it reads in batches.
 
         It raises `DamagedRow` at a page that cannot be read; the next call continues after that page.
         """
-        return questions.page.get_many(self._frame, urls, columns)
+        return questions.page.get_many(self._context, urls, columns)
 
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
@@ -372,14 +372,14 @@ class WebTable(ShowsItself):
         stored. A version that cannot be read is left out and counted in `metrics`. Raises `InvalidURL` and
         `UnknownColumn`.
         """
-        return questions.page.history(self._frame, url, columns)
+        return questions.page.history(self._context, url, columns)
 
     def history_many(self, urls: Iterable[str]) -> Iterator[History]:
         """Return an iterator that gives, for each of *urls* in their order, what `history` returns, without bodies.
 
         It reads the versions of up to 64 pages in a call of the store, of fewer where they have over 8 MiB of metadata.
         """
-        return questions.page.history_many(self._frame, urls)
+        return questions.page.history_many(self._context, urls)
 
     def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
         """Return what changed between two versions of *url*: in its title, status, headers, text and links.
@@ -388,7 +388,7 @@ class WebTable(ShowsItself):
         None if one of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` for a version that
         cannot be read.
         """
-        return questions.page.diff(self._frame, url, old, new)
+        return questions.page.diff(self._context, url, old, new)
 
     def validators(self, url: str) -> dict[str, str]:
         """Return the request headers that ask the server of *url* to answer only if its content has changed.
@@ -397,7 +397,7 @@ class WebTable(ShowsItself):
         is empty where the answer "not modified" would be of no use: the URL is not stored, its last capture is an error
         or a redirect, or its body is not stored any more. Raises `InvalidURL`.
         """
-        return questions.page.validators(self._frame, url)
+        return questions.page.validators(self._context, url)
 
     def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page whose URL has this *handle* (`webtable.indexes.handle_of`), or None if none is stored.
@@ -405,14 +405,14 @@ class WebTable(ShowsItself):
         A URL that redirects has its own handle, and its page has `redirect_to`; `resolve` follows it. Raises
         `InvalidArgument` for a text that is not a handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
-        return questions.page.by_handle(self._frame, handle, columns)
+        return questions.page.by_handle(self._context, handle, columns)
 
     def resolve(self, url: str) -> Resolution:
         """Return where *url*, or the URL with the handle *url*, leads by the redirects that are stored.
 
         A page that does not redirect leads to itself. Raises `InvalidURL`, `DamagedRow`.
         """
-        return questions.page.resolve(self._frame, url)
+        return questions.page.resolve(self._context, url)
 
     # --- Questions about the pages of a site, which are answered by reading their rows --------------------------------
 
@@ -440,7 +440,7 @@ class WebTable(ShowsItself):
         """
         condition = questions.pages.Condition(status, content_type, min_size, max_size)
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.pages.PagesQuestion(self._frame, scope, window, condition, columns).answer()
+        return questions.pages.PagesQuestion(self._context, scope, window, condition, columns).answer()
 
     @repeatable(order=None, by_source=True)
     def unresolved(
@@ -456,7 +456,7 @@ class WebTable(ShowsItself):
         They get it when that is stored. They come in the order of their URLs, those of one page by their dates.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.captures.UnresolvedQuestion(self._frame, scope, window).answer()
+        return questions.captures.UnresolvedQuestion(self._context, scope, window).answer()
 
     @repeatable(order=None)
     def hosts(
@@ -472,7 +472,7 @@ class WebTable(ShowsItself):
         The numbers are those that `links.refresh` has counted, and each says when; `stats` counts now. Hosts come in
         the order of their pages. Raises `IndexNeeded` when the answer is read.
         """
-        return hosts.hosts.HostsQuestion(self._frame, Scope.of(site), Window(order, limit, after)).answer()
+        return hosts.hosts.HostsQuestion(self._context, Scope.of(site), Window(order, limit, after)).answer()
 
     @repeatable()
     def edges(
@@ -491,7 +491,7 @@ class WebTable(ShowsItself):
         a status is looked up again after 10,000 other targets.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return links.links.EdgesQuestion(self._frame, scope, window).answer()
+        return links.links.EdgesQuestion(self._context, scope, window).answer()
 
     @repeatable(undivided="relevance")
     def search(
@@ -535,7 +535,7 @@ class WebTable(ShowsItself):
         times = moments(since=since, until=until)
         phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return full_text.search.search(self._frame, scope, window, phrase, columns).answer()
+        return full_text.search.search(self._context, scope, window, phrase, columns).answer()
 
     def stats(
         self,
@@ -559,7 +559,7 @@ class WebTable(ShowsItself):
         written. With more than one of *workers*, as many processes count parts of the table.
         """
         asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
-        return questions.stats.stats(self._frame, asked, on_progress, resume)
+        return questions.stats.stats(self._context, asked, on_progress, resume)
 
     @repeatable(until_now=True)
     def changes(
@@ -586,7 +586,7 @@ class WebTable(ShowsItself):
         versions of those with other content since then. The other arguments are those of `pages`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.changes.ChangesQuestion(self._frame, scope, window, since, until, kind).answer()
+        return questions.changes.ChangesQuestion(self._context, scope, window, since, until, kind).answer()
 
     def duplicate_groups(
         self,
@@ -603,7 +603,7 @@ class WebTable(ShowsItself):
         `pages` come first, or those with the most `bytes`; each has its first ten URLs.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return duplicates.exact.DuplicateGroupsQuestion(self._frame, scope, window, by).answer()
+        return duplicates.exact.DuplicateGroupsQuestion(self._context, scope, window, by).answer()
 
     def near_duplicate_groups(
         self,
@@ -621,7 +621,7 @@ class WebTable(ShowsItself):
         first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        question = duplicates.near.NearDuplicateGroupsQuestion(self._frame, scope, window, at_least)
+        question = duplicates.near.NearDuplicateGroupsQuestion(self._context, scope, window, at_least)
         return question.answer()
 
     def titles(
@@ -639,7 +639,7 @@ class WebTable(ShowsItself):
         duplicate and as too long. *max_length* is in characters.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.titles.TitlesQuestion(self._frame, scope, window, max_length).answer()
+        return questions.titles.TitlesQuestion(self._context, scope, window, max_length).answer()
 
     def redirect_chains(
         self,
@@ -655,7 +655,7 @@ class WebTable(ShowsItself):
         for 20 redirects at most, as in `resolve`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.redirect_chains.RedirectChainsQuestion(self._frame, scope, window).answer()
+        return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window).answer()
 
     def crawls(
         self,
@@ -674,7 +674,7 @@ class WebTable(ShowsItself):
         Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.captures.CrawlsQuestion(self._frame, scope, window, gap).answer()
+        return questions.captures.CrawlsQuestion(self._context, scope, window, gap).answer()
 
     def largest_growth(
         self,
@@ -693,7 +693,7 @@ class WebTable(ShowsItself):
         no body then, or its version then is not kept any more. Pages are read as in `changes`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.changes.GrowthQuestion(self._frame, scope, window, since, until).answer()
+        return questions.changes.GrowthQuestion(self._context, scope, window, since, until).answer()
 
     # --- Questions that an index answers ------------------------------------------------------------------------------
 
@@ -712,7 +712,7 @@ class WebTable(ShowsItself):
         moment in each call.
         """
         asked = indexes.questions
-        return asked.by_time(self._frame, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
+        return asked.by_time(self._context, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
 
     @repeatable()
     def modified(
@@ -729,7 +729,7 @@ class WebTable(ShowsItself):
         (`changed_at`).
         """
         asked = indexes.questions
-        return asked.by_time(self._frame, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
+        return asked.by_time(self._context, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
 
     @repeatable()
     def outdated(
@@ -745,7 +745,9 @@ class WebTable(ShowsItself):
         Exactly one of *not_fetched_since* and *not_modified_since* must be given. The `oldest` come first, or the
         `newest`.
         """
-        return indexes.questions.outdated(self._frame, not_fetched_since, not_modified_since, {"site": site, **options})
+        return indexes.questions.outdated(
+            self._context, not_fetched_since, not_modified_since, {"site": site, **options}
+        )
 
     @repeatable()
     def largest(
@@ -762,17 +764,17 @@ class WebTable(ShowsItself):
         *min_size* and *max_size* are in bytes, both included; a *size_class* is a name for both: small (below 1,000),
         medium (below 10,000), large (below 100,000) or huge.
         """
-        return indexes.questions.largest(self._frame, size_class, min_size, max_size, {"site": site, **options})
+        return indexes.questions.largest(self._context, size_class, min_size, max_size, {"site": site, **options})
 
     @repeatable()
     def with_status(self, status: int, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages whose last capture has this *status* code, by `url`."""
-        return indexes.questions.with_status(self._frame, status, {"site": site, **options})
+        return indexes.questions.with_status(self._context, status, {"site": site, **options})
 
     @repeatable()
     def errors(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by `status` and URL."""
-        return indexes.questions.errors(self._frame, {"site": site, **options})
+        return indexes.questions.errors(self._context, {"site": site, **options})
 
     @repeatable()
     def redirects(self, site: Site | None = None, *, to: str | None = None, **options: Unpack[PageOptions]) -> Pages:
@@ -781,7 +783,7 @@ class WebTable(ShowsItself):
         With *to*, return only those that lead directly to that URL, whatever their status, by `url` (from the index
         "url").
         """
-        return indexes.questions.redirects(self._frame, to, {"site": site, **options})
+        return indexes.questions.redirects(self._context, to, {"site": site, **options})
 
     @repeatable()
     def duplicates(self, url: str, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
@@ -789,7 +791,7 @@ class WebTable(ShowsItself):
 
         There are none if *url* is not stored or has no body. Raises `DamagedRow` if its own row cannot be read.
         """
-        return duplicates.exact.duplicates(self._frame, url, {"site": site, **options})
+        return duplicates.exact.duplicates(self._context, url, {"site": site, **options})
 
     def near_duplicates(
         self,
@@ -812,7 +814,7 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site), Window(order, limit, after)
         wish = duplicates.near.Wish(url, at_least)
-        return duplicates.near.NearDuplicatesQuestion(self._frame, scope, window, wish, columns).answer()
+        return duplicates.near.NearDuplicatesQuestion(self._context, scope, window, wish, columns).answer()
 
     @repeatable()
     def indexed(
@@ -828,7 +830,7 @@ class WebTable(ShowsItself):
         They come by `term`, compared by code points and part by part, then by URL ("de" before "de-AT" before "deu"),
         or in `reverse`. A page with several terms comes once, at the first of them. Raises `UnknownIndex`.
         """
-        return indexes.questions.indexed(self._frame, index, term, {"site": site, **options})
+        return indexes.questions.indexed(self._context, index, term, {"site": site, **options})
 
 
 class RunningExplorer:

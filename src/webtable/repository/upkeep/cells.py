@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from webtable.errors import DamagedRow
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.indexes.states import Indexes, Maintained
     from webtable.rowkey import WebKey
 
@@ -238,7 +238,7 @@ def with_signature(page: Page, body: bytes | None) -> Page:
     return page if body is None else replace(page, _likeness=signature_of(replace(page, body=body)))
 
 
-def read_and_signed(frame: Frame, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
+def read_and_signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
     """Return *pages*, given with their rows, with the signatures that they lack; stored bodies are read for these.
 
     A page whose body cannot be read is returned as the error.
@@ -252,21 +252,21 @@ def read_and_signed(frame: Frame, pages: Sequence[tuple[bytes, Page]]) -> list[P
             else:
                 found[at] = with_signature(page, page.body)
     for some in together((at, pages[at][1].size or 0) for at in unread):
-        contents = frame.pages.contents_of([pages[at] for at in some])
+        contents = context.pages.contents_of([pages[at] for at in some])
         for at, content in zip(some, contents, strict=True):
             found[at] = with_signature(pages[at][1], content.body) if isinstance(content, Page) else content
     return found
 
 
-def signed(frame: Frame, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
+def signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
     """Return what `read_and_signed` does; a page whose body cannot be read stays without a signature."""
-    found = read_and_signed(frame, pages)
+    found = read_and_signed(context, pages)
     return [one if isinstance(one, Page) else page for one, (_, page) in zip(found, pages, strict=True)]
 
 
-def signed_changes(frame: Frame, changes: Sequence[PageChange]) -> list[PageChange]:
+def signed_changes(context: TableContext, changes: Sequence[PageChange]) -> list[PageChange]:
     """Return *changes* with the signatures that their pages lack, those of the pages before them included."""
-    pages = signed(frame, [(change.row, change.page) for change in changes])
+    pages = signed(context, [(change.row, change.page) for change in changes])
     former: list[Page | None] = []
     for change, page in zip(changes, pages, strict=True):
         before = change.before
@@ -274,7 +274,7 @@ def signed_changes(frame: Frame, changes: Sequence[PageChange]) -> list[PageChan
             before = replace(before, _likeness=page._likeness)  # of the same body, which need not be read again
         former.append(before)
     some = [at for at, before in enumerate(former) if before is not None and is_unsigned(before)]
-    known = signed(frame, [(changes[at].row, before) for at in some if (before := former[at]) is not None])
+    known = signed(context, [(changes[at].row, before) for at in some if (before := former[at]) is not None])
     for at, before in zip(some, known, strict=True):
         former[at] = before
     both = zip(changes, pages, former, strict=True)

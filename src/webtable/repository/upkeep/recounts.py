@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.upkeep.queue import QueuedBatch
@@ -77,9 +77,13 @@ class Refresh:
     """
 
     def __init__(
-        self, frame: Frame, indexes: Collection[Maintained], damage: Damage, on_progress: Progress | None = None
+        self,
+        context: TableContext,
+        indexes: Collection[Maintained],
+        damage: Damage,
+        on_progress: Progress | None = None,
     ) -> None:
-        self._frame = frame
+        self._context = context
         self._keeps_inlinks = any(one.keeps_inlinks for one in indexes)
         self._counts_pages = any(one.counts_pages for one in indexes)
         self._damage = damage
@@ -87,7 +91,7 @@ class Refresh:
         self._pages = self._hosts = self._batches = self._unreadable = 0
         self._read = 0  # pages, to count those of hosts
         self._counted, self._whole = _CountedHashes(), _CountedHashes()
-        self._changes = HostChanges(frame.key, damage)
+        self._changes = HostChanges(context.key, damage)
         self._held: list[CountedBatch] = []  # batches that only wait for `_changes` to be counted
 
     def run(self, waiting: Iterator[QueuedBatch], queue: RecountQueue) -> Recount:
@@ -127,7 +131,7 @@ class Refresh:
             tried[row].add(inlinks)
         rows = sorted(row for row in asked if row in tried or row not in self._counted)
         self._counted.add(rows)
-        counter = LinkCounter(self._frame, self._damage)
+        counter = LinkCounter(self._context, self._damage)
         for at in range(0, len(rows), COUNTED_AT_ONCE):
             some = rows[at : at + COUNTED_AT_ONCE]
             counter.count(some, tried)
@@ -141,10 +145,10 @@ class Refresh:
 
     def _count_hosts(self, queue: RecountQueue) -> None:
         """Count the changes of hosts that were added, and remove the batches that waited for that."""
-        self._hosts += HostCounter(self._frame, self._damage, self._report).count(self._changes)
+        self._hosts += HostCounter(self._context, self._damage, self._report).count(self._changes)
         self._whole.add(list(self._changes.whole))
         queue.remove(self._held)
-        self._changes, self._held = HostChanges(self._frame.key, self._damage), []
+        self._changes, self._held = HostChanges(self._context.key, self._damage), []
 
     def _report(self, read: int = 0) -> None:
         self._read += read

@@ -30,7 +30,7 @@ from webtable.errors import DamagedRow, InvalidArgument, KeyFormatError, TableNo
 from webtable.page.page import Page
 from webtable.progress import counting
 from webtable.repository.arguments import Moment, given_moment
-from webtable.repository.context import Frame
+from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.states import Maintained, defined
 from webtable.repository.journal import Journal
@@ -166,8 +166,8 @@ class DriftComparison:
     position = b""
     """The last row that the current pass has compared."""
 
-    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        self._context = context
         self._drift = drift
         self._until = milliseconds(drift.as_of) + 1
         self._settle = settle
@@ -245,7 +245,7 @@ class DriftComparison:
         """Return the dates of those of *cells* that are stored, by row and column."""
         there: dict[tuple[bytes, bytes], int] = {}
         for table, rows, columns in _asked_together(cells):
-            for row in self._frame.store.read(table, rows, Wanted(columns)):
+            for row in self._context.store.read(table, rows, Wanted(columns)):
                 if row is not None:
                     there.update(((row.key, column), found[0].timestamp) for column, found in row.cells.items())
         return there
@@ -302,7 +302,7 @@ class DriftComparison:
     def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
         """Repair differences of one kind, which are in one table."""
         now = now_in_milliseconds()
-        removed(self._frame.store, cells[0].table, [_mended(cell, kind, now) for cell in cells])
+        removed(self._context.store, cells[0].table, [_mended(cell, kind, now) for cell in cells])
 
 
 def pieces(items: Iterable[T]) -> Iterator[list[T]]:
@@ -347,13 +347,13 @@ class HistoryComparison(DriftComparison):
     """A comparison of all pages with their own versions; *mend_pages*, if given, repairs those that disagree."""
 
     def __init__(
-        self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, mend_pages: Mend | None = None
+        self, context: TableContext, drift: Drift, damage: Damage, *, settle: float, mend_pages: Mend | None = None
     ) -> None:
-        super().__init__(frame, drift, damage, settle=settle, apply=mend_pages is not None)
+        super().__init__(context, drift, damage, settle=settle, apply=mend_pages is not None)
         self._mend_pages = mend_pages
-        names = frame.codec.columns
-        frame.layouts.recent()
-        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
+        names = context.codec.columns
+        context.layouts.recent()
+        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=context.versions_at_first)
 
     def run(self) -> Generator[None]:
         """Compare; yields after each piece of the work."""
@@ -366,20 +366,20 @@ class HistoryComparison(DriftComparison):
             self._mend_pages([cell.row for cell in cells])
 
     def _inconsistent(self) -> Iterator[list[SourcedCell]]:
-        rows = self._frame.store.scan(self._frame.table, [self._frame.keys_of(self._frame.table)], self._wanted)
+        rows = self._context.store.scan(self._context.table, [self._context.keys_of(self._context.table)], self._wanted)
         return map(self._inconsistent_among, pieces(rows))
 
     def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
-        found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)
+        found = self._context.store.read(self._context.table, [place.row for place in suspects], self._wanted)
         return self._inconsistent_among(row for row in found if row is not None)
 
     def _inconsistent_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
-        column, places = self._frame.codec.columns.page, []
+        column, places = self._context.codec.columns.page, []
         for row in rows:
-            stored = self._frame.codec.stored(row)
+            stored = self._context.codec.stored(row)
             if stored.page is not None and mended(stored) is not None:
                 timestamp = milliseconds(stored.page.fetched_at)
-                places.append(SourcedCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
+                places.append(SourcedCell(self._context.table, row.key, NewCell(column, timestamp, b""), row.key))
         return [place for place in places if place.cell.timestamp < self._until]
 
 
@@ -390,9 +390,9 @@ class EntryComparison(DriftComparison):
     """A comparison of one index with its table."""
 
     def __init__(
-        self, frame: Frame, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+        self, context: TableContext, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
     ) -> None:
-        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        super().__init__(context, drift, damage, settle=settle, apply=apply)
         self._index = found.index
         self._entries = found.table
         self._is_link = found.keeps_inlinks
@@ -406,9 +406,9 @@ class EntryComparison(DriftComparison):
         yield from self.compare("stale", begun.position if begun else b"", journal)
 
     def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
-        page = self._frame.codec.columns.page
-        columns = [page, *([self._frame.codec.columns.links] if self._is_link else [])]
-        for rows in self._rows_after(self._frame.table, after, columns):
+        page = self._context.codec.columns.page
+        columns = [page, *([self._context.codec.columns.links] if self._is_link else [])]
+        for rows in self._rows_after(self._context.table, after, columns):
             self._drift.pages += sum(page in row.cells for row in rows)
             yield [cell for made in self._readable(self._made_in(rows)) for cell in made.cells.values()]
 
@@ -418,25 +418,25 @@ class EntryComparison(DriftComparison):
             yield list(map(self._named, rows)) if self._index.names_pages else []
 
     def _rows_after(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[list[Row]]:
-        spec = ScanSpec(table, [self._frame.keys_of(table)], Wanted(columns))
-        for rows in pieces(in_storage_order(self._frame.store, spec, after or None)):
+        spec = ScanSpec(table, [self._context.keys_of(table)], Wanted(columns))
+        for rows in pieces(in_storage_order(self._context.store, spec, after or None)):
             self.position: bytes = rows[-1].key
             yield rows
 
     def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
-        columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
-        rows = self._frame.store.read(self._frame.table, sources, Wanted(columns))
+        columns = [self._context.codec.columns.page, self._context.codec.columns.links]
+        rows = self._context.store.read(self._context.table, sources, Wanted(columns))
         return zip(sources, self._made_in(rows), strict=True)
 
     def _made_in(self, rows: Sequence[Row | None]) -> Iterator[Made | DamagedRow]:
-        pages = [None if row is None else self._frame.pages.each(row) for row in rows]
+        pages = [None if row is None else self._context.pages.each(row) for row in rows]
         if self._signs:
             unsigned = {
                 row.key: page
                 for row, page in zip(rows, pages, strict=True)
                 if row is not None and isinstance(page, Page) and is_unsigned(page)
             }
-            signed = dict(zip(unsigned, read_and_signed(self._frame, list(unsigned.items())), strict=True))
+            signed = dict(zip(unsigned, read_and_signed(self._context, list(unsigned.items())), strict=True))
             pages = [page if row is None else signed.get(row.key, page) for row, page in zip(rows, pages, strict=True)]
         for row, page in zip(rows, pages, strict=True):
             try:
@@ -447,9 +447,9 @@ class EntryComparison(DriftComparison):
     def _made_by(self, row: Row, page: Page | DamagedRow | None) -> Made:
         if isinstance(page, DamagedRow):
             raise page
-        counts = self._frame.codec.counts(row)
+        counts = self._context.codec.counts(row)
         try:
-            key = self._frame.key.unsalted(row.key)
+            key = self._context.key.unsalted(row.key)
         except KeyFormatError as exc:
             raise DamagedRow(row.key, None, str(exc)) from exc
         dated = None if page is None else milliseconds(hints_at(page))
@@ -474,7 +474,7 @@ class EntryComparison(DriftComparison):
     def _named(self, entry: Row) -> SourcedCell:
         """Return *entry* with the row of the page that it names, empty if it is not a valid entry."""
         try:
-            source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
+            source = self._context.key.salted(self._index.row_of(place_of(entry.key)))
         except ValueError:
             source = b""
         cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
@@ -494,11 +494,11 @@ PLACE_BYTES = 400
 class InlinkComparison(DriftComparison):
     """A comparison of all inlinks with the pages that have these links."""
 
-    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
-        super().__init__(frame, drift, damage, settle=settle, apply=apply)
-        self._queue = RecountQueue(frame.store, frame.table)
-        self._family = self._frame.codec.columns.inlinks.encode()
-        self._inlinks = InlinkCells(frame.table, self._family, frame.key)
+    def __init__(self, context: TableContext, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        super().__init__(context, drift, damage, settle=settle, apply=apply)
+        self._queue = RecountQueue(context.store, context.table)
+        self._family = self._context.codec.columns.inlinks.encode()
+        self._inlinks = InlinkCells(context.table, self._family, context.key)
         self._sums = LinkSums()
 
     def run(self) -> Generator[None]:
@@ -530,16 +530,20 @@ class InlinkComparison(DriftComparison):
             yield
 
     def _linking_pages(self) -> Iterator[Page]:
-        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(self._frame.codec.select(("outlinks",))))
-        for page in self._readable(map(self._frame.pages.each, rows)):
+        rows = self._context.store.scan(
+            self._context.table, [KeyRange()], Wanted(self._context.codec.select(("outlinks",)))
+        )
+        for page in self._readable(map(self._context.pages.each, rows)):
             if page is not None and page.outlinks:
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows with inlinks, each with its inlinks or some of them."""
-        found = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
+        found = self._context.store.scan(
+            self._context.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True)
+        )
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
-            yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
+            yield from inlinks_of(self._context.store, self._context.table, self._family, rows)
 
     def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
         del after
@@ -556,7 +560,7 @@ class InlinkComparison(DriftComparison):
 
     def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
         pageless: list[bytes] = []
-        for source, page in zip(sources, self._frame.pages.read_each(sources, ("outlinks",)), strict=True):
+        for source, page in zip(sources, self._context.pages.read_each(sources, ("outlinks",)), strict=True):
             if page is None:
                 pageless.append(source)
             elif isinstance(page, DamagedRow):
@@ -569,16 +573,16 @@ class InlinkComparison(DriftComparison):
     def _cells_of(self, page: Page) -> Iterator[SourcedCell]:
         """Yield those inlinks that *page* makes that only one side may have."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
-        source = self._frame.key.encode(page.url)
+        source = self._context.key.encode(page.url)
         for row, link in self._inlinks.rows(page.outlinks or ()).items():
             if self._sums.is_odd(row, column):
-                yield SourcedCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+                yield SourcedCell(self._context.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
         """Return the dates of links without a page, which an interrupted delete has left, by row."""
-        urls, dates = self._frame.codec.columns.urls, {}
+        urls, dates = self._context.codec.columns.urls, {}
         for some in together((source, 0) for source in sources):
-            for found in self._frame.store.read(self._frame.table, some, Wanted([urls])):
+            for found in self._context.store.read(self._context.table, some, Wanted([urls])):
                 if found is not None:
                     dates[found.key] = found.cells[urls][0].timestamp
         return dates
@@ -586,11 +590,11 @@ class InlinkComparison(DriftComparison):
     def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
         """Return an inlink with the row of the page that it names, empty if that is not a page."""
         try:
-            self._frame.key.url_of(row)
-            source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
+            self._context.key.url_of(row)
+            source = self._context.key.encode(cell.column[len(self._family) + 1 :].decode())
         except ValueError:
             source = b""
-        return SourcedCell(self._frame.table, row, cell, source)
+        return SourcedCell(self._context.table, row, cell, source)
 
 
 def _some_at_once(places: Iterable[SourcedCell]) -> Iterator[list[SourcedCell]]:
@@ -654,7 +658,7 @@ class ComparedPart(NamedTuple):
 class PartsComparison:
     """A comparison of the index *found* by this number of *workers*; nothing is repaired."""
 
-    frame: Frame
+    context: TableContext
     found: Maintained
     drift: Drift
     damage: Damage
@@ -671,7 +675,7 @@ class PartsComparison:
             tasks += self._tasks("stale", b"")
         if checks_pages:
             tasks += self._tasks("inconsistent", b"")
-        with done_by(self.workers, self.frame, tasks) as parts:
+        with done_by(self.workers, self.context, tasks) as parts:
             for part in parts:
                 self.drift.add(part.drift)
                 self.damage.know(part.damaged)
@@ -685,18 +689,20 @@ class PartsComparison:
 
     def _tasks(self, kind: str, after: bytes) -> list[PartTask]:
         rows = [ALL_KEYS.after(after)]
-        whole = Whole.of_rows(self.frame, rows)
+        whole = Whole.of_rows(self.context, rows)
         if kind == "stale":
             whole = Whole(self.found.table, rows, self.found.index, INDEX_COLUMN, whole.columns)
         asked = (self.found.name, self.drift.as_of, self.settle, kind, after)
-        return [PartTask(_compare, part, asked) for part in parts_of(self.frame, whole, self.workers)]
+        return [PartTask(_compare, part, asked) for part in parts_of(self.context, whole, self.workers)]
 
 
-def _compare(frame: Frame, index: str, as_of: datetime, settle: float, kind: str, after: bytes) -> ComparedPart:
+def _compare(
+    context: TableContext, index: str, as_of: datetime, settle: float, kind: str, after: bytes
+) -> ComparedPart:
     """Compare a part of the pages or of the entries, those after the row *after*; a worker calls it."""
-    drift, damage = Drift(index, as_of), frame.damage()
-    entries = EntryComparison(frame, frame.indexes.named(index), drift, damage, settle=settle, apply=False)
-    walk: Iterator[None] = HistoryComparison(frame, drift, damage, settle=settle).run()
+    drift, damage = Drift(index, as_of), context.damage()
+    entries = EntryComparison(context, context.indexes.named(index), drift, damage, settle=settle, apply=False)
+    walk: Iterator[None] = HistoryComparison(context, drift, damage, settle=settle).run()
     if kind != "inconsistent":
         walk = entries.compare(kind, after)
     for _ in walk:
@@ -717,52 +723,54 @@ class Maintenance:
     *mend_pages* repairs pages whose newest capture disagrees with their history.
     """
 
-    def __init__(self, frame: Frame, mend_pages: Mend) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, mend_pages: Mend) -> None:
+        self._context = context
         self._mend_pages = mend_pages
 
     def add(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.add` promises."""
-        check_workers(self._frame, workers)
+        check_workers(self._context, workers)
         ((name, state),) = defined([index]).items()
-        known = self._frame.indexes.read()
+        known = self._context.indexes.read()
         if name in known:
             phase = known[name].state.phase
-            raise InvalidArgument(f"{self._frame.name} already has an index {name!r}; it is {phase}")
+            raise InvalidArgument(f"{self._context.name} already has an index {name!r}; it is {phase}")
         if dry_run:
             return self._counted(on_progress)
-        layout = self._frame.layouts.read()
-        table = self._frame.table
-        create_tables(self._frame.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
-        self._frame.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
+        layout = self._context.layouts.read()
+        table = self._context.table
+        create_tables(self._context.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
+        self._context.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
         return self.rebuild(name, on_progress, dry_run=False, workers=workers)
 
     def drop(self, index: str, *, dry_run: bool) -> IndexState:
         """Do what `TableIndexes.drop` promises."""
-        found = self._frame.indexes.named(index)
+        found = self._context.indexes.named(index)
         if dry_run:
             return found.state
-        self._frame.indexes.set(index, replace(found.state, phase="retired", position=""))
+        self._context.indexes.set(index, replace(found.state, phase="retired", position=""))
         clock.sleep(FRESH_SECONDS * 1.5)
-        self._frame.indexes.set(index, IndexState("dropped"))
+        self._context.indexes.set(index, IndexState("dropped"))
         with suppress(TableNotFound):
-            self._frame.store.drop_table(found.table)
+            self._context.store.drop_table(found.table)
         return found.state
 
     def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.rebuild` promises."""
-        check_workers(self._frame, workers)
-        found = self._frame.indexes.named(index)
+        check_workers(self._context, workers)
+        found = self._context.indexes.named(index)
         if found.state.phase == "retired":
             raise InvalidArgument(
-                f"{self._frame.name}: the index {index!r} is being dropped; index drop {index} completes that"
+                f"{self._context.name}: the index {index!r} is being dropped; index drop {index} completes that"
             )
         found.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
         if dry_run:
             return self._counted(on_progress)
         is_new = found.state.phase == "building"
         after = bytes.fromhex(found.state.position) if is_new else b""
-        write = _written(self._frame, found, after) if workers == 1 else _written_by(workers, self._frame, found, after)
+        write = (
+            _written(self._context, found, after) if workers == 1 else _written_by(workers, self._context, found, after)
+        )
         pages, saved = 0, clock.monotonic()
         with closing(write) as written:
             for count, last in written:
@@ -778,8 +786,8 @@ class Maintenance:
 
     def _counted(self, on_progress: Progress | None) -> int:
         """Return how many pages there are, for a preview."""
-        wanted = Wanted([self._frame.codec.columns.page], keys_only=True)
-        rows = self._frame.store.scan(self._frame.table, [KeyRange()], wanted)
+        wanted = Wanted([self._context.codec.columns.page], keys_only=True)
+        rows = self._context.store.scan(self._context.table, [KeyRange()], wanted)
         return sum(1 for _ in counting(rows, on_progress))
 
     def repair(
@@ -795,23 +803,29 @@ class Maintenance:
     ) -> Drift:
         """Do what `TableIndexes.repair` promises, and `verify` with several *workers*."""
         checked_workers(workers)
-        found, damage, until = self._frame.indexes.named(index), self._frame.damage(), given_moment("as_of", as_of)
-        question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
+        found, damage, until = self._context.indexes.named(index), self._context.damage(), given_moment("as_of", as_of)
+        question = (
+            f"{'repair' if apply else 'verify'} the index {index} of {self._context.table}, as of {until or 'now'}"
+        )
         journal = Journal(resume, question, DriftCheckpoint)
         begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
-        checks_pages = found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values())
+        checks_pages = found.keeps_inlinks or not any(
+            one.keeps_inlinks for one in self._context.indexes.read().values()
+        )
         if workers > 1:
-            parts = PartsComparison(self._frame, found, drift, damage, settle, workers)
+            parts = PartsComparison(self._context, found, drift, damage, settle, workers)
             walks = [parts.run(journal, begun, checks_pages=checks_pages)]
         else:
-            entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
+            entries = EntryComparison(self._context, found, drift, damage, settle=settle, apply=apply)
             walks = [entries.run(journal, begun)]
             if checks_pages:
                 mend_pages = self._mend_pages if apply else None
-                walks.append(HistoryComparison(self._frame, drift, damage, settle=settle, mend_pages=mend_pages).run())
+                walks.append(
+                    HistoryComparison(self._context, drift, damage, settle=settle, mend_pages=mend_pages).run()
+                )
         if found.keeps_inlinks:
-            walks.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply).run())
+            walks.append(InlinkComparison(self._context, drift, damage, settle=settle, apply=apply).run())
         for walk in walks:
             with closing(walk):
                 for _ in walk:
@@ -822,35 +836,35 @@ class Maintenance:
 
     def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:
         """Store the progress of a rebuild; raises `UnknownIndex` if the index was dropped meanwhile."""
-        now = self._frame.indexes.named(index).state
+        now = self._context.indexes.named(index).state
         if now.added != found.state.added or now.phase == "retired":
-            raise UnknownIndex(f"{self._frame.name}: the index {index!r} was dropped while it was built")
+            raise UnknownIndex(f"{self._context.name}: the index {index!r} was dropped while it was built")
         if now.phase == "building":
-            self._frame.indexes.set(index, replace(now, phase=phase, position=position))
+            self._context.indexes.set(index, replace(now, phase=phase, position=position))
 
 
-def _written(frame: Frame, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+def _written(context: TableContext, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
     """Write the entries of the pages after the row *after*, some at once; yields their number and the last row."""
-    updater = Updater(frame)
+    updater = Updater(context)
     try:
-        for piece in _pieces(frame, found, after):
+        for piece in _pieces(context, found, after):
             _write_entries(updater, found, piece)
             yield len(piece), piece[-1][0]
     finally:
         updater.close()
 
 
-def _written_by(workers: int, frame: Frame, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+def _written_by(workers: int, context: TableContext, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
     """Do as `_written`, a part of the pages at once, by *workers*."""
-    parts = parts_of(frame, Whole.of_rows(frame, [_rows_after(after)]), workers)
-    with done_by(workers, frame, [PartTask(_write_part, part, (found.name, after)) for part in parts]) as written:
+    parts = parts_of(context, Whole.of_rows(context, [_rows_after(after)]), workers)
+    with done_by(workers, context, [PartTask(_write_part, part, (found.name, after)) for part in parts]) as written:
         yield from written
 
 
-def _write_part(frame: Frame, index: str, after: bytes) -> tuple[int, bytes]:
+def _write_part(context: TableContext, index: str, after: bytes) -> tuple[int, bytes]:
     """Write the entries of a part of the pages after the row *after*; a worker calls it."""
     pages, last = 0, b""
-    for count, last in _written(frame, frame.indexes.named(index), after):  # noqa: B007
+    for count, last in _written(context, context.indexes.named(index), after):  # noqa: B007
         pages += count
     return pages, last
 
@@ -859,14 +873,14 @@ def _rows_after(row: bytes) -> KeyRange:
     return KeyRange(row + b"\x00" if row else b"")
 
 
-def _pieces(frame: Frame, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
+def _pieces(context: TableContext, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
     def keyed(row: Row) -> tuple[bytes, Page | None] | DamagedRow:
-        page = frame.pages.each(row)
+        page = context.pages.each(row)
         return page if isinstance(page, DamagedRow) else (row.key, page)
 
-    columns = frame.codec.select(("outlinks",) if found.keeps_inlinks else ())
-    spec = ScanSpec(frame.table, clipped([_rows_after(after)], frame.keys_of(frame.table)), Wanted(columns))
-    readable = frame.damage().sift(map(keyed, in_storage_order(frame.store, spec, None)))
+    columns = context.codec.select(("outlinks",) if found.keeps_inlinks else ())
+    spec = ScanSpec(context.table, clipped([_rows_after(after)], context.keys_of(context.table)), Wanted(columns))
+    readable = context.damage().sift(map(keyed, in_storage_order(context.store, spec, None)))
     pages = ((row, page) for row, page in readable if page is not None)
     while piece := list(islice(pages, PIECE)):
         yield piece
@@ -876,9 +890,9 @@ def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[by
     """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
     derived = DerivedCells()
     if found.signs_pages:
-        pages = [(row, page) for (row, _), page in zip(pages, signed(updater.frame, pages), strict=True)]
+        pages = [(row, page) for (row, _), page in zip(pages, signed(updater.context, pages), strict=True)]
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
-    errors = add_entries(derived, changes, [found], updater.frame.key)
+    errors = add_entries(derived, changes, [found], updater.context.key)
     touched: set[bytes] = set()
     hosts = {host_and_rest(page.url)[0] for _, page in pages} if found.counts_pages else set()
     if found.keeps_inlinks:

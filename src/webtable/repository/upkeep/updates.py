@@ -31,7 +31,7 @@ from webtable.store import Put
 if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.page.parts import Link
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.store import Row
 
 
@@ -41,12 +41,12 @@ class Updater:
     *with_inlinks* is False if inlinks are written by other means, as in a copy.
     """
 
-    def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
-        self.frame = frame
+    def __init__(self, context: TableContext, *, with_inlinks: bool = True) -> None:
+        self.context = context
         self._with_inlinks = with_inlinks
-        self.inlinks: Final = InlinkCells(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
-        self.queue: Final = RecountQueue(frame.store, frame.table)
-        self.writer: Final = DerivedCellWriter(frame.store, frame.indexes)
+        self.inlinks: Final = InlinkCells(context.table, context.codec.columns.inlinks.encode(), context.key)
+        self.queue: Final = RecountQueue(context.store, context.table)
+        self.writer: Final = DerivedCellWriter(context.store, context.indexes)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -72,7 +72,7 @@ class Updater:
             and change.before.outlink_count
             and change.brings_content
         ]
-        links = self.frame.pages.links_of([(row, before) for _, row, before in former]) if former else []
+        links = self.context.pages.links_of([(row, before) for _, row, before in former]) if former else []
         known = {change.owner: change.former for change in changes if change.former is not None}
         return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
@@ -82,7 +82,7 @@ class Updater:
         The writer of the capture may have been killed before it removed those of the one before.
         """
         again = [change for change in changes if change.is_repeated]
-        found = self.frame.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
+        found = self.context.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
         return {change.owner: both for change, both in zip(again, found, strict=True)}
 
 
@@ -107,8 +107,8 @@ class BatchUpdate:
         """Add the cells of *changes* for *indexes*."""
         indexes = list(indexes)
         if sign_pages(indexes):
-            changes = signed_changes(self.updater.frame, changes)
-        self.errors |= add_entries(self.derived, changes, indexes, self.updater.frame.key)
+            changes = signed_changes(self.updater.context, changes)
+        self.errors |= add_entries(self.derived, changes, indexes, self.updater.context.key)
         if self.updater.keeps_inlinks(indexes):
             former, stored = self.updater.former_links(changes), self.updater.stored_links(changes)
             for change in changes:
@@ -148,7 +148,7 @@ class BatchUpdate:
             failed |= self._put()
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.updater.frame.table]
+        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.updater.context.table]
         self.updater.writer.remove(DerivedCells(removals=removals), lasting)
         with suppress(WebTableError):  # after an error they are counted in ten minutes
             self.updater.queue.write([self.updater.queue.done(entered) for entered in self._entered])
@@ -180,7 +180,7 @@ class BatchUpdate:
         An index that was dropped and added again meanwhile counts as a new one.
         """
         known = {(name, one.state.added) for name, one in self.indexes.items()}
-        now = self.updater.frame.indexes.read()
+        now = self.updater.context.indexes.read()
         new = [one for name, one in now.items() if (name, one.state.added) not in known]
         if new:
             self.indexes = now
@@ -200,15 +200,15 @@ class PageRemoval:
 
     def __init__(self, updater: Updater, found: Sequence[Row]) -> None:
         self._updater = updater
-        self._indexes = updater.frame.indexes.read().values()
+        self._indexes = updater.context.indexes.read().values()
         has_inlinks = updater.keeps_inlinks(self._indexes)
         self._found = []
         for row in found:
-            page, links = updater.frame.pages.page_and_links(row)
+            page, links = updater.context.pages.page_and_links(row)
             self._found.append((row.key, page, updater.inlinks.rows(links) if has_inlinks else {}))
         if sign_pages(self._indexes):
             known = [(row, page) for row, page, _ in self._found if page is not None]
-            pages = dict(zip((row for row, _ in known), signed(updater.frame, known), strict=True))
+            pages = dict(zip((row for row, _ in known), signed(updater.context, known), strict=True))
             self._found = [(row, pages.get(row), links) for row, _, links in self._found]
         self._entered: Put | None = None
 
@@ -226,14 +226,14 @@ class PageRemoval:
         for row, page, links in self._found:
             if page is not None:
                 self._remove_entries(derived, row, page, until)
-            url = self._updater.frame.key.url_of(row)
+            url = self._updater.context.key.url_of(row)
             self._updater.inlinks.remove(derived, 0, links, url, until=_FOREVER, before=page, now=until)
         self._updater.writer.remove(derived, [True])
         if self._entered is not None:
             self._updater.queue.write([self._updater.queue.done(self._entered)])
 
     def _remove_entries(self, derived: DerivedCells, row: bytes, page: Page, until: int) -> None:
-        without_body, unsalted, written = bare(page), self._updater.frame.key.unsalted(row), hints_at(page)
+        without_body, unsalted, written = bare(page), self._updater.context.key.unsalted(row), hints_at(page)
         # As the links are, up to the moment of all deletes together: Thrift1 takes a call for each timestamp.
         removed = removals(INDEX_COLUMN, _FOREVER, [written], until)
         for one in self._indexes:

@@ -48,7 +48,7 @@ from webtable.repository.writing.plan import (
 from webtable.repository.writing.repeats import Sources, sources_of
 
 if TYPE_CHECKING:
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.writing.outcomes import PageOutcome
 
 
@@ -103,7 +103,7 @@ class ConcurrentWrite(NamedTuple):
 
 
 def concurrent_writes(
-    frame: Frame,
+    context: TableContext,
     own: Mapping[bytes, Sequence[tuple[int, Page]]],
     stored: Mapping[bytes, Stored],
     *,
@@ -118,7 +118,7 @@ def concurrent_writes(
     """
     if not own:
         return [], {}
-    found = frame.pages.stored(list(own), frame.versions_at_first)
+    found = context.pages.stored(list(own), context.versions_at_first)
     both = list(zip(own.items(), found, strict=True))
     compared = [_concurrent_write(row, some, stored[row], now, is_retry=is_retry) for (row, some), now in both]
     gone: dict[int, WebTableError] = {
@@ -148,9 +148,9 @@ def _concurrent_write(
     return None
 
 
-def unsettled_writes(frame: Frame, rows: Sequence[bytes]) -> list[ConcurrentWrite]:
+def unsettled_writes(context: TableContext, rows: Sequence[bytes]) -> list[ConcurrentWrite]:
     """Return *rows* as concurrent writes that were never settled, because a writer was killed."""
-    found = zip(rows, frame.pages.stored(rows, 1), strict=True)
+    found = zip(rows, context.pages.stored(rows, 1), strict=True)
     pages = [(row, now.page) for row, now in found if now.page is not None]
     return [
         ConcurrentWrite(index, row, page.stored.content_at or EPOCH, page.fetched_at, None)
@@ -158,16 +158,16 @@ def unsettled_writes(frame: Frame, rows: Sequence[bytes]) -> list[ConcurrentWrit
     ]
 
 
-def settled(frame: Frame, writes: Sequence[ConcurrentWrite]) -> tuple[BatchPlan, dict[bytes, Stored]]:
+def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[BatchPlan, dict[bytes, Stored]]:
     """Return the plan that mends the rows of *writes*, and the stored state of those that still exist.
 
     The newest capture stays the newest, whichever writer stored it. Its inlinks are written again, because the other
     writer may have removed them, and the inlinks of the captures from the same time are removed.
     """
-    found = frame.pages.stored([one.row for one in writes], frame.versions_at_first)
+    found = context.pages.stored([one.row for one in writes], context.versions_at_first)
     there = [(one, now, now.page) for one, now in zip(writes, found, strict=True) if now.page is not None]
-    links = frame.pages.links_of([(one.row, page) for one, _, page in there])
-    others = frame.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)
+    links = context.pages.links_of([(one.row, page) for one, _, page in there])
+    others = context.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)
     plan = BatchPlan(len(there), [], [], {})
     for index, (one, now, page) in enumerate(there):
         mend = mended(now, one.first)
@@ -203,16 +203,16 @@ class BatchWriter:
     """
 
     def __init__(
-        self, frame: Frame, max_body: int | None, *, detect_language: bool = False, is_completing: bool = False
+        self, context: TableContext, max_body: int | None, *, detect_language: bool = False, is_completing: bool = False
     ) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
-        self.frame = frame
-        self._updater = Updater(frame)
-        self._packer = Packer(frame, max_body)
+        self.context = context
+        self._updater = Updater(context)
+        self._packer = Packer(context, max_body)
         self._detect_language = detect_language
         self._transactions = OwnTransactions()
-        self._revisits = OpenRevisits(frame.store, frame.table, frame.key)
+        self._revisits = OpenRevisits(context.store, context.table, context.key)
         self._is_completing = is_completing
         self._completing = threading.Lock()
         # Its transactions count as another writer's: batches that are prepared already read their rows again.
@@ -227,17 +227,17 @@ class BatchWriter:
 
     def taken(self, page: object) -> tuple[bytes, Page, Sequence[bytes]]:
         """Return *page* as it will be stored, with its row, as `capture_checks.taken` does."""
-        return taken(page, self.frame.key, self.frame.layouts, detect_language=self._detect_language)
+        return taken(page, self.context.key, self.context.layouts, detect_language=self._detect_language)
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_retry: bool = False) -> Prepared:
         """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.
 
         With *is_retry* the batch has failed before, and some of it may be written already.
         """
-        since = self.frame.store.last_transaction()
+        since = self.context.store.last_transaction()
         known = self._read(batch)
         pages = [(row, one.page) for (row, _), one in zip(batch, known.pages, strict=False)]
-        plan = Planner(self.frame, pages, known.stored, known.sources, CONTENT_BYTES).decide()
+        plan = Planner(self.context, pages, known.stored, known.sources, CONTENT_BYTES).decide()
         return self._pack(batch, known, plan, since=since, is_retry=is_retry)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
@@ -248,10 +248,10 @@ class BatchWriter:
         captures of a page that was deleted meanwhile.
         """
         outcomes: list[PageOutcome] = []
-        with self.frame.store.transaction() as transaction:
+        with self.context.store.transaction() as transaction:
             is_outdated, is_alone = False, transaction is not None and prepared.since is not None
             if self._transactions.others_between(prepared.since, transaction):
-                now = stored_of(self.frame, prepared.batch)
+                now = stored_of(self.context, prepared.batch)
                 is_outdated = any(prepared.stored[row] != one for row, one in now.items())
             if not is_outdated:
                 outcomes = self._settle(prepared, self._put(prepared), is_alone=is_alone)
@@ -264,11 +264,11 @@ class BatchWriter:
     def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
         """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
         # First, because this also reads the layout, on which the decisions rest.
-        indexes = self.frame.indexes.read()
-        sources, count = sources_of(self.frame, batch, CONTENT_BYTES)
+        indexes = self.context.indexes.read()
+        sources, count = sources_of(self.context, batch, CONTENT_BYTES)
         batch = batch[:count]
         signs = sign_pages(indexes.values())
-        pages, stored = self._packer.packed(batch, partial(stored_of, self.frame, batch), signs=signs)
+        pages, stored = self._packer.packed(batch, partial(stored_of, self.context, batch), signs=signs)
         return _ReadBatch(pages, stored, sources, indexes)
 
     def _pack(
@@ -282,10 +282,10 @@ class BatchWriter:
     ) -> Prepared:
         """Return the pages of *batch* that the *plan* covers, ready to be sent."""
         signs = sign_pages(known.indexes.values())
-        puts, unwritable = page_puts(self.frame, plan.writes, known.pages, signs=signs)
+        puts, unwritable = page_puts(self.context, plan.writes, known.pages, signs=signs)
         changes = [one.change for one in puts if one.planned.write.changes_derived]
         update = self._updater.prepare(changes + plan.repeated, known.indexes)
-        texts = text_update(self.frame, changes + plan.repeated)
+        texts = text_update(self.context, changes + plan.repeated)
         own, rest = batch[: plan.count], batch[plan.count :]
         return Prepared(own, plan, puts, unwritable, update, known.stored, texts, rest, since, is_retry)
 
@@ -302,7 +302,7 @@ class BatchWriter:
         for some in _repeats_last([one for one in prepared.puts if one.planned.index not in errors]):
             errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
             sent = [one for one in some if one.planned.row not in failed]
-            written = self.frame.store.write(self.frame.table, [one.put for one in sent]) if sent else ()
+            written = self.context.store.write(self.context.table, [one.put for one in sent]) if sent else ()
             for one, error in zip(sent, written, strict=True):
                 if error is not None:
                     errors[one.planned.index] = failed[one.planned.row] = error
@@ -320,7 +320,7 @@ class BatchWriter:
         overtaken = {one.place for one in writes if one.overtaken} | unread.keys()
         errors |= prepared.update.after_pages(stored, overtaken) | unread
         # Again, as full text may have been created since.
-        texts = text_update(self.frame, prepared.update.changes, prepared.texts)
+        texts = text_update(self.context, prepared.update.changes, prepared.texts)
         if texts is not None:
             texts.put(stored)
         return prepared.outcomes(self._settled(writes) | errors if writes else errors)
@@ -344,12 +344,12 @@ class BatchWriter:
         pages = [page for at, page in stored if at not in prepared.plan.unresolved]
         try:
             if not prepared.update.changes:
-                self.frame.indexes.read()  # else they were read again after the pages
-            if not (waiting or (self.frame.indexes.may_have_revisits and self._revisits.is_any())):
+                self.context.indexes.read()  # else they were read again after the pages
+            if not (waiting or (self.context.indexes.may_have_revisits and self._revisits.is_any())):
                 return outcomes
             self._revisits.close([page for page in pages if page.same_as is not None])
             with self._completing:
-                self._completer = self._completer or BatchWriter(self.frame, None, is_completing=True)
+                self._completer = self._completer or BatchWriter(self.context, None, is_completing=True)
                 complete(self._revisits, self._completer, waiting, pages)
         except WebTableError as exc:
             for at, _ in stored:
@@ -389,17 +389,17 @@ class BatchWriter:
             if stored[index] and row not in own:
                 own[row].append((index, page))
         try:
-            return concurrent_writes(self.frame, own, prepared.stored, is_retry=prepared.is_retry)
+            return concurrent_writes(self.context, own, prepared.stored, is_retry=prepared.is_retry)
         except WebTableError as exc:
             return [], {index: exc for some in own.values() for index, _ in some}
 
     def _settled(self, writes: Sequence[ConcurrentWrite]) -> dict[int, WebTableError]:
         """Mend rows that were written concurrently; return the errors by the places of their pages."""
         try:
-            plan, stored = settled(self.frame, writes)
+            plan, stored = settled(self.context, writes)
             batch = [(row, now.page) for row, now in stored.items() if now.page is not None]
             pages = [PackedPage(page, None) for _, page in batch]
-            prepared = self._pack(batch, _ReadBatch(pages, stored, {}, self.frame.indexes.read()), plan)
+            prepared = self._pack(batch, _ReadBatch(pages, stored, {}, self.context.indexes.read()), plan)
             outcomes = self._settle(prepared, self._put(prepared))
         except WebTableError as exc:
             return {one.place: exc for one in writes}
@@ -408,8 +408,8 @@ class BatchWriter:
 
     def mend(self, rows: Sequence[bytes]) -> None:
         """Mend the pages of *rows*, as after a concurrent write; raises the first error."""
-        with self.frame.store.transaction():
-            for error in self._settled(unsettled_writes(self.frame, rows)).values():
+        with self.context.store.transaction():
+            for error in self._settled(unsettled_writes(self.context, rows)).values():
                 raise error
 
 
@@ -430,8 +430,8 @@ def complete(revisits: OpenRevisits, writer: BatchWriter, waiting: Sequence[Page
             left.pop()
         while some:
             # Two of one page are stored one after the other, as the second may depend on the first.
-            batch = {writer.frame.key.encode(page.url): page for page in reversed(some)}
-            some = [page for page in some if batch[writer.frame.key.encode(page.url)] is not page]
+            batch = {writer.context.key.encode(page.url): page for page in reversed(some)}
+            some = [page for page in some if batch[writer.context.key.encode(page.url)] is not page]
             done = _of_batch(writer, list(batch.items()))
             revisits.close(done)
             left.append(revisits.waiting_for(done))
@@ -466,7 +466,7 @@ def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]
     return first, repeats
 
 
-def mend_pages(frame: Frame, rows: Sequence[bytes]) -> None:
+def mend_pages(context: TableContext, rows: Sequence[bytes]) -> None:
     """Mend the pages of *rows*, whose newest capture disagrees with their history; raises the first error."""
-    with closing(BatchWriter(frame, None)) as writer:
+    with closing(BatchWriter(context, None)) as writer:
         writer.mend(rows)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.writing.repeats import Sources
 
 
@@ -84,17 +84,17 @@ class Planner:
 
     def __init__(
         self,
-        frame: Frame,
+        context: TableContext,
         batch: Sequence[tuple[bytes, Page]],
         stored: Mapping[bytes, Stored],
         sources: Sources,
         room: int,
     ) -> None:
-        self._frame = frame
+        self._context = context
         self._batch = batch
         self._sources = sources
         self._room = room
-        self._ttl = frame.layouts.known.ttl
+        self._ttl = context.layouts.known.ttl
         self._now = clock.now()
         self._read = stored
         self._stored = dict(stored)
@@ -124,7 +124,7 @@ class Planner:
                     break
                 self._take(count, row, page, writes)
             count += 1
-        drops = dict(dropped(self._frame, self._writes, self._read))
+        drops = dict(dropped(self._context, self._writes, self._read))
         for index in self._replacing:
             drops[index] = drops.get(index, NOTHING_DROPPED)._replace(replaced=True)
         return BatchPlan(count, self._writes, self._repeated, refused, drops, unresolved)
@@ -155,16 +155,16 @@ class Planner:
                 self._links[row, page.fetched_at] = write.page.outlinks or ()
 
 
-def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Stored]:
+def stored_of(context: TableContext, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Stored]:
     """Return the stored state of the pages of *batch*, by row: their newest versions, and older ones where they matter.
 
     Reading a thousand versions of a page takes longer than storing one more.
     """
-    versions = frame.layouts.known.versions
+    versions = context.layouts.known.versions
     pages: dict[bytes, Page] = {}
     for row, page in batch:
         pages.setdefault(row, page)
-    found = dict(zip(pages, frame.pages.stored(list(pages), frame.versions_at_first), strict=True))
+    found = dict(zip(pages, context.pages.stored(list(pages), context.versions_at_first), strict=True))
     if versions <= NEWEST:
         return found
     for row, page in pages.items():
@@ -172,9 +172,9 @@ def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, 
         if stored.page is None or len(stored.versions) < NEWEST or not _rests_on_older(page, stored):
             continue
         if page.fetched_at < stored.page.fetched_at:
-            found[row] = stored._replace(versions=frame.pages.versions_up_to(row, page.fetched_at))
+            found[row] = stored._replace(versions=context.pages.versions_up_to(row, page.fetched_at))
         else:
-            (found[row],) = frame.pages.stored([row], versions)
+            (found[row],) = context.pages.stored([row], versions)
     return found
 
 
@@ -220,16 +220,16 @@ class Drop(NamedTuple):
 NOTHING_DROPPED = Drop()
 
 
-def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> dict[int, Drop]:
+def dropped(context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> dict[int, Drop]:
     """Return what *writes* drop, by the places of their pages in the batch, given the *stored* state before them.
 
     An older content that is also stored under a later date, because it was renewed, does not count as dropped.
     """
-    most = frame.layouts.known.versions
+    most = context.layouts.known.versions
     if most == ALL_VERSIONS:
         return {}
     contents = [one for one in writes if one.write.with_content]
-    kept = _kept(frame, contents, stored, most)
+    kept = _kept(context, contents, stored, most)
     found: dict[int, Drop] = {}
     for one in contents:
         versions, page = kept[one.row], one.write.page
@@ -249,14 +249,14 @@ def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes,
 
 
 def _kept(
-    frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], most: int
+    context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], most: int
 ) -> dict[bytes, list[Version]]:
     """Return all versions of the pages that are written, newest first, by row."""
     kept = {one.row: list(stored[one.row].versions) for one in writes}
     # Only the newest stored versions were read, or for a late capture those up to its date.
     some = [row for row in kept if most > NEWEST and (len(kept[row]) >= NEWEST or _is_late(row, writes, stored))]
     if some:
-        kept.update((row, list(one.versions)) for row, one in zip(some, frame.pages.stored(some, most), strict=True))
+        kept.update((row, list(one.versions)) for row, one in zip(some, context.pages.stored(some, most), strict=True))
     return kept
 
 
@@ -295,8 +295,8 @@ class PackedPage(NamedTuple):
 class Packer:
     """Measures and packs the pages of batches, in as many threads as there are processors. Thread-safe."""
 
-    def __init__(self, frame: Frame, max_body: int | None) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, max_body: int | None) -> None:
+        self._context = context
         self._max_body = max_body
         # Digests and zstd work outside the GIL.
         self._threads = Threads(os.cpu_count() or 1, "webtable-pack")
@@ -327,7 +327,7 @@ class Packer:
     def _packed(
         self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
     ) -> list[PackedPage]:
-        codec = self._frame.codec
+        codec = self._context.codec
         digests = [None if page.body is None else digest_of(page.body) for _, page in part]
         known = read()
         states = [known[row] for row, _ in part]
@@ -447,17 +447,17 @@ class PagePut(NamedTuple):
 
 
 def page_puts(
-    frame: Frame, planned: Sequence[PlannedWrite], packed: Sequence[PackedPage], *, signs: bool
+    context: TableContext, planned: Sequence[PlannedWrite], packed: Sequence[PackedPage], *, signs: bool
 ) -> tuple[list[PagePut], dict[int, WebTableError]]:
     """Return the puts of *planned* writes, and, by place, the errors of pages that are too large or lost content.
 
     With *signs* pages whose content was stored without a signature get one.
     """
-    pages = restored(frame, [(one.row, one.write) for one in planned])
+    pages = restored(context, [(one.row, one.write) for one in planned])
     if signs:
-        pages = _signed(frame, planned, pages)
+        pages = _signed(context, planned, pages)
     both = list(zip(planned, pages, strict=True))
-    contents = _contents(frame, [(one.index, page) for one, page in both if one.write.with_content], packed)
+    contents = _contents(context, [(one.index, page) for one, page in both if one.write.with_content], packed)
     puts: list[PagePut] = []
     unwritable: dict[int, WebTableError] = {}
     for one, page in both:
@@ -466,7 +466,7 @@ def page_puts(
             continue
         content = next(contents) if one.write.with_content else None
         try:
-            cells = frame.codec.cells(one.row, page, one.before, content, with_metadata=one.write.with_metadata)
+            cells = context.codec.cells(one.row, page, one.before, content, with_metadata=one.write.with_metadata)
             puts.append(PagePut(one, page, Put(one.row, cells)))
         except WebTableError as exc:
             unwritable.setdefault(one.index, exc)
@@ -474,7 +474,7 @@ def page_puts(
 
 
 def _signed(
-    frame: Frame, planned: Sequence[PlannedWrite], pages: Sequence[Page | WebTableError]
+    context: TableContext, planned: Sequence[PlannedWrite], pages: Sequence[Page | WebTableError]
 ) -> list[Page | WebTableError]:
     found = list(pages)
     some = [
@@ -482,15 +482,15 @@ def _signed(
         for at, page in enumerate(pages)
         if isinstance(page, Page) and planned[at].write.with_metadata and is_unsigned(page)
     ]
-    for (at, _, _), page in zip(some, signed(frame, [(row, page) for _, row, page in some]), strict=True):
+    for (at, _, _), page in zip(some, signed(context, [(row, page) for _, row, page in some]), strict=True):
         found[at] = page
     return found
 
 
 def _contents(
-    frame: Frame, pages: Sequence[tuple[int, Page | WebTableError]], packed: Sequence[PackedPage]
+    context: TableContext, pages: Sequence[tuple[int, Page | WebTableError]], packed: Sequence[PackedPage]
 ) -> Iterator[Packed]:
     """Return the packed content of *pages*, given with their places: packed when they were measured, or now."""
     found = [(page, packed[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
-    late = iter(frame.codec.packed([page for page, content in found if content is None]))
+    late = iter(context.codec.packed([page for page, content in found if content is None]))
     return (next(late) if content is None else content for _, content in found)

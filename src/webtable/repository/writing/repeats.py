@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.page_storage.state import PageWrite
     from webtable.rowkey import WebKey
 
@@ -70,7 +70,7 @@ class _Original(NamedTuple):
         return replace(BLANK, **fields, _content_at=self.version.at, has_body=has_body, outlink_count=0)
 
 
-def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
+def sources_of(context: TableContext, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
     """Return what captures of *batch* repeat, of those that say so, and how many pages of *batch* that covers.
 
     It covers as many pages as repeat *room* bytes of stored content. A 304 that names no capture is left out: what is
@@ -80,12 +80,12 @@ def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> 
         index: rows
         for index, (row, page) in enumerate(batch)
         if page.same_as is not None and page.body is None and page.stored.content_at is None
-        if len(rows := rows_for(frame.key, row, page)) > 1
+        if len(rows := rows_for(context.key, row, page)) > 1
         or (_is_own(page) and (_is_named(page) or page.status != NOT_MODIFIED))
     }
     if not repeating:
         return {}, len(batch)
-    finder = _Finder(frame, set(chain.from_iterable(repeating.values())))
+    finder = _Finder(context, set(chain.from_iterable(repeating.values())))
     sources: Sources = {}
     originals: dict[int, _Original] = {}
     for index, rows in repeating.items():
@@ -106,9 +106,9 @@ def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> 
             if room < 0 and contents:
                 count = index
                 break
-            (contents[place],) = frame.pages.contents_of([(original.row, original.page)])
+            (contents[place],) = context.pages.contents_of([(original.row, original.page)])
         row, page = batch[index]
-        sources[index] = _whole(page, row, original, frame.key.url_of(original.row), contents[place])
+        sources[index] = _whole(page, row, original, context.key.url_of(original.row), contents[place])
     return {index: source for index, source in sources.items() if index < count}, count
 
 
@@ -141,10 +141,10 @@ class _Finder:
     decoded, and computed from the body of any other.
     """
 
-    def __init__(self, frame: Frame, rows: Collection[bytes]) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext, rows: Collection[bytes]) -> None:
+        self._context = context
         in_order = sorted(rows)
-        self._states = dict(zip(in_order, frame.pages.stored(in_order, frame.versions_at_first), strict=True))
+        self._states = dict(zip(in_order, context.pages.stored(in_order, context.versions_at_first), strict=True))
         self._whole: set[bytes] = set()
         self._digests: dict[tuple[bytes, datetime, str], str | None] = {}
 
@@ -153,9 +153,9 @@ class _Finder:
         targets = [row for row in rows if row != own or _is_own(page)]
         original = self._stored(page, targets, rows)
         more = [row for row in rows if len(self._states[row].versions) >= NEWEST and row not in self._whole]
-        if original is None and more and self._frame.layout.versions > NEWEST:
+        if original is None and more and self._context.layout.versions > NEWEST:
             self._whole.update(more)
-            self._states.update(zip(more, self._frame.pages.stored(more, self._frame.layout.versions), strict=True))
+            self._states.update(zip(more, self._context.pages.stored(more, self._context.layout.versions), strict=True))
             original = self._stored(page, targets, rows)
         return original or self._of_body(page, rows)
 
@@ -194,7 +194,7 @@ class _Finder:
 
     def _original(self, row: bytes, version: Version) -> _Original | DamagedRow:
         if version.capture is DAMAGED_CAPTURE:
-            return self._frame.codec.damaged(row, self._frame.codec.columns.capture, f"the capture of {version.at}")
+            return self._context.codec.damaged(row, self._context.codec.columns.capture, f"the capture of {version.at}")
         return _Original(row, version)
 
     def _last(self, row: bytes, page: Page) -> Version | None:
@@ -255,7 +255,7 @@ class _Finder:
             return False
         place = row, version.at, algorithm_of(digest)
         if place not in self._digests:
-            (content,) = self._frame.pages.contents_of([(row, _Original(row, version).page)])
+            (content,) = self._context.pages.contents_of([(row, _Original(row, version).page)])
             body = content.body if isinstance(content, Page) else None
             self._digests[place] = None if body is None else payload_digest_of(body, algorithm_of(digest))
         return self._digests[place] == digest
@@ -304,7 +304,7 @@ def _whole(
     )
 
 
-def restored(frame: Frame, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
+def restored(context: TableContext, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
     """Return the page of each of *writes*, given with their rows, as it is to be written.
 
     A page whose stored content is written again gets that content; if it is lost, the error is returned in its place.
@@ -312,7 +312,7 @@ def restored(frame: Frame, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Pa
     pages: list[Page | WebTableError] = [write.page for _, write in writes]
     repeating = [(at, row, write.content_of) for at, (row, write) in enumerate(writes) if write.content_of]
     try:
-        contents = frame.pages.contents_of([(row, source) for _, row, source in repeating])
+        contents = context.pages.contents_of([(row, source) for _, row, source in repeating])
     except WebTableError as exc:
         for at, _, _ in repeating:
             pages[at] = exc

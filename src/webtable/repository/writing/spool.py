@@ -96,7 +96,7 @@ class Log(Protocol):
     """A function that logs an event."""
 
     def __call__(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
-        """Do what `Frame.log` does."""
+        """Do what `TableContext.log` does."""
 
 
 class Unsent:

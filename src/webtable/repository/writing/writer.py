@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
-    from webtable.repository.context import Frame
+    from webtable.repository.context import TableContext
     from webtable.repository.writing.batch import BatchWriter
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.plan import Prepared
@@ -251,7 +251,7 @@ class Dispatch:
 
     def _report(self, error: WebTableError | None, pages: int, seconds: float, attempt: int) -> None:
         text = f"attempt {attempt} for {pages} pages"
-        self._batch_writer.frame.log(INFO, "resent", text, seconds, type(error).__name__)
+        self._batch_writer.context.log(INFO, "resent", text, seconds, type(error).__name__)
         if self._on_retry is not None and error is not None:
             with suppress(Exception):  # it must not keep the pages from being stored
                 self._on_retry(Retry(pages, error, seconds))
@@ -364,10 +364,10 @@ def _close_all() -> None:
 
 
 class Writers:
-    """The writers of the table of *frame*. Thread-safe."""
+    """The writers of the table of *context*. Thread-safe."""
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
+    def __init__(self, context: TableContext) -> None:
+        self._context = context
         self._open: weakref.WeakSet[OpenWriter] = weakref.WeakSet()
         self.after_fork()
         renew_after_fork(self)
@@ -387,7 +387,7 @@ class Writers:
 
     def put(self, page: Page, new_writer: Callable[[], OpenWriter]) -> None:
         """Do what `WebTable.put` does."""
-        with until(Deadline(self._frame.store.timeout)), closing(new_writer()) as writer:
+        with until(Deadline(self._context.store.timeout)), closing(new_writer()) as writer:
             writer.put(page)
 
     def put_not_modified(
@@ -400,8 +400,8 @@ class Writers:
         """Do what `WebTable.put_not_modified` does."""
         from webtable.repository.questions.page import get
 
-        with until(Deadline(self._frame.store.timeout)):
-            if get(self._frame, url, None, (), verify=False) is None:
+        with until(Deadline(self._context.store.timeout)):
+            if get(self._context, url, None, (), verify=False) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so it cannot be not modified: fetch the whole page")
             with closing(new_writer()) as writer:
                 writer.put_not_modified(url, fetched_at, headers)
@@ -415,7 +415,7 @@ class Writers:
             except Exception as exc:  # noqa: BLE001 - the other writers have pages too
                 errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
         try:
-            self._frame.store.close()
+            self._context.store.close()
         except Exception as exc:  # noqa: BLE001
             errors.append(exc)
         failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
@@ -423,7 +423,7 @@ class Writers:
         if failed or others:
             from webtable.repository.writing.spool import joined
 
-            raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
+            raise failed_together(self._context.name, [*([joined(failed)] if failed else []), *others])
 
     def _all(self) -> list[OpenWriter]:
         with self._lock:
@@ -473,9 +473,9 @@ class Writer:
         on_retry: RetryCallback | None = None,
     ) -> None:
         check_positive(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
-        self._frame = batch_writer.frame
+        self._context = batch_writer.context
         self._taken = batch_writer.taken
-        self.name: str = self._frame.name
+        self.name: str = self._context.name
         self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
@@ -487,7 +487,7 @@ class Writer:
         # Without a spool, failed pages that the callback got are needed no longer.
         files = None if spool is None else Spool(spool)
         self._unsent = (
-            None if on_outcome and spool is None else Unsent((in_flight + 1) * buffer_bytes, files, self._frame.log)
+            None if on_outcome and spool is None else Unsent((in_flight + 1) * buffer_bytes, files, self._context.log)
         )
         self._errors: list[Exception] = []
         self._generation = generation()

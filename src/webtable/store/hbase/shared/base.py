@@ -210,7 +210,7 @@ class HBaseBase(Store):
     _workers: Workers
     _tables: Tables
     _table_cache: TableCache
-    _frame: int | None = None
+    _context: int | None = None
     """The largest message in bytes, if there is such a limit."""
     _process: int
     _uncompacted: str
@@ -227,7 +227,7 @@ class HBaseBase(Store):
                 table,
                 deadline,
                 lambda refresh: self._table_cache.families(table, deadline, refresh),
-                self._frame,
+                self._context,
             )
         except StoreUnavailable as error:
             return [error] * len(mutations)

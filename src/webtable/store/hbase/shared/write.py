@@ -32,7 +32,7 @@ class Client(Protocol):
 class Write:
     """One call of `write`.
 
-    *families* returns the table's families, read again if it is called with True; *frame* is the largest message that
+    *families* returns the table's families, read again if it is called with True; *context* is the largest message that
     the gateway accepts, if it has such a limit.
     """
 
@@ -44,7 +44,7 @@ class Write:
         table: str,
         deadline: Deadline,
         families: Callable[[bool], Collection[bytes]],
-        frame: int | None = None,
+        context: int | None = None,
     ) -> None:
         self._client = client
         self._workers = workers
@@ -52,8 +52,8 @@ class Write:
         self._table = table
         self._deadline = deadline
         self._families = families
-        self._frame = frame
-        self._batch_bytes = BATCH_BYTES if frame is None else min(BATCH_BYTES, frame * 3 // 4)
+        self._context = context
+        self._batch_bytes = BATCH_BYTES if context is None else min(BATCH_BYTES, context * 3 // 4)
         self._known = families(False)
         self._refreshed = False
         self._valid: set[bytes] = set()
@@ -126,11 +126,11 @@ class Write:
                     row, f"the cell {short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
                 )
             size += length + 30
-        if self._frame is not None and size > self._frame - 1024:
+        if self._context is not None and size > self._context - 1024:
             raise self._refusal(
                 row,
                 f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
-                f"{self._frame:,}; a buffered one takes them",
+                f"{self._context:,}; a buffered one takes them",
             )
         return size
 

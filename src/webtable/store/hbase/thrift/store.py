@@ -406,7 +406,7 @@ class HBaseStore(HBaseBase):
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
-        self._frame = _FRAME_BYTES if transport == "framed" else None
+        self._context = _FRAME_BYTES if transport == "framed" else None
 
         def opened(number: int, addresses: Sequence[HostPort]) -> Gateway:
             connectors = [_connector(number, address, transport, protocol, http) for address in addresses]
