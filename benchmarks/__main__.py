@@ -25,7 +25,7 @@ NAMES = (
     "advised",
     "extraction",
     "full_text",
-    "likeness",
+    "similarity",
     "writer_time",
     "index_time",
     "hbase_write",

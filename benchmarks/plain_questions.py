@@ -8,7 +8,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.plain import BATCH_CELLS, HTML, LINKS, METADATA_COLUMNS, TITLE, cells_of
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +69,7 @@ class PlainQuestions:
                 own = {
                     SIZE: b"%012d" % (page.size or 0),
                     DIGEST: (page.digest or "").encode(),
-                    HANDLE: handle_of(page.url).encode(),
+                    HANDLE: page_id(page.url).encode(),
                     INLINK_COUNT: b"%08d" % linking,
                     LINKS: json.dumps(page.outlinks).encode(),
                 }

@@ -24,7 +24,7 @@ from benchmarks.plain_questions import (
     where,
 )
 from webtable import Page, WebTable
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 from webtable.rowkey import WebKey
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _middle(crawl: Crawl) -> str:
 
 
 def _handle(crawl: Crawl) -> str:
-    return handle_of(_middle(crawl))
+    return page_id(_middle(crawl))
 
 
 def _others(rows: Iterable[tuple[str, str]], crawl: Crawl) -> list[tuple[str, str]]:
@@ -153,8 +153,8 @@ QUESTIONS = (
         as_it_is,
     ),
     Question(
-        "a page by its handle",
-        lambda table, crawl: _named(page for page in [table.by_handle(_handle(crawl))] if page),
+        "a page by its id",
+        lambda table, crawl: _named(page for page in [table.by_id(_handle(crawl))] if page),
         lambda plain, crawl: shown(plain.one(where(HANDLE, "=", f"binary:{_handle(crawl)}"), HANDLE)),
         "SingleColumnValueFilter on metadata:handle up to that row, in the middle of the table, 12 metadata columns",
     ),

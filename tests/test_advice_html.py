@@ -78,7 +78,7 @@ def test_nothing_is_loaded_from_anywhere(advice, made):
     assert not {"script", "link", "img", "iframe", "object"} & set(tags.names)
     assert not {"src", "srcset"} & {name for name, _ in tags.attributes}
     assert "href" not in {name for name, _ in tags.attributes}
-    assert not re.search(r"url\((?!\))", markup)  # Salt.url() is a remedy, and no address
+    assert not re.search(r"url\((?!\))", markup)  # Salt.url() is a fix, and no address
     assert "@import" not in markup
 
 

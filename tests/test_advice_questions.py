@@ -467,7 +467,5 @@ def test_json_has_the_reason_what_helps_and_what_is_read_instead(chat):
     (found,) = [one for one in by_time["questions"] if one["question"] == "channel, sent between"]
     assert found["ranges"] is None
     assert found["reason"] == "'channel' comes after 'sent', for which there is a range and not a single value"
-    assert found["remedy"] == (
-        "ask for one value of 'sent', or put 'channel' before it, or add an index by channel, sent"
-    )
+    assert found["fix"] == ("ask for one value of 'sent', or put 'channel' before it, or add an index by channel, sent")
     assert found["instead"] == "sent between"

@@ -1,4 +1,4 @@
-"""What the advisor says to a key that is hot: a remedy that fits the key, whatever it begins with."""
+"""What the advisor says to a key that is hot: a fix that fits the key, whatever it begins with."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ def test_keys_that_come_in_their_order_have_the_remedy_of_what_they_begin_with(k
     ],
 )
 def test_one_owner_that_makes_a_region_hot_is_what_the_key_begins_with_and_has_its_remedy(key, owners, said):
-    remedies = remedies_of(key)
+    fixes = remedies_of(key)
 
-    assert remedies.owners == owners
-    assert said in remedies.of_owner
+    assert fixes.owners == owners
+    assert said in fixes.of_owner
 
 
 def test_a_reverse_timestamp_behind_many_keys_is_not_hot_and_gets_no_remedy():

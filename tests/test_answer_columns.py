@@ -86,7 +86,7 @@ def table(tmp_path_factory):
         for url, html in ((LIKE, text), (f"{LIKE}2", text + b" more")):
             table.put(Page(url=url, body=html, fetched_at=NOW))
         table.put(Page(url=f"{HOME}again", same_as="https://nowhere.example/", fetched_at=NOW))
-        table.indexes.add("likeness")
+        table.indexes.add("similarity")
         table.links.refresh()
         yield table
 

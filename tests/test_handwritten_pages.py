@@ -32,7 +32,7 @@ def test_every_error_is_told_with_its_cause_and_its_remedy():
     cells = re.findall(r"^\| `(\w+)` \| \d \| ([^|]+) \| ([^|]+) \|$", ERRORS, re.MULTILINE)
 
     assert sorted(name for name, *_ in cells) == sorted(CLASSES)
-    assert all(len(cause.split()) > 2 and len(remedy.split()) > 2 for _, cause, remedy in cells)
+    assert all(len(cause.split()) > 2 and len(fix.split()) > 2 for _, cause, fix in cells)
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))

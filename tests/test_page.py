@@ -289,7 +289,7 @@ def test_an_unknown_column_is_answered_with_the_right_one(wrong, right):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "remedy"),
+    ("wrong", "fix"),
     [
         ("html", "; did you mean 'body'?"),
         ("status_code", "; did you mean 'status'?"),
@@ -298,11 +298,11 @@ def test_an_unknown_column_is_answered_with_the_right_one(wrong, right):
         ("price", ""),
     ],
 )
-def test_a_page_by_a_wrong_name_of_a_field_is_answered_with_the_right_one(wrong, remedy):
+def test_a_page_by_a_wrong_name_of_a_field_is_answered_with_the_right_one(wrong, fix):
     with pytest.raises(TypeError) as caught:
         Page(**{"url": "https://example.com/", wrong: 1})
 
-    assert str(caught.value) == f"a Page has no {wrong!r}{remedy}"
+    assert str(caught.value) == f"a Page has no {wrong!r}{fix}"
 
 
 def test_other_errors_of_a_page_are_as_they_were():

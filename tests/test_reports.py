@@ -195,7 +195,7 @@ def test_an_audit_finds_pages_with_nearly_the_same_text_where_the_table_has_the_
     put(table, page("/a", text), page("/b", f"{text} and more"), page("/c", "<p>quite another text of this site"))
     assert "near-duplicates" not in sections(audit(table, "example.com"))
 
-    table.indexes.add("likeness")
+    table.indexes.add("similarity")
     found = sections(audit(table, "example.com"))["near-duplicates"]
 
     urls = ("https://example.com/a", "https://example.com/b")

@@ -297,7 +297,7 @@ def test_every_question_has_an_answer_or_a_reason(layout, data):
     try:
         found = layout.key.ranges(**given, **({asked: condition} if asked else {}))
     except NoRange as exc:
-        assert exc.reason.strip(), exc.remedy.strip()  # noqa: PT017 - an answer is fine as well
+        assert exc.reason.strip(), exc.fix.strip()  # noqa: PT017 - an answer is fine as well
         return
     except FieldError as exc:
         assert "must be a time of day" in str(exc)  # noqa: PT017
@@ -486,7 +486,7 @@ def test_a_value_that_is_missing_is_named(name):
 
 
 @pytest.mark.parametrize(
-    ("key", "asked", "reason", "remedy"),
+    ("key", "asked", "reason", "fix"),
     [
         (
             CompositeKey(UInt("a"), UInt("b")),
@@ -560,12 +560,12 @@ def test_a_value_that_is_missing_is_named(name):
         ),
     ],
 )
-def test_what_has_no_range_is_refused_with_the_reason_and_a_remedy(key, asked, reason, remedy):
+def test_what_has_no_range_is_refused_with_the_reason_and_a_remedy(key, asked, reason, fix):
     with pytest.raises(NoRange) as raised:
         key.ranges(**asked)
 
     assert reason in raised.value.reason
-    assert remedy in raised.value.remedy
+    assert fix in raised.value.fix
 
 
 def test_moments_have_no_range_in_a_time_of_day_but_times_of_day_have():
@@ -690,7 +690,7 @@ def test_where_no_time_tells_it_there_is_no_latest_row(key, given):
         key.latest(**given)
 
     assert raised.value.reason
-    assert raised.value.remedy
+    assert raised.value.fix
     assert "stands behind 'a', for which nothing" not in raised.value.reason or "a" not in given
 
 

@@ -47,7 +47,7 @@ def test_a_message_cannot_be_found_by_its_time_and_the_error_says_what_would_hel
     with pytest.raises(NoRange, match="'sent' comes after Hash") as raised:
         MESSAGE_KEY.ranges(sent=between(NEW_YEAR, NOON))
 
-    assert "give a value of message_id too" in raised.value.remedy
+    assert "give a value of message_id too" in raised.value.fix
 
 
 def test_a_message_with_its_id_is_found_by_its_time():

@@ -373,7 +373,7 @@ def test_a_field_without_order_says_why_it_has_no_range(part, values, data):
         CompositeKey(part, separator=":").ranges(x=between(data.draw(values), None))
 
     assert "because" in raised.value.reason
-    assert raised.value.remedy
+    assert raised.value.fix
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if "text" in name or "bytes" in name])

@@ -94,7 +94,7 @@ def test_what_is_no_text_is_named_by_its_type():
 
 GIVEN: dict[str, Any] = {
     "site": DOMAIN,
-    "handle": webtable.indexes.handle_of(HOME),
+    "handle": webtable.indexes.page_id(HOME),
     "index": "time",
     "page": pages()[0],
     "since": "30d",

@@ -52,7 +52,7 @@ def test_a_damaged_file_fails_with_what_can_be_read_of_it(path):
     (integrity,) = [one for one in diagnosis.failed if one.check == "integrity"]
     assert "\n" not in integrity.found
     assert "damaged" in integrity.found
-    assert "webtable backup rescue FILE" in integrity.found + integrity.remedy
+    assert "webtable backup rescue FILE" in integrity.found + integrity.fix
 
 
 def test_a_row_that_is_out_of_order_is_damage_of_the_file(path):

@@ -93,7 +93,7 @@ def stored(path, names, compression):
     options = {"names": names, "compression": compression}
     with webtable.open(path, create=True, **options) as table:
         table.indexes.add("test_stored_format:LANGUAGE")
-        table.indexes.add("likeness")
+        table.indexes.add("similarity")
         for day, html in enumerate(
             [b"<h1>Old</h1><a href=/b rel=nofollow>B</a>", b"<title>New</title><a href=/c>C</a> has five words now"]
         ):
@@ -113,7 +113,7 @@ def stored(path, names, compression):
 
 
 LANGUAGE = Index("language", lambda page: [page.language or "none"])
-INDEXES = ("time", "size", "link", "status", "url", "host", "digest", "likeness")
+INDEXES = ("time", "size", "link", "status", "url", "host", "digest", "similarity")
 
 
 @pytest.fixture(scope="module", params=[("readable", "zstd"), ("short", "zstd"), ("readable", "none")], ids="-".join)

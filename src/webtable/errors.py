@@ -149,12 +149,12 @@ class FieldError(InvalidArgument):
 
 
 class NoRange(InvalidArgument):
-    """A question that a row key cannot answer by ranges; `reason` says why, and `remedy` what would help."""
+    """A question that a row key cannot answer by ranges; `reason` says why, and `fix` what would help."""
 
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"{reason}; {remedy}")
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"{reason}; {fix}")
         self.reason = reason
-        self.remedy = remedy
+        self.fix = fix
 
 
 class NotAlterable(InvalidArgument):
@@ -244,8 +244,8 @@ class SchemaError(WebTableError):
 class TableNotFound(SchemaError):
     """No such table, or no such file: `reason` says which; the message also says how to create it."""
 
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason + remedy)
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason + fix)
         self.reason = reason
 
 

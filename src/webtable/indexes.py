@@ -1,6 +1,6 @@
-"""Indexes of your own, handles of URLs, and the state and drift of indexes."""
+"""Indexes of your own, ids of pages, and the state and drift of indexes."""
 
-from webtable.repository.indexes.index import BUILT_IN, WEB_INDEXES, Index, handle_of
+from webtable.repository.indexes.index import BUILT_IN, WEB_INDEXES, Index, page_id
 from webtable.repository.indexes.states import imported
 from webtable.repository.upkeep.repair import Drift
 from webtable.schema import IndexState
@@ -11,6 +11,6 @@ __all__ = [
     "Drift",
     "Index",
     "IndexState",
-    "handle_of",
     "imported",
+    "page_id",
 ]

@@ -7,7 +7,13 @@ from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.repository.maintenance.create import AlterOptions, LayoutOptions
 from webtable.repository.maintenance.delete import DeletedPage, Deletions
 from webtable.repository.maintenance.doctor import Diagnosis, checks
-from webtable.repository.maintenance.summary import Holdings, RegionComparison, holdings, regions_of, sample_urls
+from webtable.repository.maintenance.summary import (
+    RegionComparison,
+    TableSummary,
+    regions_of,
+    sample_urls,
+    table_summary,
+)
 from webtable.repository.maintenance.verify import MissingPages, Verification
 from webtable.repository.table.opening import copy_target
 from webtable.repository.table.web_table import RunningExplorer
@@ -24,7 +30,6 @@ __all__ = [
     "DeletedPage",
     "Deletions",
     "Diagnosis",
-    "Holdings",
     "LayoutOptions",
     "LayoutPlan",
     "MissingPages",
@@ -33,11 +38,12 @@ __all__ = [
     "Recount",
     "RegionComparison",
     "RunningExplorer",
+    "TableSummary",
     "TextRefresh",
     "Verification",
     "checks",
     "copy_target",
-    "holdings",
     "regions_of",
     "sample_urls",
+    "table_summary",
 ]

@@ -49,7 +49,7 @@ COMMANDS = [
     "delete-pages",
     "compact",
     "get",
-    "by-handle",
+    "by-id",
     "history",
     "diff",
     "resolve",
@@ -406,7 +406,7 @@ def test_a_new_file_keeps_old_captures(run: Run, tmp_path: Path) -> None:
     assert run("ingest", old).code == 0
 
     lines = run("info").lines
-    assert {"layout.ttl\tnone", "holdings.captures\t1"} <= set(lines)
+    assert {"layout.ttl\tnone", "summary.captures\t1"} <= set(lines)
     assert run("get", "https://example.com/", "--body").raw == b"<p>old"
 
 

@@ -37,7 +37,7 @@ def completed(line: str) -> list[str]:
         ("webtable -s ", ["prod", "test"]),
         ("webtable -s p", ["prod"]),
         ("webtable index drop ", ["size", "time"]),
-        ("webtable index add l", ["likeness", "link"]),
+        ("webtable index add l", ["similarity", "link"]),
         ("webtable index add s", ["status"]),
         ("webtable -s prod index verify ", ["status"]),
         ("webtable -s test index drop s", ["size", "status"]),

@@ -128,7 +128,7 @@ def test_a_history_tells_of_a_damaged_version(run: Run) -> None:
 def test_info_counts_no_damaged_row_and_says_so_as_stats_does(run: Run) -> None:
     held, counted = run("info", "--count"), run("stats", "all", "--format", "jsonl")
 
-    assert "holdings.pages\t7" in held.lines
+    assert "summary.pages\t7" in held.lines
     assert json.loads(counted.lines[0])["pages"] == 7
     assert (held.code, counted.code) == (1, 1)
     assert held.err == "webtable: 1 damaged row left out\n"

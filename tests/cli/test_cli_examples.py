@@ -136,7 +136,7 @@ def _prepare(run: Run, command: list[str]) -> None:
         case ["indexed", "language", *_]:
             run("index", "add", "crawl_indexes:language")
         case ["near-duplicates" | "near-duplicate-groups", *_]:
-            run("index", "add", "likeness")
+            run("index", "add", "similarity")
         case ["search", *_, "relevance", "--limit", "10"] | ["search-index", *_]:
             run("search-index", "create")
         case ["-s", store, "search-index", *_]:

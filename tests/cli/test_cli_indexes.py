@@ -255,7 +255,7 @@ def test_the_command_that_an_error_names_works_as_it_is_printed(run: Run) -> Non
         (["errors"], "status"),
         (["redirects"], "status"),
         (["redirects", "--to", "https://example.com/"], "url"),
-        (["by-handle", "0" * 16], "url"),
+        (["by-id", "0" * 16], "url"),
         (["duplicates", "https://example.com/1"], "digest"),
         (["most-linked"], "link"),
         (["orphans", "all"], "link"),

@@ -22,10 +22,10 @@ def test_info_has_the_fields_of_its_help(run: Run):
 
     lines = [json.loads(line) for line in run("info", "--schema", "--format", "jsonl").lines]
 
-    kinds = {"table", "holdings", "space", "layout", "index", "family", "region"}
+    kinds = {"table", "summary", "space", "layout", "index", "family", "region"}
     assert {line["what"] for line in lines} == kinds
-    held = next(line for line in lines if line["what"] == "holdings")
-    assert re.search(r'"holdings" \(pages, captures, stored and unpacked, .* hosts, oldest, newest, as_of,', told)
+    held = next(line for line in lines if line["what"] == "summary")
+    assert re.search(r'"summary" \(pages, captures, stored and unpacked, .* hosts, oldest, newest, as_of,', told)
     names = ["pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting"]
     assert list(held) == ["what", *names]
     assert [held[name] for name in ("pages", "captures", "unpacked", "hosts", "as_of")] == [1, 1, 3, 1, None]

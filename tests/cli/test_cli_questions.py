@@ -510,11 +510,11 @@ def test_what_is_not_stored_cannot_be_unmodified(run: Run, site: None) -> None:
 
 
 def test_a_handle_leads_to_its_page(run: Run, site: None) -> None:
-    assert run("by-handle", "182ccedb33a9e03f", "--columns", "url").out == f"url\t{HOME}\n"
-    assert run("by-handle", "182ccedb33a9e03f", "--body").out == HOME_HTML.decode()
-    assert run("by-handle", "0" * 16).err == f"webtable: {'0' * 16}: not stored\n"
-    assert run("by-handle", "0" * 16).code == 1
-    assert run("by-handle", "example").code == 2
+    assert run("by-id", "182ccedb33a9e03f", "--columns", "url").out == f"url\t{HOME}\n"
+    assert run("by-id", "182ccedb33a9e03f", "--body").out == HOME_HTML.decode()
+    assert run("by-id", "0" * 16).err == f"webtable: {'0' * 16}: not stored\n"
+    assert run("by-id", "0" * 16).code == 1
+    assert run("by-id", "example").code == 2
 
 
 def test_resolve_lists_the_way_to_the_end(run: Run, site: None) -> None:
@@ -643,7 +643,7 @@ BAD_INPUT = {
     "no size class": (["largest", "--class", "gigantic"], "gigantic"),
     "a size class and a size": (["largest", "--class", "huge", "--min-size", "1"], "huge"),
     "sizes the wrong way round": (["pages", "example.com", "--min-size", "9", "--max-size", "8"], "--max-size"),
-    "no handle": (["by-handle", "xyz"], "xyz"),
+    "no id": (["by-id", "xyz"], "xyz"),
     "no URL to link to": (["linking-to", "example"], "example"),
     "no URL to redirect to": (["redirects", "--to", "ftp://example.com/"], "ftp"),
     "a site that is none": (["errors", "https://example.com/?a"], "https://example.com/?a"),

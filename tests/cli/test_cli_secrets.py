@@ -33,7 +33,7 @@ pytest.importorskip("matplotlib")
 WORDS = {
     "serve": "--port 0",
     "get": f"{HOME}",
-    "by-handle": webtable.indexes.handle_of(HOME),
+    "by-id": webtable.indexes.page_id(HOME),
     "history": f"{HOME}",
     "diff": f"{HOME}",
     "resolve": f"{HOME}old",
@@ -250,7 +250,7 @@ def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: 
         url = ANSWERS.replace("crawl", "imported")
 
     if name.startswith("near-duplicate"):
-        assert seen.run("-s", url, "index", "add", "likeness") == 0
+        assert seen.run("-s", url, "index", "add", "similarity") == 0
 
     codes = [seen.run(*said(words, url)) for words in lines_of(name)]
 

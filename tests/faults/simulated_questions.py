@@ -8,7 +8,7 @@ from crawl_ledger import Ledger, number_of, targets_of, twice, url_of
 from simulated_store import World
 
 from webtable import ALL, Page, WebTable
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 
 Question = Callable[[WebTable, Ledger, int, World], str | None]
 
@@ -62,11 +62,11 @@ def _duplicates(table: WebTable, ledger: Ledger, number: int, world: World) -> s
 
 def _by_handle(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
     since = world.step
-    page = table.by_handle(handle_of(url_of(number)))
+    page = table.by_id(page_id(url_of(number)))
     if page is not None and page.url != url_of(number):
         return f"{page.url} is not {url_of(number)}"
     expected = ledger.certain(number, since)
-    return f"{expected.url} has no handle" if expected is not None and page is None else None
+    return f"{expected.url} has no id" if expected is not None and page is None else None
 
 
 def _linking_to(table: WebTable, ledger: Ledger, number: int, world: World) -> str | None:
@@ -101,7 +101,7 @@ QUESTIONS: dict[str, Question] = {
     "errors": _errors,
     "redirects": _redirects,
     "duplicates": _duplicates,
-    "by_handle": _by_handle,
+    "by_id": _by_handle,
     "linking_to": _linking_to,
     "discovered": _discovered,
 }

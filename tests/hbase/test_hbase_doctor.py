@@ -33,7 +33,7 @@ def test_a_gateway_of_another_protocol_is_told_with_the_option_that_reaches_it(s
 
     assert check.state == "failed"
     assert "speaks the framed transport and the compact protocol" in check.found
-    assert check.remedy == "the URL needs ?transport=framed&protocol=compact"
+    assert check.fix == "the URL needs ?transport=framed&protocol=compact"
 
 
 def test_something_else_that_listens_there_is_named(servers):
@@ -44,7 +44,7 @@ def test_something_else_that_listens_there_is_named(servers):
 
     assert check.state == "failed"
     assert "SSH-2.0" in check.found
-    assert "9090" in check.remedy
+    assert "9090" in check.fix
 
 
 def test_a_gateway_that_never_answers_costs_no_more_than_the_time(servers):
@@ -80,7 +80,7 @@ def test_a_gateway_without_threads_left_is_a_warning(servers):
 
     assert check.state == "warning"
     assert check.found.startswith("3 of 8 connections at once")
-    assert "maxWorkerThreads" in check.remedy
+    assert "maxWorkerThreads" in check.fix
 
 
 @pytest.mark.usefixtures("manual_clock")
@@ -112,7 +112,7 @@ def test_a_thrift2_gateway_in_the_place_of_thrift1_is_told_with_its_option(gatew
     check = state_of(f"hbase://{HOST}:{port}/crawl", f"gateway {HOST}:{port}")
 
     assert check.state == "failed"
-    assert f"?thrift2={port}" in check.remedy
+    assert f"?thrift2={port}" in check.fix
 
 
 @pytest.mark.hbase

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webtable import Page, WebTable
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 from webtable.rowkey import canonical_url
 from webtable.rowkey.fields.domain import reversed_host
 
@@ -76,7 +76,7 @@ class Expected:
                 status: self.urls(chosen=lambda page, status=status: page.status == status)
                 for status in _statuses(self.pages)
             },
-            "by_handle": {page.url: page.url for page in self.pages},
+            "by_id": {page.url: page.url for page in self.pages},
             "duplicates": {
                 page.url: [url for url in same[page.digest] if url != page.url and page.digest] for page in self.pages
             },
@@ -118,7 +118,7 @@ def given(expected: Expected) -> dict[str, Any]:
         "errors": urls(table.errors(domain)),
         "redirects": urls(table.redirects(domain)),
         "with_status": {status: urls(table.with_status(status, domain)) for status in _statuses(pages)},
-        "by_handle": {page.url: _url(table.by_handle(handle_of(page.url))) for page in pages},
+        "by_id": {page.url: _url(table.by_id(page_id(page.url))) for page in pages},
         "duplicates": {page.url: urls(table.duplicates(page.url, domain)) for page in pages},
         "redirects to": {
             target: urls(table.redirects(domain, to=target))

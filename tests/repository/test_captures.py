@@ -805,7 +805,7 @@ def test_a_304_is_no_redirect(site):
         lambda table, site: next(iter(table.pages(site.domain, columns="body"))),
         lambda table, site: next(iter(table.errors(site.domain, columns="body"))),
         lambda table, site: next(iter(table.largest(site.domain, columns="body"))),
-        lambda table, site: table.by_handle(webtable.indexes.handle_of(site.url()), columns="body"),
+        lambda table, site: table.by_id(webtable.indexes.page_id(site.url()), columns="body"),
     ],
 )
 def test_one_column_may_be_named_without_a_list(site, ask):

@@ -13,7 +13,7 @@ from webtable import Page
 from webtable.cli import app
 from webtable.reports import audit
 from webtable.repository.maintenance import summary
-from webtable.repository.maintenance.summary import Holdings
+from webtable.repository.maintenance.summary import TableSummary
 from webtable.repository.upkeep import queue as queue_module
 from webtable.repository.upkeep.queue import RecountQueue
 
@@ -56,14 +56,14 @@ def shown(table, url):
     (info,) = (
         one
         for one in map(json.loads, run(url, "info", "--format", "jsonl").stdout.splitlines())
-        if one["what"] == "holdings"
+        if one["what"] == "summary"
     )
     metrics = dict(re.findall(r"^webtable_(\w+)\{[^}]*\} (\S+)$", run(url, "metrics").stdout, re.MULTILINE))
     notebook = re.search(r"([\d,]+) of ([\d,]+) hosts, ([\d,]+) bytes", table._repr_html_()).groups()
     by_sum = [sum(group[at] for group in stats.by["region"].values()) for at in (0, 1)]
     pictures = table.hosts().plot(), stats.plot("region")
     areas, bars = (re.search(r"([\d,]+) pages, ([\d.]+ kB)", one.get_title(loc="left")).groups() for one in pictures)
-    found, exact = summary.holdings(table), summary.holdings(table, count=True)
+    found, exact = summary.table_summary(table), summary.table_summary(table, count=True)
     return {
         "known": (found.pages, found.hosts, found.unpacked),
         "counted": (exact.pages, exact.hosts, exact.unpacked),
@@ -102,15 +102,15 @@ def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url
     monkeypatch.setattr(summary, "FEW", 20)
     url = new_url()
     with filled(url) as table:
-        before = summary.holdings(table)
+        before = summary.table_summary(table)
         table.delete(page(7).url)
         table.delete(page(8).url)
         store(table, [page(COUNT, size=2)])
         store(table, [page(COUNT, age=0, size=5)])
 
-        found, told = summary.holdings(table), run(url, "info")
+        found, told = summary.table_summary(table), run(url, "info")
         table.links.refresh()
-        after = summary.holdings(table)
+        after = summary.table_summary(table)
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)
     assert (found.pages, found.unpacked) == (before.pages, before.unpacked)
@@ -124,13 +124,13 @@ def test_hosts_without_counts_of_which_nothing_waits_leave_nothing_known(new_url
     with filled(new_url()) as table:
         store(table, [Page(url="https://new.example/", body=b"x", fetched_at=NOW)])
         queue = RecountQueue(table.store, table.table)
-        before = summary.holdings(table)
+        before = summary.table_summary(table)
         queue.remove(list(queue.waiting()))  # as if its batch were lost
 
-        found = summary.holdings(table)
+        found = summary.table_summary(table)
 
     assert (before.pages, before.waiting) == (COUNT, 1)
-    assert found == Holdings(None, None, None, None, None, before.oldest, before.newest)
+    assert found == TableSummary(None, None, None, None, None, before.oldest, before.newest)
 
 
 def test_more_rows_than_are_looked_at_wait_at_least(new_url, monkeypatch):
@@ -152,8 +152,8 @@ def test_what_is_unknown_is_not_shown_and_info_says_how_to_count_it(new_url, mon
 
     unknown, exact = run(url, "info"), run(url, "info", "--count")
 
-    assert "holdings.pages\tnone\n" in unknown.stdout
+    assert "summary.pages\tnone\n" in unknown.stdout
     assert "info --count` reads and counts all of them" in unknown.stderr
     assert "webtable_pages" not in run(url, "metrics").stdout
-    assert "holdings.pages\t3\n" in exact.stdout
+    assert "summary.pages\t3\n" in exact.stdout
     assert exact.stderr == ""

@@ -15,7 +15,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import ALL, Link, Page, WebTable, WriteFailed
 from webtable.errors import DamagedRow, HiddenByDelete, LayoutMismatch
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
@@ -328,7 +328,7 @@ def test_a_handle_of_a_damaged_page_is_an_error_and_not_none(web):
     damage(web.table, web.url("/a"))
 
     with pytest.raises(DamagedRow):
-        web.table.by_handle(handle_of(web.url("/a")))
+        web.table.by_id(page_id(web.url("/a")))
 
 
 @pytest.mark.parametrize("columns", [(), ("body",)])

@@ -1,4 +1,4 @@
-"""What the doctor finds of a table, on every store: each trouble is a check of its own, with a remedy."""
+"""What the doctor finds of a table, on every store: each trouble is a check of its own, with a fix."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_damaged_row_fails_and_is_named(url, site):
     assert rows.state == "failed"
     assert rows.found.startswith("1 of 5 pages of a sample cannot be read")
     assert site.url("/2") in rows.found
-    assert "webtable verify" in rows.remedy
+    assert "webtable verify" in rows.fix
 
 
 def test_a_damaged_body_is_found_by_the_digests_alone(url, site):
@@ -78,7 +78,7 @@ def test_a_table_that_was_dropped_is_named(url):
 
     assert tables.state == "failed"
     assert f"{name}_time_idx" in tables.found
-    assert "webtable create" in tables.remedy
+    assert "webtable create" in tables.fix
 
 
 def test_without_a_layout_the_rest_of_the_store_is_looked_at(url):
@@ -103,7 +103,7 @@ def test_families_that_are_not_as_the_layout_says_are_a_warning_with_the_stateme
     assert families.state == "warning"
     assert "family 'content': versions " in families.found
     assert " -> 5" in families.found
-    assert families.remedy.startswith("webtable create --alter-families: alter ")
+    assert families.fix.startswith("webtable create --alter-families: alter ")
 
 
 def test_an_index_that_is_not_complete_is_a_warning(url):
@@ -113,7 +113,7 @@ def test_an_index_that_is_not_complete_is_a_warning(url):
 
     (indexes,) = found(url, "indexes")
 
-    assert (indexes.state, indexes.remedy.split(",")[0]) == ("warning", "webtable index rebuild time")
+    assert (indexes.state, indexes.fix.split(",")[0]) == ("warning", "webtable index rebuild time")
 
 
 def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
@@ -128,7 +128,7 @@ def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
 
     assert freshness.state == "warning"
     assert "1 of these were left by writers" in freshness.found
-    assert "webtable links refresh" in freshness.remedy
+    assert "webtable links refresh" in freshness.fix
 
 
 def test_a_page_of_the_future_is_a_warning_about_clocks(url, site):
@@ -138,7 +138,7 @@ def test_a_page_of_the_future_is_a_warning_about_clocks(url, site):
     (dates,) = found(url, "dates")
 
     assert dates.state == "warning"
-    assert "NTP" in dates.remedy
+    assert "NTP" in dates.fix
 
 
 def test_an_error_of_the_store_is_a_check_that_failed(url, monkeypatch):

@@ -14,7 +14,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 from webtable.metrics import IndexMetrics
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.rowkey import Salt
@@ -271,11 +271,11 @@ def test_redirects_are_followed_to_their_end(site):
     assert resolve(town.url("/loop")).problem == resolve(town.url("/self")).problem == "loop"
     assert resolve(town.url("/nowhere")) == webtable.answers.Resolution((town.url("/nowhere"),), None, "not stored")
     assert resolve(town.url("/odd")).page.url == town.url("/odd")
-    assert resolve(handle_of(town.url("/24"))).url == town.url("/25")
+    assert resolve(page_id(town.url("/24"))).url == town.url("/25")
     assert urls(town.table.redirects(to=town.url("/7"))) == [town.url("/6")]
     assert urls(town.table.redirects(to=town.url("/self"))) == [town.url("/self")]
-    assert town.table.by_handle(handle_of(town.url("/25"))).url == town.url("/25")
-    assert town.table.by_handle(handle_of(town.url("/nowhere"))) is None
+    assert town.table.by_id(page_id(town.url("/25"))).url == town.url("/25")
+    assert town.table.by_id(page_id(town.url("/nowhere"))) is None
 
 
 def test_hosts_are_those_of_the_domain_in_the_order_of_their_pages(town):
@@ -450,8 +450,8 @@ LATER = datetime(2026, 2, 1, tzinfo=UTC)
         (lambda table: table.with_status(1_000), "status=1000"),
         (lambda table: table.with_status("404"), "status='404'"),
         (lambda table: table.with_status(True), "status=True"),
-        (lambda table: table.by_handle("xyz"), "handle='xyz'"),
-        (lambda table: table.by_handle(handle_of("https://a/") + "\n"), "handle="),
+        (lambda table: table.by_id("xyz"), "id='xyz'"),
+        (lambda table: table.by_id(page_id("https://a/") + "\n"), "id="),
         (lambda table: table.errors(limit=-1), "limit=-1"),
         (lambda table: table.errors(limit=1.5), "limit=1.5"),
         (lambda table: table.errors(order="url"), "order='url'.*status, storage"),
@@ -506,7 +506,7 @@ def test_a_token_of_another_question_is_refused(own):
 def test_an_index_is_asked_by_its_name(own):
     assert urls(own.table.indexed("status", term="404")) == [own.url("/gone")]
     assert urls(own.table.indexed("link", term=("outlinks", "99999999"))) == urls(own.table.links.dead_ends())
-    assert urls(own.table.indexed("url", term=handle_of(own.url("/a")))) == [own.url("/a"), own.url("/old")]
+    assert urls(own.table.indexed("url", term=page_id(own.url("/a")))) == [own.url("/a"), own.url("/old")]
     assert urls(own.table.indexed("size", order="reverse")) == urls(own.table.largest(order="smallest"))
     with pytest.raises(InvalidArgument, match="2 texts"):
         own.table.indexed("time", term="fetched")

@@ -10,7 +10,7 @@ import pytest
 from damaging import damage
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from likenesses import brute_force, prose, text_of, text_page
+from similarities import brute_force, prose, text_of, text_page
 from sites import Site, with_limit
 
 import webtable
@@ -22,7 +22,7 @@ from webtable.repository.duplicates.near import ALL_COMPARED
 
 @pytest.fixture(scope="module")
 def shared_table(new_url):
-    with webtable.open(with_limit(new_url()), create=True, indexes=["likeness"]) as table:
+    with webtable.open(with_limit(new_url()), create=True, indexes=["similarity"]) as table:
         yield table
 
 
@@ -124,9 +124,9 @@ def test_pages_from_before_the_index_was_added_are_in_groups(new_url):
     with webtable.open(with_limit(new_url()), create=True, indexes=[]) as table:
         site = Site(table, f"{uuid.uuid4().hex[:10]}.example", datetime.now(UTC).replace(microsecond=0))
         site.store(text_page(site, "/a", 1), text_page(site, "/b", 1, 5))
-        with pytest.raises(IndexNeeded, match="webtable index add likeness"):
+        with pytest.raises(IndexNeeded, match="webtable index add similarity"):
             list(table.near_duplicate_groups(site.domain))
-        table.indexes.add("likeness")
+        table.indexes.add("similarity")
 
         assert paths(site, table.near_duplicate_groups(site.domain)) == [("/a", "/b")]
 

@@ -11,7 +11,7 @@ from damaging import damage
 from deaths import killed_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from likenesses import brute_force, prose, text_of, text_page
+from similarities import brute_force, prose, text_of, text_page
 from sites import Site, with_limit
 
 import webtable
@@ -27,7 +27,7 @@ BANDS = 14
 
 @pytest.fixture(scope="module")
 def shared_table(new_url):
-    with webtable.open(with_limit(new_url()), create=True, versions=3, indexes=["likeness"]) as table:
+    with webtable.open(with_limit(new_url()), create=True, versions=3, indexes=["similarity"]) as table:
         yield table
 
 
@@ -53,7 +53,7 @@ def index_of(site: Site) -> str:
 
 
 def drift(site: Site):
-    return site.table.indexes.verify("likeness", settle=0)
+    return site.table.indexes.verify("similarity", settle=0)
 
 
 def test_pages_with_nearly_the_same_text_are_found_the_most_similar_first(site):
@@ -124,7 +124,7 @@ def test_a_page_with_fewer_than_five_words_has_no_entries_and_is_like_no_other(s
 
     assert list(site.table.near_duplicates(site.url("/a"))) == []
     assert entries(site) == []
-    assert site.table.get(site.url("/a")).stored.likeness == ""
+    assert site.table.get(site.url("/a")).stored.similarity == ""
 
 
 def test_there_are_none_for_a_url_that_is_not_stored_or_has_no_body(site):
@@ -159,7 +159,7 @@ def test_a_capture_that_repeats_the_content_keeps_the_signature(site, again):
     page = site.table.get(site.url("/a"))
 
     assert page.fetched_at == second.fetched_at
-    assert len(page.stored.likeness) == BANDS * BAND
+    assert len(page.stored.similarity) == BANDS * BAND
     assert len(entries(site)) == BANDS
     assert drift(site).is_empty
 
@@ -211,7 +211,7 @@ def test_an_entry_whose_page_has_changed_is_never_an_answer(site, monkeypatch):
 
     assert list(site.table.near_duplicates(site.url("/a"))) == []
     assert drift(site).stale == BANDS
-    assert site.table.indexes.repair("likeness", settle=0).repaired == BANDS
+    assert site.table.indexes.repair("similarity", settle=0).repaired == BANDS
     assert drift(site).is_empty
 
 
@@ -223,7 +223,7 @@ def test_lost_entries_are_reported_and_mended(site, monkeypatch):
     assert list(site.table.near_duplicates(site.url("/a"))) == []
 
     found = drift(site)
-    mended = site.table.indexes.repair("likeness", settle=0)
+    mended = site.table.indexes.repair("similarity", settle=0)
 
     assert (found.missing, mended.repaired) == (BANDS, BANDS)
     assert paths(site, site.table.near_duplicates(site.url("/a"))) == ["/b"]
@@ -256,15 +256,15 @@ def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
 def test_without_the_index_the_answer_names_what_adds_it(fresh):
     fresh.store(text_page(fresh, "/a", 1))
 
-    with pytest.raises(IndexNeeded, match="webtable index add likeness"):
+    with pytest.raises(IndexNeeded, match="webtable index add similarity"):
         list(fresh.table.near_duplicates(fresh.url("/a")))
-    assert fresh.table.get(fresh.url("/a")).stored.likeness is None
+    assert fresh.table.get(fresh.url("/a")).stored.similarity is None
 
 
 def test_an_index_that_is_added_has_the_pages_that_were_there(fresh):
     fresh.store(text_page(fresh, "/a", 1), text_page(fresh, "/b", 1, 5), fresh.page("/c", status=404))
 
-    assert fresh.table.indexes.add("likeness") == 3
+    assert fresh.table.indexes.add("similarity") == 3
 
     assert paths(fresh, fresh.table.near_duplicates(fresh.url("/a"))) == ["/b"]
     assert drift(fresh).is_empty
@@ -274,7 +274,7 @@ def test_an_index_that_is_added_has_the_pages_that_were_there(fresh):
 @pytest.mark.parametrize("change", ["304", "content", "the same content", "delete"])
 def test_pages_from_before_the_index_was_added_change_as_others_do(fresh, change):
     fresh.store(text_page(fresh, "/a", 1, age=900))
-    fresh.table.indexes.add("likeness")
+    fresh.table.indexes.add("similarity")
     before = entries(fresh)
 
     match change:
@@ -293,13 +293,13 @@ def test_pages_from_before_the_index_was_added_change_as_others_do(fresh, change
         assert entries(fresh) == []
     else:
         assert (entries(fresh) == before) == (change != "content")
-        assert len(fresh.table.get(fresh.url("/a")).stored.likeness) == BANDS * BAND
+        assert len(fresh.table.get(fresh.url("/a")).stored.similarity) == BANDS * BAND
 
 
 def test_a_capture_that_is_put_twice_changes_nothing_after_the_index_was_added(fresh):
     page = text_page(fresh, "/a", 1)
     fresh.store(page)
-    fresh.table.indexes.add("likeness")
+    fresh.table.indexes.add("similarity")
     before = fresh.table.get(page.url)
 
     fresh.store(page)
@@ -311,14 +311,14 @@ def test_a_capture_that_is_put_twice_changes_nothing_after_the_index_was_added(f
 def test_the_index_can_be_rebuilt_dropped_and_added_again(fresh, monkeypatch):
     for module in ("indexes.states", "derived.maintenance"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
-    fresh.table.indexes.add("likeness")
+    fresh.table.indexes.add("similarity")
     fresh.store(text_page(fresh, "/a", 1, age=900), text_page(fresh, "/b", 1))
-    fresh.table.indexes.rebuild("likeness")
+    fresh.table.indexes.rebuild("similarity")
     assert drift(fresh).is_empty
 
-    fresh.table.indexes.drop("likeness")
+    fresh.table.indexes.drop("similarity")
     fresh.store(text_page(fresh, "/a", 2, age=60))
-    fresh.table.indexes.add("likeness")
+    fresh.table.indexes.add("similarity")
 
     assert list(fresh.table.near_duplicates(fresh.url("/a"))) == []
     assert drift(fresh).is_empty
@@ -326,7 +326,7 @@ def test_the_index_can_be_rebuilt_dropped_and_added_again(fresh, monkeypatch):
 
 def test_a_page_whose_body_is_damaged_is_counted_by_verify_if_it_has_no_signature(fresh):
     fresh.store(text_page(fresh, "/a", 1), text_page(fresh, "/b", 1))
-    fresh.table.indexes.add("likeness")
+    fresh.table.indexes.add("similarity")
     damage(fresh.table, fresh.url("/b"), b"content:html")
 
     found = drift(fresh)
@@ -338,7 +338,7 @@ def test_a_page_whose_body_is_damaged_is_counted_by_verify_if_it_has_no_signatur
 def test_a_copy_has_the_entries_that_its_table_should_have(new_url, indexed):
     urls = [with_limit(new_url()) for _ in range(2)]
     tables = [
-        webtable.open(url, create=True, indexes=["likeness"] if has else [])
+        webtable.open(url, create=True, indexes=["similarity"] if has else [])
         for url, has in zip(urls, indexed, strict=True)
     ]
     with tables[0] as source, tables[1] as target:
@@ -358,7 +358,7 @@ def test_a_copy_has_the_entries_that_its_table_should_have(new_url, indexed):
 
 def test_what_an_index_of_signatures_has_is_no_list_of_pages(site):
     with pytest.raises(UnknownIndex, match="near_duplicates"):
-        site.table.indexed("likeness")
+        site.table.indexed("similarity")
 
 
 @pytest.mark.parametrize("at_least", [0, -1, 1.01, "0.8", True, float("nan")])
@@ -372,9 +372,9 @@ def test_without_numpy_the_message_names_the_extra(site, monkeypatch):
     monkeypatch.delitem(sys.modules, "webtable.page.similarity")
     monkeypatch.setitem(sys.modules, "numpy", None)
 
-    with pytest.raises(MissingExtra, match=r"hbase-webtable\[likeness\]"):
+    with pytest.raises(MissingExtra, match=r"hbase-webtable\[similarity\]"):
         list(site.table.near_duplicates(site.url("/a")))
-    with pytest.raises(MissingExtra), webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=["likeness"]):
+    with pytest.raises(MissingExtra), webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=["similarity"]):
         pass
 
 

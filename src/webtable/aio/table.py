@@ -361,7 +361,7 @@ class WebTable(Wrapped[SyncWebTable]):
     duplicates: Final = asked(SyncWebTable.duplicates)
     near_duplicates: Final = asked(SyncWebTable.near_duplicates)
     indexed: Final = asked_of_the_store(SyncWebTable.indexed)
-    by_handle: Final = awaited(SyncWebTable.by_handle)
+    by_id: Final = awaited(SyncWebTable.by_id)
     resolve: Final = awaited(SyncWebTable.resolve)
 
     async def close(self) -> None:

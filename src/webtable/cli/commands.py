@@ -59,7 +59,7 @@ def _app(home: str, *declared: str) -> typer.Typer:
 _METAVARS = {
     "content_type": "TYPE",
     "digits": "N",
-    "handle": "HANDLE",
+    "id": "ID",
     "index": "NAME",
     "limit": "N",
     "max_length": "N",
@@ -97,7 +97,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Ask: one page": {
         "get": Listed("page", "The newest capture of a page, or that of an earlier one"),
-        "by-handle": Listed("page", "A page by its id"),
+        "by-id": Listed("page", "A page by its id"),
         "history": Listed("page", "The stored versions of a page"),
         "diff": Listed("page", "What changed between two versions of a page"),
         "resolve": Listed("page", "Where a URL leads through stored redirects"),

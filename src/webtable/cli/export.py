@@ -126,7 +126,7 @@ def export(
         ),
     ],
     site: SiteArgument = None,
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         ArchiveFormat | None,
         typer.Option("--format", help="Of the files in a directory. Default: warc.", show_default=False),
     ] = None,

@@ -191,7 +191,7 @@ def index_lines(table: WebTable) -> list[IndexLine]:
 
 
 @index.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
-def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A002
+def list_(ctx: typer.Context, format: FormatOption = None) -> None:
     """List the indexes of the table, and the phase that each is in.
 
     Questions use an index that is `ready`. One that is `building` is not complete yet, one that is `retired` is about
@@ -213,7 +213,7 @@ def add(
         str,
         typer.Argument(
             metavar="NAME",
-            help="One of webtable's own (time, size, link, url, status, host, digest, likeness), "
+            help="One of webtable's own (time, size, link, url, status, host, digest, similarity), "
             "or one of yours by its importable name, package.module:index.",
             show_default=False,
             autocompletion=completion.indexes,
@@ -279,7 +279,7 @@ def verify(
     all_: AllOption = False,
     resume: ResumeOption = False,
     workers: WorkersOption = 1,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """Compare an index with the pages, both ways, and change nothing; the exit code is 1 if they differ.
 
@@ -308,7 +308,7 @@ def repair(
     all_: AllOption = False,
     dry_run: DryRunOption = False,
     resume: ResumeOption = False,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """Repair an index where it differs from the pages: write missing entries, remove stale ones, and repair pages.
 
@@ -370,7 +370,7 @@ def _compared(
 def _conclude(
     drifts: Sequence[Drift],
     errors: Sequence[LayoutMismatch | IndexFailed],
-    format: Format | None,  # noqa: A002
+    format: Format | None,
     columns: Sequence[Column],
 ) -> None:
     """Show the results, name all *errors*, and raise the one with the highest exit code."""

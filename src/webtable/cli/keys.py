@@ -196,7 +196,7 @@ def splits(
         str | None, typer.Option(metavar="FILE|-", help="The same for URLs, one a line, with their salts.")
     ] = None,
     salt: SaltOption = None,
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         SplitsFormat,
         typer.Option(help="A Python list, SPLITS for the HBase shell's create, or a file for its SPLITS_FILE."),
     ] = SplitsFormat.file,
@@ -314,7 +314,7 @@ class AdviceFormat(StrEnum):
     json = "json"
 
 
-def write_advice(found: Advice, format: AdviceFormat | None) -> None:  # noqa: A002
+def write_advice(found: Advice, format: AdviceFormat | None) -> None:
     """Write advice; without a *format* as a table on a terminal, as lines elsewhere."""
     match format or (AdviceFormat.table if on_terminal() else AdviceFormat.lines):
         case AdviceFormat.json:
@@ -351,7 +351,7 @@ def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
                 cost.question,
                 *costs,
                 cost.reason,
-                cost.remedy,
+                cost.fix,
                 cost.instead,
                 *rows,
                 cost.order,
@@ -505,7 +505,7 @@ def advise(
         ),
     ] = None,
     value_bytes: Annotated[int, typer.Option(metavar="N", help="Bytes of its value.")] = 600,
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         AdviceFormat | None,
         typer.Option(help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe."),
     ] = None,

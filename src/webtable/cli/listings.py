@@ -199,7 +199,7 @@ class _Listed(NamedTuple):
         return write(records, columns, self.format, asked_for=is_asked_for)
 
 
-def _write_file(path: Path, records: Iterable[object], columns: Sequence[Column], format: str) -> int:  # noqa: A002
+def _write_file(path: Path, records: Iterable[object], columns: Sequence[Column], format: str) -> int:
     """Write *records* to a file that appears when it is complete; report it, and return their number."""
     with interruptible(), atomic_file(path) as part, part.open("wb") as file:
         count = write_rows(records, columns, file, format)
@@ -219,7 +219,7 @@ def report_freshness(ctx: typer.Context, table: WebTable) -> None:
 def _write_hits(
     records: Iterable[Any],
     columns: Sequence[Column],  # noqa: ARG001
-    format: Format | None,  # noqa: A002, ARG001
+    format: Format | None,  # noqa: ARG001
     *,
     asked_for: bool,  # noqa: ARG001
 ) -> int:

@@ -36,7 +36,7 @@ from webtable.cli.session import CommandSession, import_indexes, naming, session
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import LayoutMismatch, WebTableError
-from webtable.maintenance import checks, holdings
+from webtable.maintenance import checks, table_summary
 from webtable.metrics import Exposed, gauge_families, prometheus
 from webtable.progress import progress_bar
 from webtable.questions import column
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.cli.indexes import IndexLine
-    from webtable.maintenance import Check, Holdings, Progress
+    from webtable.maintenance import Check, Progress, TableSummary
     from webtable.schema import Layout
     from webtable.store import Store
 
@@ -88,7 +88,7 @@ def info(
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the regions, and the families with all their options.")
     ] = False,
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         FactsFormat | None,
         typer.Option(
             "--format",
@@ -106,14 +106,14 @@ def info(
     table of at most 400 pages. The free space of a file is what `compact` frees at least; HBase does not report its
     sizes.
 
-    The field "what" of each line of JSON says which fields it has: "table" (name), "holdings" (pages, captures, stored
+    The field "what" of each line of JSON says which fields it has: "table" (name), "summary" (pages, captures, stored
     and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled, hosts,
     oldest, newest, as_of, the refresh that pages, hosts and unpacked date from, and waiting, how many rows have changed
     since; both are null if they date from no refresh, and all others if they are unknown), "space" (bytes,
     free), "layout" (format, key, salt, digits, suffix_list, names, compression, digest, plain_columns, versions, ttl in
     seconds, family_options), "index" (name, phase, of), "family" (name and its options; ttl in seconds) and "region"
     (start, stop, server; keys as the HBase shell shows them). For a table of rows under a declared key, "layout" has
-    format and key, and there are no holdings and no indexes.
+    format and key, and there are no summary and no indexes.
     """
     this = session(ctx)
     facts, held = _facts_of(this, count=count, schema=schema)
@@ -129,12 +129,12 @@ def info(
         raise typer.Exit(NOT_DONE)
 
 
-def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[dict[str, Any]], Holdings | None]:
+def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[dict[str, Any]], TableSummary | None]:
     """Return the facts about a table, as they are in JSON, and what the table holds."""
     try:
         with this.open() as table:
             with progress_bar("info", "page") as counting:
-                held = holdings(table, count=count, on_progress=counting)
+                held = table_summary(table, count=count, on_progress=counting)
             indexes = index_lines(table)
             facts = _facts(table.store, table.table, table.name, table.layout, held, indexes, schema=schema)
             return list(facts), held
@@ -152,14 +152,14 @@ def _facts(
     table: str,
     name: str,
     layout: Layout | KeyLayout,
-    held: Holdings | None,
+    held: TableSummary | None,
     indexes: Sequence[IndexLine],
     *,
     schema: bool,
 ) -> Iterator[dict[str, Any]]:
     yield {"what": "table", "name": name}
     if held is not None:
-        yield {"what": "holdings", **{name: getattr(held, name) for name in _HELD}}
+        yield {"what": "summary", **{name: getattr(held, name) for name in _HELD}}
     if (space := store.space()) is not None:
         yield {"what": "space", "bytes": space.bytes, "free": space.free}
     fields = [name for name in layout.__struct_fields__ if name != "kind"]
@@ -176,7 +176,7 @@ def _facts(
         yield {"what": "region", "start": keys[0], "stop": keys[1], "server": one.server}
 
 
-def _report_what_is_missing(held: Holdings | None, this: CommandSession) -> None:
+def _report_what_is_missing(held: TableSummary | None, this: CommandSession) -> None:
     """Report what waits to be counted, and how many rows were left out."""
     if held is None:
         return
@@ -275,11 +275,11 @@ def doctor(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
     ] = _SECONDS,
-    format: Annotated[  # noqa: A002
+    format: Annotated[
         FactsFormat | None,
         typer.Option(
             "--format",
-            help="As lines with their remedies below them, tab-separated lines, or a JSON object a line. "
+            help="As lines with their fixes below them, tab-separated lines, or a JSON object a line. "
             "Default: the first on a terminal, the second in a pipe.",
             show_default=False,
         ),
@@ -292,7 +292,7 @@ def doctor(
 
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
-    dates, digests, revisits; that of a gateway with its address), "state", "found" and "remedy" (null if it is ok).
+    dates, digests, revisits; that of a gateway with its address), "state", "found" and "fix" (null if it is ok).
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
@@ -329,20 +329,20 @@ class _CheckLine:
 
     def __init__(self, check: Check, command: Callable[[str], str]) -> None:
         self.check, self.state = check.check, check.state
-        self.found, self.remedy = (one_line(text_of(text, command)) for text in (check.found, check.remedy))
+        self.found, self.fix = (one_line(text_of(text, command)) for text in (check.found, check.fix))
 
 
 def _write(line: _CheckLine, chosen: FactsFormat) -> None:
     if chosen == FactsFormat.jsonl:
-        fields = {"check": line.check, "state": line.state, "found": line.found, "remedy": line.remedy or None}
+        fields = {"check": line.check, "state": line.state, "found": line.found, "fix": line.fix or None}
         write_json(fields)
     elif chosen == FactsFormat.lines:
-        write_lines([(line.state, line.check, line.found, line.remedy)])
+        write_lines([(line.state, line.check, line.found, line.fix)])
     else:
         mark, color = _MARKS[line.state]
         typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(line.check)}: {line.found}")
-        if line.remedy:
-            typer.echo(f"{'':8}→ {line.remedy}")
+        if line.fix:
+            typer.echo(f"{'':8}→ {line.fix}")
     sys.stdout.flush()
 
 
@@ -434,7 +434,7 @@ def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
 
 
 def _of_table(table: WebTable) -> Iterator[Exposed]:
-    yield from _of_holdings(holdings(table))
+    yield from _of_summary(table_summary(table))
     freshness = table.links.freshness()
     yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
@@ -462,7 +462,7 @@ def _of_full_text(table: WebTable) -> Iterator[Exposed]:
         yield Exposed.of("full_text_timestamp_seconds", "Up to when captures are in it.", as_of.timestamp())
 
 
-def _of_holdings(found: Holdings) -> Iterator[Exposed]:
+def _of_summary(found: TableSummary) -> Iterator[Exposed]:
     for name, text in _HOLDINGS_HELP.items():
         if (value := getattr(found, name)) is not None:
             yield Exposed.of(f"{name}_bytes" if name == "unpacked" else name, text, value)
@@ -491,7 +491,7 @@ def verify(
     ctx: typer.Context,
     site: SiteArgument = None,
     resume: ResumeOption = False,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
 

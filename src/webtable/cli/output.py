@@ -315,7 +315,7 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def chosen_format(format: Format | None) -> Format:  # noqa: A002
+def chosen_format(format: Format | None) -> Format:
     """Return *format*, or the default for where standard output goes."""
     return format or (TABLE if on_terminal() else LINES)
 
@@ -326,7 +326,7 @@ def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, b
     return list(known.chosen([*given, *(["body"] if body else [])]))
 
 
-def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]:  # noqa: A002
+def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]:
     """Return the columns of a *format* if none are named: for people those listed, for programs all usual ones."""
     chosen = chosen_format(format)
     if chosen == "jsonl":
@@ -337,7 +337,7 @@ def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]
 def write_records(
     records: Iterable[Any],
     columns: Sequence[Column],
-    format: Format | None,  # noqa: A002
+    format: Format | None,
     *,
     asked_for: bool = True,
     title: str | None = None,
@@ -366,7 +366,7 @@ def _text(record: Any, column: Column) -> str:
     return value_text(value, charset_in(record) if isinstance(value, bytes) else None)
 
 
-def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -> None:  # noqa: A002
+def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -> None:
     """Write one page to standard output: a line for each column that has a value, or like `write_records`."""
     chosen = chosen_format(format)
     if chosen in FORMATS:

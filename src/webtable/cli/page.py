@@ -1,4 +1,4 @@
-"""The commands about one page: `get`, `history`, `diff`, `by-handle`, `resolve`, `validators`, `not-modified`."""
+"""The commands about one page: `get`, `history`, `diff`, `by-id`, `resolve`, `validators`, `not-modified`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def get(
     ] = None,
     body: BodyOption = False,
     columns: ColumnsOption = None,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """Show the newest capture of a page, or the page as it was at a time."""
     shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
@@ -90,28 +90,28 @@ def get(
 
 
 @commands.command(
-    "by-handle",
+    "by-id",
     rich_help_panel=_PANEL,
-    epilog=examples("webtable by-handle 182ccedb33a9e03f", "webtable by-handle 182ccedb33a9e03f --body > page.html"),
+    epilog=examples("webtable by-id 182ccedb33a9e03f", "webtable by-id 182ccedb33a9e03f --body > page.html"),
 )
-def by_handle(
+def by_id(
     ctx: typer.Context,
-    handle: Annotated[
+    id: Annotated[
         str,
         typer.Argument(
-            help="The first 16 hexadecimal digits of the MD5 of the page's URL (webtable.indexes.handle_of).",
+            help="The first 16 hexadecimal digits of the MD5 of the page's URL (webtable.indexes.page_id).",
             show_default=False,
         ),
     ],
     body: BodyOption = False,
     columns: ColumnsOption = None,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
-    """Show the page whose URL has this handle."""
+    """Show the page whose URL has this id."""
     shown = parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
-        page = table.by_handle(handle, columns=_read(shown, body=body))
-    _show(page, shown, format, body=body, missing=f"{handle}: not stored")
+        page = table.by_id(id, columns=_read(shown, body=body))
+    _show(page, shown, format, body=body, missing=f"{id}: not stored")
 
 
 @commands.command(
@@ -125,7 +125,7 @@ def history(
     ctx: typer.Context,
     url: URLArgument,
     columns: ColumnsOption = None,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
     default = [one.name for one in default_columns(PAGES.listing(*_HISTORY), format)]
@@ -165,9 +165,7 @@ def diff(
     new: Annotated[
         str | None, typer.Option("--new", metavar=TIME, help="The version at this later moment. Default: the newest.")
     ] = None,
-    format: Annotated[  # noqa: A002
-        DiffFormat, typer.Option("--format", help="As text to read, or JSON.")
-    ] = DiffFormat.text,
+    format: Annotated[DiffFormat, typer.Option("--format", help="As text to read, or JSON.")] = DiffFormat.text,
 ) -> None:
     """Show what changed between two versions of a page: in title, status, headers, text and links."""
     times = parse_times(old=old, new=new)
@@ -196,7 +194,7 @@ def diff(
 )
 def resolve(
     ctx: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL|HANDLE", help="Where to begin.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL|ID", help="Where to begin.", show_default=False)],
 ) -> None:
     """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
 
@@ -262,7 +260,7 @@ def _read(shown: Sequence[Column], *, body: bool) -> tuple[str, ...]:
 def _show(
     page: Page | None,
     shown: Sequence[Column],
-    format: Format | None,  # noqa: A002
+    format: Format | None,
     *,
     body: bool,
     missing: str,

@@ -76,7 +76,7 @@ def stats(
     ] = False,
     resume: ResumeOption = False,
     workers: WorkersOption = 1,
-    format: FormatOption = None,  # noqa: A002
+    format: FormatOption = None,
 ) -> None:
     """Count pages and their bytes, now: by host, status, type, language, age of the last capture, and more.
 
@@ -273,7 +273,7 @@ def audit(
     most: Annotated[
         int, typer.Option("--most", metavar="N", help="Name at most this many pages of each finding.")
     ] = 50,
-    format: ReportFormatOption = ReportFormat.text,  # noqa: A002
+    format: ReportFormatOption = ReportFormat.text,
 ) -> None:
     """Report what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
@@ -313,7 +313,7 @@ def compare(
     ] = None,
     html: HTMLOption = None,
     most: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
-    format: ReportFormatOption = ReportFormat.text,  # noqa: A002
+    format: ReportFormatOption = ReportFormat.text,
 ) -> None:
     """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
     from webtable.progress import progress_bar
@@ -344,7 +344,7 @@ def _check(html: Path | None) -> None:
         check_page_file(html)
 
 
-def _write(found: Audit | Comparison, html: Path | None, format: ReportFormat, lines: list[_Line]) -> None:  # noqa: A002
+def _write(found: Audit | Comparison, html: Path | None, format: ReportFormat, lines: list[_Line]) -> None:
     if html == _STANDARD_OUTPUT:
         write_bytes(found.html().encode())
     elif html is not None:

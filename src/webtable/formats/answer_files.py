@@ -45,7 +45,7 @@ def write(
     records: Iterable[Any],
     target: IO[bytes] | IO[str] | str | PathLike[str],
     *,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     columns: Sequence[str] | None = None,
     for_terminal: bool = False,
 ) -> int:
@@ -89,7 +89,7 @@ def write_rows(
     records: Iterable[Any],
     columns: Sequence[Column],
     stream: IO[bytes] | IO[str],
-    format: str,  # noqa: A002
+    format: str,
     *,
     for_terminal: bool = False,
 ) -> int:

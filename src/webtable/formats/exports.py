@@ -705,7 +705,7 @@ def write_export(
     folder: str | PathLike[str],
     site: Site | None = None,
     *,
-    format: Format = "jsonl",  # noqa: A002 - what the command line calls it
+    format: Format = "jsonl",
     file_bytes: int = FILE_BYTES,
     resume: bool = False,
     workers: int = 1,

@@ -131,7 +131,7 @@ class Page(
         links_digest = WrongName("stored.links_digest")
         inlinks_at = WrongName("stored.inlinks_at")
         hints_at = WrongName("stored.hints_at")
-        likeness = WrongName("stored.likeness")
+        similarity = WrongName("stored.similarity")
         html_facts = WrongName("stored.html_facts")
         payload_digest = WrongName("stored.payload_digest")
         repeats_at = WrongName("stored.repeats_at")

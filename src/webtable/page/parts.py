@@ -78,10 +78,10 @@ class NamedFields(msgspec.StructMeta):
                 if wrong is None:
                     raise
             if f"_{wrong}" in cls.__struct_fields__:
-                remedy = f"; give it by with_stored(Bookkeeping({wrong}=…))"
+                fix = f"; give it by with_stored(Bookkeeping({wrong}=…))"
             else:
-                remedy = meant(wrong, (name for name in cls.__struct_fields__ if not name.startswith("_")))
-            raise TypeError(f"a {cls.__name__} has no {wrong!r}{remedy}")
+                fix = meant(wrong, (name for name in cls.__struct_fields__ if not name.startswith("_")))
+            raise TypeError(f"a {cls.__name__} has no {wrong!r}{fix}")
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
     """The date of the capture with which all its links were last written to the pages that they lead to."""
     hints_at: datetime | None = None
     """The date of its index entries and inlinks, if another capture had the same date as this one."""
-    likeness: str | None = None
-    """The signature of its main text, 14 times `BAND` characters, by which the index `likeness` finds near duplicates.
+    similarity: str | None = None
+    """The signature of its main text, 14 times `BAND` characters; the index `similarity` finds near duplicates by it.
 
     It is "" for a text of fewer than five words, and None for a page without a body, or one that was stored while the
     table did not have the index.

@@ -20,7 +20,7 @@ from webtable.page.parts import BAND
 if TYPE_CHECKING:
     from webtable.page.page import Page
 
-with needed("numpy", "likeness"):
+with needed("numpy", "similarity"):
     import numpy as np
 
 if TYPE_CHECKING:

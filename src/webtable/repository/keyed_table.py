@@ -549,13 +549,13 @@ class KeyedTable:
             stored = stored_layout(store, table)
             was_there = stored is not None
             if create and not was_there:
-                create_with_layout(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
+                create_with_layout(store, wanted, layout.to_json(), apply=False, fix=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
                 raise TableNotFound(f"{opened.name}: there is no such table; open(…, create=True) creates it")
             layout.check(opened.name, stored)
             if create and was_there:
-                bring(store, wanted, apply=False, remedy=_REMEDY)
+                bring(store, wanted, apply=False, fix=_REMEDY)
         except BaseException:
             store.close()
             raise

@@ -21,7 +21,7 @@ from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.page.facts import is_html_page
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS, moments
-from webtable.repository.indexes.index import LIKENESS
+from webtable.repository.indexes.index import SIMILARITY
 from webtable.repository.questions.captures import Crawl
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping, language_of
@@ -673,7 +673,7 @@ class Findings:
             [_PAGES, _SIZE_AUDIT, _URLS],
             f"duplicate-groups {self._quoted}",
         ).asked(self._same_content, self.most, self.program)
-        if LIKENESS.name in self.table.indexes.states():  # who has not added it is not told so in every audit
+        if SIMILARITY.name in self.table.indexes.states():  # who has not added it is not told so in every audit
             yield self._section(
                 "near-duplicates",
                 "Nearly the same text",

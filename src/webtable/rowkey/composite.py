@@ -234,7 +234,7 @@ def _expression(run: Sequence[Part], scope: dict[str, Any]) -> str:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-# --- Ranges of a composite key for conditions on its values, or the reason why there are none, with a remedy ----------
+# --- Ranges of a composite key for conditions on its values, or the reason why there are none, with a fix ----------
 
 
 class Scans:
@@ -487,7 +487,7 @@ class CompositeKey(RowKey):
 
         They are sorted; a scan may take them forwards or backwards. They hold all those keys, and other keys only if a
         field keeps less than the value (a date of a time). A whole md5, sha1 or sha256 counts as its value. Raises
-        `NoRange`, with the reason and a remedy, if the layout cannot answer by ranges; `FieldError`, `UnknownField`.
+        `NoRange`, with the reason and a fix, if the layout cannot answer by ranges; `FieldError`, `UnknownField`.
         """
         self._check(conditions)
         return self._scans.ranges(conditions)

@@ -282,12 +282,12 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     ]
     if differences:
         # Only these options can be altered.
-        remedy = (
+        fix = (
             Message("; ", Command("alter"), " changes that")
             if all(one.startswith(("ttl:", "versions:")) for one in differences)
             else ""
         )
-        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + remedy)
+        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + fix)
 
 
 def _value_text(layout: Layout, field: str) -> str:

@@ -21,7 +21,7 @@ class Check:
     check: str
     state: State
     found: str
-    remedy: str = ""
+    fix: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -34,14 +34,14 @@ def well(check: str, found: str) -> Check:
     return Check(check, "ok", found)
 
 
-def warned(check: str, found: str, remedy: str) -> Check:
+def warned(check: str, found: str, fix: str) -> Check:
     """Return a check of something that works but will cause trouble."""
-    return Check(check, "warning", found, remedy)
+    return Check(check, "warning", found, fix)
 
 
-def failed(check: str, found: str, remedy: str) -> Check:
+def failed(check: str, found: str, fix: str) -> Check:
     """Return a check of something that does not work."""
-    return Check(check, "failed", found, remedy)
+    return Check(check, "failed", found, fix)
 
 
 @dataclass(frozen=True, slots=True)

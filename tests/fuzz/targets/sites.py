@@ -9,7 +9,7 @@ from typing import Any
 
 import webtable
 from webtable import Link, Page, WebTable
-from webtable.indexes import handle_of
+from webtable.indexes import page_id
 from webtable.store.memory import MemoryStore
 
 DOMAIN = "site.example"
@@ -99,7 +99,7 @@ OTHERS: list[Callable[[WebTable], Any]] = [
     lambda t: list(t.history(HOME)),
     lambda t: t.get(url("/a"), columns=["body"], verify=True),
     lambda t: t.validators(HOME),
-    lambda t: t.by_handle(handle_of(url("/a"))),
+    lambda t: t.by_id(page_id(url("/a"))),
     lambda t: t.resolve(url("/moved")),
     lambda t: t.stats(DOMAIN),
     lambda t: t.maintenance.verify(DOMAIN),

@@ -19,7 +19,7 @@ from webtable.repository.answers.listing import SITE, URL, Listing, ListingOptio
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import LIKE
 from webtable.repository.context import TableContext
-from webtable.repository.indexes.index import HIGHEST_SIZE, LIKENESS, place_of
+from webtable.repository.indexes.index import HIGHEST_SIZE, SIMILARITY, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.pages import ScopeRows, SortedQuestion, TableQuestion, url_at
 from webtable.repository.reading.scan import ScanSpec, in_key_order
@@ -75,7 +75,7 @@ LISTING = Listing(
         "webtable near-duplicates https://example.com/products",
         "webtable near-duplicates https://example.com/products example.com --at-least 0.9 --order url",
     ),
-    indexes=(LIKENESS,),
+    indexes=(SIMILARITY,),
     is_of_pages=True,
     help="""List the pages whose main text is nearly that of a page, the most similar first.
 
@@ -126,7 +126,7 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         notes = ["each entry is checked against its page: the body is read, and its text compared"]
         if self.window.order != "url":
             notes.append("all of them are read for any part of the answer, and what is found is sorted on disk")
-        return self.plan(*self._likeness.read(), *notes, index=LIKENESS.name)
+        return self.plan(*self._likeness.read(), *notes, index=SIMILARITY.name)
 
 
 def _place(similarity: float, key: bytes) -> bytes:
@@ -175,13 +175,13 @@ class _Likeness:
         if page is None or page.body is None:
             return "", shingles("")
         signed = with_signature(page, page.body) if is_unsigned(page) else page
-        return signed.stored.likeness or "", shingles(page.main_text or "")
+        return signed.stored.similarity or "", shingles(page.main_text or "")
 
     def _spec(self, signature: str) -> ScanSpec:
-        table = self.context.indexes.ready(LIKENESS.name, self.question).table
+        table = self.context.indexes.ready(SIMILARITY.name, self.question).table
         page = msgspec.structs.replace(BLANK, has_body=True, _likeness=signature)
-        terms = [LIKENESS.term(term) for term in LIKENESS.terms(page)]
-        ranges = [keys for term in terms for keys in LIKENESS.ranges(LIKENESS.range_of(term.decode()), term)]
+        terms = [SIMILARITY.term(term) for term in SIMILARITY.terms(page)]
+        ranges = [keys for term in terms for keys in SIMILARITY.ranges(SIMILARITY.range_of(term.decode()), term)]
         return ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), expected=BODY_ROWS)
 
     def _confirmed(
@@ -191,17 +191,17 @@ class _Likeness:
         from webtable.page.similarity import shingles, similarity
 
         context = self.context
-        context.indexes.ready(LIKENESS.name, self.question)
+        context.indexes.ready(SIMILARITY.name, self.question)
         signature, own = self._own()
         candidates = self._candidates(self._spec(signature), after, damage)
         while piece := list(islice(candidates, BODY_ROWS)):
             pages = context.counted.read_each([row for _, row in piece], (*names, "body"))
-            context.counts(f"{LIKENESS.name}.read", len(piece))
+            context.counts(f"{SIMILARITY.name}.read", len(piece))
             for (key, _), page in zip(piece, pages, strict=True):
                 for whole in damage.sift([page]):
                     like = 0.0 if whole is None else similarity(own, shingles(whole.main_text or ""))
                     if whole is None or like < self.wish.at_least:
-                        context.counts(f"{LIKENESS.name}.dropped")
+                        context.counts(f"{SIMILARITY.name}.dropped")
                         continue
                     kept = whole if "body" in names else msgspec.structs.replace(whole, body=None)
                     yield key, NearDuplicate(context.refreshed.counted(kept, names), like)
@@ -221,7 +221,7 @@ class _Likeness:
 
 
 def _named(entry: bytes) -> bytes:
-    return LIKENESS.row_of(place_of(entry))
+    return SIMILARITY.row_of(place_of(entry))
 
 
 # --- The groups of near duplicates among the pages of a site: candidates that share a band, confirmed by their texts
@@ -284,7 +284,7 @@ LISTING_NEAR_DUPLICATE_GROUPS = Listing(
         "webtable near-duplicate-groups example.com --limit 20",
         "webtable near-duplicate-groups example.com --at-least 0.9 --format csv > near.csv",
     ),
-    indexes=(LIKENESS,),
+    indexes=(SIMILARITY,),
     help="""List the groups of pages whose main texts are nearly the same: the group with the most pages first.
 
     Each has how many pages, how many bytes in all, and the first ten URLs.
@@ -304,7 +304,7 @@ class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
         self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
-        self.context.indexes.ready(LIKENESS.name, self.title)
+        self.context.indexes.ready(SIMILARITY.name, self.title)
         with TemporaryTables(*_TABLES) as scratch:
             count = _filled(self.context, self.pages, scratch, damage)
             _Joined(self.context, scratch, damage, self.at_least, count).fill()
@@ -325,7 +325,7 @@ def _filled(context: TableContext, pages: ScopeRows, found: TemporaryTables, dam
         count += len(known)
         rows = ((number, pages.by_url(one.url), min(one.size or 0, HIGHEST_SIZE), one.digest) for number, one in known)
         found.fill("pages (number, place, size, digest)", rows, 4)
-        found.fill("bands", ((band, number) for number, page in known for band in LIKENESS.terms(page)), 2)
+        found.fill("bands", ((band, number) for number, page in known for band in SIMILARITY.terms(page)), 2)
     return count
 
 

@@ -92,7 +92,7 @@ class Index:
     counts_pages: bool = False
     """Whether its entries have counts of pages, which are updated when pages are added or deleted or change size."""
     signs_pages: bool = False
-    """Whether pages get a signature of their main text for it (`stored.likeness`)."""
+    """Whether pages get a signature of their main text for it (`stored.similarity`)."""
     end: bytes = b"_"
     """The end of each part of a term in an entry; set by the table, not by the definition of the index."""
 
@@ -210,10 +210,10 @@ def modified_at(page: Page) -> datetime | None:
     return page.last_modified or page.changed_at
 
 
-def handle_of(url: str) -> str:
-    """Return the handle of *url*, a canonical URL: the first 16 hexadecimal digits of its MD5.
+def page_id(url: str) -> str:
+    """Return the id of the page at *url*, a canonical URL: the first 16 hexadecimal digits of its MD5.
 
-    >>> handle_of("https://example.com/")
+    >>> page_id("https://example.com/")
     '182ccedb33a9e03f'
     """
     return hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()[:16]
@@ -248,11 +248,11 @@ def _links(page: Page) -> Iterator[tuple[str, str]]:
 
 
 def _handles(page: Page) -> Iterator[str]:
-    yield handle_of(page.url)
+    yield page_id(page.url)
     if page.redirect_to is not None:
         target = canonical_or_none(page.redirect_to)
         if target is not None and target != page.url:
-            yield handle_of(target)
+            yield page_id(target)
 
 
 def _statuses(page: Page) -> Iterator[str]:
@@ -270,7 +270,7 @@ def _digests(page: Page) -> Iterator[str]:
 
 
 def _bands(page: Page) -> Iterator[str]:
-    signature = (page.stored.likeness if page.has_body else None) or ""
+    signature = (page.stored.similarity if page.has_body else None) or ""
     for at in range(0, len(signature), BAND):
         yield f"{at // BAND:02}{signature[at : at + BAND]}"
 
@@ -282,9 +282,9 @@ URL = Index("url", _handles, sharding=by_term)
 STATUS = Index("status", _statuses)
 HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages=True)
 DIGEST = Index("digest", _digests, sharding=by_term)
-LIKENESS = Index("likeness", _bands, sharding=by_term, signs_pages=True)
+SIMILARITY = Index("similarity", _bands, sharding=by_term, signs_pages=True)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}
 """The indexes that a web table has by default, by name: the one place that lists them."""
-BUILT_IN = {**WEB_INDEXES, LIKENESS.name: LIKENESS}
+BUILT_IN = {**WEB_INDEXES, SIMILARITY.name: SIMILARITY}
 """All indexes of webtable's own, by name."""

@@ -76,7 +76,7 @@ _AT_ONCE = 8
 """The number of connections in a store's pool, and of the indexes and the queue of a web table."""
 
 
-def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> None:
+def create_tables(store: Store, schemas: Sequence[TableSchema], fix: str) -> None:
     """Create the missing tables, several at once, since HBase takes a second for each.
 
     If the gateway cannot split or encode them, they are created without: with one region, taking more space.
@@ -84,10 +84,10 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
 
     def create(schema: TableSchema) -> None:
         try:
-            bring(store, schema, apply=True, remedy=remedy)
+            bring(store, schema, apply=True, fix=fix)
         except CapabilityError:
             families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
-            bring(store, replace(schema, families=families, split_keys=()), apply=True, remedy=remedy)
+            bring(store, replace(schema, families=families, split_keys=()), apply=True, fix=fix)
 
     _call_together(store, [partial(create, schema) for schema in schemas])
 
@@ -104,14 +104,14 @@ def _call_together(store: Store, jobs: Sequence[Callable[[], object]]) -> None:
         threads.map(lambda job: job(), jobs)
 
 
-def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Plan:
+def bring(store: Store, wanted: TableSchema, *, apply: bool, fix: str) -> Plan:
     """Create the table, or with *apply* change its families, to match the schema, and return the steps.
 
-    Without *apply*, raises `SchemaDrift` with the *remedy* for families that differ.
+    Without *apply*, raises `SchemaDrift` with the *fix* for families that differ.
     """
     steps = plan_of(store, wanted)
     if steps.changes and not apply:
-        raise SchemaDrift(f"{store.name}: {steps}\n" + remedy + f":\n{steps.shell()}")
+        raise SchemaDrift(f"{store.name}: {steps}\n" + fix + f":\n{steps.shell()}")
     if steps.create:
         try:
             store.create_table(wanted)
@@ -165,17 +165,17 @@ def create_with_layout(
     prepare: Callable[[], None] = _nothing,
     *,
     apply: bool,
-    remedy: str,
+    fix: str,
 ) -> Plan:
     """Create the table, *make_others*, *prepare* it, store its *layout*, and return the steps for the table.
 
     If another process has stored a layout meanwhile, that one stays: read it with `stored_layout`. An existing table
-    without a layout is completed; if its families differ, raises `SchemaDrift` with the *remedy*, or changes them with
+    without a layout is completed; if its families differ, raises `SchemaDrift` with the *fix*, or changes them with
     *apply*.
     """
-    steps = bring(store, wanted, apply=apply, remedy=remedy)
+    steps = bring(store, wanted, apply=apply, fix=fix)
     meta = meta_table(wanted.name)
-    _call_together(store, [partial(bring, store, meta, apply=apply, remedy=remedy), make_others])
+    _call_together(store, [partial(bring, store, meta, apply=apply, fix=fix), make_others])
     prepare()
     # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
     # concurrent layouts the earlier one stays, because it gets the higher timestamp.
@@ -345,7 +345,7 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         An index whose table is created again is not complete until it is rebuilt. Raises `SchemaDrift` if the families
         of the pages differ, or changes them with *apply*.
         """
-        steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, remedy=_REMEDY)
+        steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, fix=_REMEDY)
         names = {schema.name for schema in missing}
         has_pages = self.table not in names
         known = Indexes(self.store, self.table)
@@ -379,7 +379,7 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
             known.set(name, state)
 
     schema, layout = wanted.schema(table), wanted.layout.to_json()
-    steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, remedy=_REMEDY)
+    steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, fix=_REMEDY)
     stored = StoredWebTable.read(store, table)
     if stored is None:
         raise TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
@@ -437,8 +437,8 @@ def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
         elif name == "families":
             options.update(_flat(value))
         elif reason := _FIXED.get(name):
-            remedy = "" if name in ("indexes", "regions") else f": {_COPY}"
-            raise NotAlterable(f"{name} cannot be altered, since " + reason + remedy)
+            fix = "" if name in ("indexes", "regions") else f": {_COPY}"
+            raise NotAlterable(f"{name} cannot be altered, since " + reason + fix)
         else:
             raise InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")
     return options

@@ -96,10 +96,10 @@ def missing(checked: CheckedTable) -> Iterator[Check]:
         yield well("tables", "none is missing")
         return
     names = ", ".join(map(repr, sorted(checked.missing)))
-    remedy = Message("restore what is missing from a backup; or create it again, empty, with ", Command("create"))
+    fix = Message("restore what is missing from a backup; or create it again, empty, with ", Command("create"))
     if checked.table not in checked.missing:
-        remedy += Message(", and fill that of an index with ", Command("index rebuild NAME"))
-    yield failed("tables", f"missing: {names}, while the layout is still stored", remedy)
+        fix += Message(", and fill that of an index with ", Command("index rebuild NAME"))
+    yield failed("tables", f"missing: {names}, while the layout is still stored", fix)
 
 
 def families(checked: CheckedTable) -> Iterator[Check]:
@@ -108,12 +108,8 @@ def families(checked: CheckedTable) -> Iterator[Check]:
     if not drifted:
         yield well("families", "they match the layout")
     for plan in drifted:
-        remedy = (
-            Message(Command("create --alter-families")) if plan.wanted.name == checked.table else "in the HBase shell"
-        )
-        yield warned(
-            "families", "; ".join(str(plan).splitlines()), remedy + f": {'; '.join(plan.shell().splitlines())}"
-        )
+        fix = Message(Command("create --alter-families")) if plan.wanted.name == checked.table else "in the HBase shell"
+        yield warned("families", "; ".join(str(plan).splitlines()), fix + f": {'; '.join(plan.shell().splitlines())}")
 
 
 LONG_WAIT: Final = timedelta(days=1)
@@ -342,9 +338,9 @@ def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> I
     servers = Counter(region.server for region in found if region.server)
     text = f"{len(found):,} on {plural(len(servers), 'server')}"
     if lost:
-        remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
+        fix = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
         yield failed(
-            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", remedy
+            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", fix
         )
     elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
         (busiest, most), *_ = servers.most_common(1)
@@ -396,12 +392,12 @@ class Diagnosis(ShowsItself):
         return iter(self.checks)
 
     def __str__(self) -> str:
-        """Return a line for each check, and one for each remedy."""
-        lines = ((f"{one.state}: {one.check}: {one.found}", one.remedy) for one in self.checks)
-        return "\n".join(f"{line}\n    {remedy}" if remedy else line for line, remedy in lines)
+        """Return a line for each check, and one for each fix."""
+        lines = ((f"{one.state}: {one.check}: {one.found}", one.fix) for one in self.checks)
+        return "\n".join(f"{line}\n    {fix}" if fix else line for line, fix in lines)
 
     def _shown(self) -> Shown:
-        columns = ("check", "state", "found", "remedy")
+        columns = ("check", "state", "found", "fix")
         return Shown(self.url, columns, [tuple(getattr(one, name) for name in columns) for one in self.checks])
 
 
@@ -471,11 +467,11 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
         yield failed("layout", message_of(exc), "see the other checks of the store")
         return
     if stored is None:
-        remedy = Message(
+        fix = Message(
             "correct the file or the table in the URL; restore a table that is lost; or create it with ",
             Command("create"),
         )
-        yield failed("layout", message_of(not_there(store, table)), remedy)
+        yield failed("layout", message_of(not_there(store, table)), fix)
         return
     checked = CheckedTable(store, table, stored, time)
     for name, check in (
@@ -524,8 +520,8 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
         )
     except WebTableError as exc:
         is_over = isinstance(exc, StoreUnavailable) and not time.left()
-        remedy = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
-        found.append((warned if is_over else failed)(name, message_of(exc), remedy))
+        fix = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
+        found.append((warned if is_over else failed)(name, message_of(exc), fix))
     return found
 
 

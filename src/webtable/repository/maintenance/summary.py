@@ -38,7 +38,7 @@ _MOST_HOSTS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class TableSummary:
     """The contents of a table: its pages, their stored captures, and the bytes of bodies; None for what is unknown.
 
     `unpacked` are the bytes of the newest body of each page as it was crawled, as `stats` and `hosts` count them;
@@ -66,7 +66,7 @@ class Holdings:
         return None if self.pending is None else self.pending.rows
 
 
-def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | None = None) -> Holdings:
+def table_summary(table: WebTable, *, count: bool = False, on_progress: Progress | None = None) -> TableSummary:
     """Return what *table* holds, as far as it is known; with *count* all of it is read and counted.
 
     Pages, hosts and `unpacked` are the counts of the hosts, exact as of the last `TableLinks.refresh`; `oldest` and
@@ -78,7 +78,7 @@ def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | No
     if count or sum(1 for _ in context.store.scan(context.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
         return _counted(context, on_progress)
     oldest, newest = _dates(table)
-    unknown = Holdings(None, None, None, None, None, oldest, newest)
+    unknown = TableSummary(None, None, None, None, None, oldest, newest)
     # The queue first: what is counted in between is then reported as waiting, not missed.
     pending = RecountQueue(context.store, context.table).pending() if HOST.name in context.indexes.read() else None
     totals = known_totals(context, _MOST_HOSTS)
@@ -89,7 +89,7 @@ def holdings(table: WebTable, *, count: bool = False, on_progress: Progress | No
     )
 
 
-def _counted(context: TableContext, on_progress: Progress | None) -> Holdings:
+def _counted(context: TableContext, on_progress: Progress | None) -> TableSummary:
     names = context.codec.columns
     wanted = Wanted([names.page, names.capture, names.body], versions=context.layouts.recent().versions)
     hosts = grouping("host", key=context.key)
@@ -109,7 +109,7 @@ def _counted(context: TableContext, on_progress: Progress | None) -> Holdings:
         stored += sum(len(cell.value) for cell in row.cells.get(names.body, ()))
         if on_progress is not None and counts.pages % PROGRESS_PAGES == 0:
             on_progress(counts.pages)
-    return Holdings(
+    return TableSummary(
         pages=counts.pages,
         captures=captures,
         stored=stored,

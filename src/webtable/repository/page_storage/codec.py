@@ -313,8 +313,8 @@ class PageCodec(ContentCodec):
                 raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
 
     def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
-        remedy = CellTooLarge.CUTS if cell.column == self.columns.body else ""
-        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
+        fix = CellTooLarge.CUTS if cell.column == self.columns.body else ""
+        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{fix}")
 
     def page(self, row: Row) -> Page | None:
         """Return the page of a row, or None if the row is not a page (it may only have inlinks).

@@ -177,9 +177,9 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         _inlinks_at=notes.inlinks_at,
         _hints_at=notes.hints_at,
         _links_digest=notes.links_digest,
-        _likeness=page.stored.likeness
-        if page.fetched_at > before.fetched_at and notes.likeness is None
-        else notes.likeness,
+        _likeness=page.stored.similarity
+        if page.fetched_at > before.fetched_at and notes.similarity is None
+        else notes.similarity,
     )
     if not is_lost and replace(kept, body=None, outlinks=None, _payload_digest=None) == before:
         return []
@@ -319,7 +319,7 @@ def _with_content_of(before: Page, page: Page) -> Page:
         outlinks=page.outlinks,
         outlink_count=page.outlink_count,
         _only_self_links=page.stored.only_self_links,
-        _likeness=page.stored.likeness,
+        _likeness=page.stored.similarity,
     )
 
 

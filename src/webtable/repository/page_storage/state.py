@@ -60,7 +60,7 @@ KEPT = (
     "links_digest",
     "inlinks_at",
     "hints_at",
-    "likeness",
+    "similarity",
     "link_counts",
 )
 """The fields that are computed when a page is stored, from the stored state."""

@@ -18,7 +18,7 @@ from webtable._processes import GivenUp, Tasks, Workers
 from webtable.errors import IndexNeeded, InvalidArgument, TableNotFound, WebTableError
 from webtable.page.page import Page
 from webtable.repository.context import TableContext, TablePart
-from webtable.repository.indexes.index import SHARDS, URL, Index, handle_of, place_of
+from webtable.repository.indexes.index import SHARDS, URL, Index, page_id, place_of
 from webtable.repository.indexes.states import imported, known
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.reading.samples import (
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 SAMPLED_AT_ONCE = 1_000
 """How many entries of the index of URLs are read at once."""
-_HANDLES = 16**16
+_PAGE_IDS = 16**16
 
 
 class Whole(msgspec.Struct, frozen=True):
@@ -139,18 +139,18 @@ def _by_hash(context: TableContext, whole: Whole, n: int) -> KeySample | None:
 
 
 def _page_of(entry: bytes) -> bytes | None:
-    """Return the unsalted key of the page whose URL has the handle of *entry*; None if it is that of its redirect."""
+    """Return the unsalted key of the page whose URL has the id of *entry*; None if it is that of its redirect."""
     key = URL.row_of(place_of(entry))
     try:
-        return key if place_of(entry).startswith(handle_of(PLAIN_KEY.url_of(key)).encode()) else None
+        return key if place_of(entry).startswith(page_id(PLAIN_KEY.url_of(key)).encode()) else None
     except ValueError:
         return None
 
 
 def _share(entry: bytes) -> float:
     """Return the share of all hashes that come up to *entry* of the index of URLs."""
-    shard, handle = SHARDS.index(entry[:2]), int(place_of(entry)[:16], 16)
-    return (shard + (handle + 1) / _HANDLES) / len(SHARDS)
+    shard, number = SHARDS.index(entry[:2]), int(place_of(entry)[:16], 16)
+    return (shard + (number + 1) / _PAGE_IDS) / len(SHARDS)
 
 
 def _keys_in(context: TableContext, whole: Whole, pages: Sequence[bytes]) -> list[bytes]:

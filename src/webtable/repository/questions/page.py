@@ -20,7 +20,7 @@ from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_na
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
-from webtable.repository.indexes.index import URL, handle_of
+from webtable.repository.indexes.index import URL, page_id
 from webtable.repository.page_storage.cells import BODY_BYTES
 from webtable.repository.page_storage.state import brought
 from webtable.rowkey import canonical_url
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from webtable.repository.questions.difference import Difference
 
 
-# --- The questions for one page by its handle, and where its redirects lead -------------------------------------------
+# --- The questions for one page by its id, and where its redirects lead -------------------------------------------
 
 
 MAX_HOPS = 20
 """How many redirects `resolve` follows."""
 
-_HANDLE = re.compile(r"[0-9a-f]{16}")
+_PAGE_ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Resolution:
 declared(Resolution, "resolution", column("hops", "urls"), column("url", "url"), column("problem"))
 
 
-def by_handle(context: TableContext, handle: str, columns: Sequence[str] | None = None) -> Page | None:
-    """Return what `WebTable.by_handle` does."""
-    if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
-        raise InvalidArgument(f"handle={handle!r} must be 16 hexadecimal digits, as handle_of gives them")
+def by_id(context: TableContext, id: str, columns: Sequence[str] | None = None) -> Page | None:
+    """Return what `WebTable.by_id` does."""
+    if not isinstance(id, str) or not _PAGE_ID.fullmatch(id):
+        raise InvalidArgument(f"id={id!r} must be 16 hexadecimal digits, as page_id gives them")
     options = SitePageOptions(columns=columns, limit=1)
-    found = _with_handle(context, f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, options)
+    found = _with_id(context, f"the page {id}", id, lambda page: page_id(page.url) == id, options)
     page = next(iter(found), None)
     if page is None and found.damaged:
         raise found.damaged[0]
@@ -84,15 +84,15 @@ def by_handle(context: TableContext, handle: str, columns: Sequence[str] | None 
 def redirects_to(context: TableContext, url: str, options: SitePageOptions) -> Pages:
     """Return the pages that lead to *url* directly, whatever their status, by URL."""
     target = canonical_url(url)
-    handle = handle_of(target)
-    return _with_handle(context, f"redirects to {target}", handle, lambda page: target_of(page) == target, options)
+    target_id = page_id(target)
+    return _with_id(context, f"redirects to {target}", target_id, lambda page: target_of(page) == target, options)
 
 
 def resolve(context: TableContext, url: str) -> Resolution:
     """Return what `WebTable.resolve` does."""
     page: Page | None
-    if isinstance(url, str) and _HANDLE.fullmatch(url):
-        page = by_handle(context, url)
+    if isinstance(url, str) and _PAGE_ID.fullmatch(url):
+        page = by_id(context, url)
         hops = [url if page is None else page.url]
     else:
         hops = [canonical_url(url)]
@@ -116,17 +116,17 @@ def stored_page(context: TableContext, url: str) -> Page | None:
     return context.counted.read([row], ())[0]
 
 
-def _with_handle(
-    context: TableContext, said: str, handle: str, only: Callable[[Page], bool], options: SitePageOptions
+def _with_id(
+    context: TableContext, label: str, wanted_id: str, only: Callable[[Page], bool], options: SitePageOptions
 ) -> Pages:
     return IndexQuestion(
         context,
         options,
-        title=said,
+        title=label,
         index=URL,
-        places=lambda: [URL.range_of(handle)],
+        places=lambda: [URL.range_of(wanted_id)],
         orders={"url": False},
-        shard_of=lambda: URL.term(handle),
+        shard_of=lambda: URL.term(wanted_id),
         only=only,
     ).answer()
 

@@ -399,16 +399,16 @@ class WebTable(ShowsItself):
         """
         return questions.page.validators(self._context, url)
 
-    def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
-        """Return the page whose URL has this *handle* (`webtable.indexes.handle_of`), or None if none is stored.
+    def by_id(self, id: str, *, columns: Sequence[str] | None = None) -> Page | None:
+        """Return the page whose URL has this *id* (`webtable.indexes.page_id`), or None if none is stored.
 
-        A URL that redirects has its own handle, and its page has `redirect_to`; `resolve` follows it. Raises
-        `InvalidArgument` for a text that is not a handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
+        A URL that redirects has its own id, and its page has `redirect_to`; `resolve` follows it. Raises
+        `InvalidArgument` for a text that is not an id, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
-        return questions.page.by_handle(self._context, handle, columns)
+        return questions.page.by_id(self._context, id, columns)
 
     def resolve(self, url: str) -> Resolution:
-        """Return where *url*, or the URL with the handle *url*, leads by the redirects that are stored.
+        """Return where *url*, or the URL with the id *url*, leads by the redirects that are stored.
 
         A page that does not redirect leads to itself. Raises `InvalidURL`, `DamagedRow`.
         """
@@ -542,7 +542,7 @@ class WebTable(ShowsItself):
         site: Site | None = None,
         *,
         by: Grouping | Sequence[Grouping] = GROUPINGS,
-        bytes: bool = True,  # noqa: A002, as `Stats` calls them
+        bytes: bool = True,  # noqa: A002
         on_progress: Progress | None = None,
         now: Moment | None = None,
         resume: str | PathLike[str] | None = None,
@@ -807,7 +807,7 @@ class WebTable(ShowsItself):
         """Return the other pages whose main text is nearly that of *url*, the most similar first, or by `url`.
 
         Their `similarity` is *at_least* that share of all sequences of five words in either text, which both have: it
-        is counted in the stored texts. The index `likeness` finds 99.9 in 100 of the pages with a similarity of 0.9,
+        is counted in the stored texts. The index `similarity` finds 99.9 in 100 of the pages with a similarity of 0.9,
         92 of those with 0.8, and 57 of those with 0.7. There are none if *url* is not stored, or its text has fewer
         than five words. By `url` they are found as the answer is read, else all of them first. Raises `MissingExtra`
         without numpy, and `DamagedRow` if the row of *url* cannot be read.

@@ -308,7 +308,7 @@ class QuestionCost(msgspec.Struct, frozen=True):
     Thrift1 only. It counts `weight` times for the score, 0 if it was derived in addition to questions of the user.
 
     `rows_read` and `rows_wanted` are rows of those that were measured; for the latest row one is read in each range,
-    and one is wanted. Without ranges, `reason` says why, `remedy` what would help, and `rows_read` are those of the
+    and one is wanted. Without ranges, `reason` says why, `fix` what would help, and `rows_read` are those of the
     question `instead`, which are filtered, or of the whole table if that is empty. `order` says how the latest row is
     found: as the first row of its ranges, as the last, or among all of them.
     """
@@ -318,7 +318,7 @@ class QuestionCost(msgspec.Struct, frozen=True):
     calls: float | None
     calls_without: float | None
     reason: str = ""
-    remedy: str = ""
+    fix: str = ""
     instead: str = ""
     weight: float = 1.0
     rows_read: float = 0.0
@@ -393,9 +393,9 @@ def _key(design: Design) -> RowKey:
 def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, keys: Sequence[bytes]) -> QuestionCost:
     """Return the cost without ranges: reading those of a wider question, or the whole table."""
     question = inquiry.question
-    reason, remedy = (exc.reason, exc.remedy) if isinstance(exc, NoRange) else (str(exc), "put it into the key")
+    reason, fix = (exc.reason, exc.fix) if isinstance(exc, NoRange) else (str(exc), "put it into the key")
     if index := _index_of(question, design):
-        remedy += f", or add an index by {index}"
+        fix += f", or add an index by {index}"
     read, instead = float(len(keys)), ""
     for said, found in _wider(design, inquiry):
         rows = _rows_read(found, keys, most=len(keys))
@@ -407,7 +407,7 @@ def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, k
         None,
         None,
         reason,
-        remedy,
+        fix,
         instead,
         question.weight,
         read,

@@ -1,4 +1,4 @@
-"""Designs of row keys: a key with its questions, its initial split points, and remedies for hot regions."""
+"""Designs of row keys: a key with its questions, its initial split points, and fixes for hot regions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Design:
     with an item; it raises `NoRange` if the key cannot answer it. All other questions are asked of `key`, with
     `conditions` converting conditions on the values of an item. `owner` returns the name of the owner of an item, one
     of the `owners` ("host"), by which a hot region is described. `splits` returns the split points for a number of
-    regions and a sample of keys. `remedy` is for one owner that makes a region hot, `remedy_of_order` for keys that
+    regions and a sample of keys. `fix` is for one owner that makes a region hot, `remedy_of_order` for keys that
     come in (or against) their sort order, and `note` is anything else to know.
     """
 
@@ -50,7 +50,7 @@ class Design:
     owners: str
     owner: Callable[[Any], str]
     splits: Splits
-    remedy: str
+    fix: str
     remedy_of_order: str = "a salt or a hash at the beginning would distribute them"
     note: str = ""
     gets: frozenset[str] = frozenset({"point", "latest"})
@@ -72,8 +72,8 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
         return {field: values[field] for field in key.names if field in values}
 
-    remedies = remedies_of(key)
-    owners = [name for name in remedies.owners if name in item] or list(item)[:1]
+    fixes = remedies_of(key)
+    owners = [name for name in fixes.owners if name in item] or list(item)[:1]
     return Design(
         name,
         key.declaration,
@@ -82,8 +82,8 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
         " and ".join(owners),
         lambda values: ", ".join(f"{name}={values[name]!r}" for name in owners),
         natural_splits(key),
-        remedies.of_owner,
-        remedies.of_order,
+        fixes.of_owner,
+        fixes.of_order,
         gets=frozenset({POINT} - item.keys()),
         key=key,
     )
@@ -125,7 +125,7 @@ def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
 
 
 class Remedies(NamedTuple):
-    """The remedies for keys that come in their sort order, and for one owner that makes a region hot.
+    """The fixes for keys that come in their sort order, and for one owner that makes a region hot.
 
     `owners` are the names of the values that make an owner: those that decide where a row goes.
     """
@@ -136,7 +136,7 @@ class Remedies(NamedTuple):
 
 
 def remedies_of(key: RowKey) -> Remedies:
-    """Return the remedies for *key*."""
+    """Return the fixes for *key*."""
     if not isinstance(key, CompositeKey):
         return Remedies("", _SAME_ROWS, key.names)
     # Constant parts are the same for all rows, and decide nothing.
@@ -166,20 +166,20 @@ def _of_hashed(key: CompositeKey, first: Part) -> Remedies:
 
 
 def _of_time(key: CompositeKey, first: Field) -> Remedies:
-    """Return the remedies for a key that begins with a time: all current writes go to one end of the table."""
+    """Return the fixes for a key that begins with a time: all current writes go to one end of the table."""
     end = "first" if first.newest == "first" else "last"
     other = "last" if end == "first" else "first"
     entities = _entities(key)
     lead = f", or lead with {entities[0]}" if entities else ""
-    remedy = (
+    fix = (
         f"{first.name!r} leads the key, so what is written now goes to the {end} region: put a salt or a hash before "
         f"it{lead}; reversing the time would only make it the {other} region"
     )
-    return Remedies(remedy, remedy, entities[:1] or key.names[:1])
+    return Remedies(fix, fix, entities[:1] or key.names[:1])
 
 
 def _of_entity(key: CompositeKey, parts: list[Part]) -> Remedies:
-    """Return the remedies for a key that begins with an entity: a name, a number, a host."""
+    """Return the fixes for a key that begins with an entity: a name, a number, a host."""
     first = parts[0]
     (name, *_), others = first.takes, _others(key, first)
     field: Any = first.field if isinstance(first, Reversed) else first
@@ -378,7 +378,7 @@ def _web_design(name: str, key: RowKey) -> Design:
         encode=encode,
         owners="domain" if by_domain else "host",
         owner=_domain_of if by_domain else host_of,
-        remedy=_REMEDIES[name],
+        fix=_REMEDIES[name],
         remedy_of_order=_REMEDIES_OF_ORDER.get(name, ""),
         note=_NOTES.get(name, ""),
     )
@@ -401,14 +401,14 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
             f"has {', '.join(URL_VALUES)}, and its arrival for a time"
         )
     asked = _URLQuestions(declared, times)
-    remedies = remedies_of(declared)
-    leads_with_url = isinstance(declared, CompositeKey) and remedies.owners == ("url",) and "url" in declared.fields
-    remedy = (
+    fixes = remedies_of(declared)
+    leads_with_url = isinstance(declared, CompositeKey) and fixes.owners == ("url",) and "url" in declared.fields
+    fix = (
         "a salt of url at the beginning distributes the pages of one host, which become a range for each bucket"
         if leads_with_url
-        else remedies.of_owner
+        else fixes.of_owner
     )
-    by_domain = remedies.owners == ("domain",)
+    by_domain = fixes.owners == ("domain",)
     return Design(
         name,
         declared.declaration,
@@ -423,8 +423,8 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
         "domain" if by_domain else "host",
         _domain_of if by_domain else host_of,
         natural_splits(declared),
-        remedy,
-        remedies.of_order,
+        fix,
+        fixes.of_order,
         note="its times are made up: the URLs come evenly over 64 days" if times else "",
         gets=frozenset({"point"} if times else {"point", "latest"}),
         takes_urls=True,

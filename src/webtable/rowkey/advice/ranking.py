@@ -114,12 +114,12 @@ def _of_writes(writes: Writes, regions: int, design: Design) -> list[str]:
             reasons.append(": ".join(filter(None, [f"{moved} in the end", design.remedy_of_order])))
         elif not is_one_owners and writes.owner_at_once > writes.hottest_at_once / 2:
             reasons.append(
-                f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: {design.remedy}"
+                f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: {design.fix}"
             )
     if is_one_owners:
         reasons.append(
             f"the region from {key_text(hot.start) or 'the beginning'} takes {hot.share:.0%} of all writes, "
-            f"{hot.owner_share:.0%} of them for {hot.owner}: {design.remedy}"
+            f"{hot.owner_share:.0%} of them for {hot.owner}: {design.fix}"
         )
     if design.splits.by_sample:
         reasons.append("split by these keys themselves, with hindsight: without it a new table is one region")
@@ -155,7 +155,7 @@ def _ranges(count: float) -> str:
 
 
 def _no_answer(cost: QuestionCost) -> str:
-    """Return the line of a question without ranges: the reason, the remedy, and what is read without it."""
+    """Return the line of a question without ranges: the reason, the fix, and what is read without it."""
     if not cost.instead:
         read = "it reads all rows"
     else:
@@ -163,7 +163,7 @@ def _no_answer(cost: QuestionCost) -> str:
         read = f"it reads {rows} rows for each one wanted ({cost.instead})"
     sort = ", and sorts them" if cost.order == "sort" else ""
     counted = "" if cost.weight else " (not counted)"
-    return f"cannot answer {cost.question}{counted}: {cost.reason}; {cost.remedy}; without that {read}{sort}"
+    return f"cannot answer {cost.question}{counted}: {cost.reason}; {cost.fix}; without that {read}{sort}"
 
 
 def _of_lengths(lengths: Lengths, cell: CellSize) -> str:

@@ -186,7 +186,7 @@ class Field(Part):
 
     @property
     def unordered_because(self) -> tuple[str, str]:
-        """The reason why it is not, and a remedy."""
+        """The reason why it is not, and a fix."""
         return "its bytes do not sort as its values do", "declare it as a field that keeps the order"
 
     @abc.abstractmethod
@@ -213,8 +213,8 @@ class Field(Part):
                 "ask for a value, or with between()" if self.ordered else "ask for a value",
             )
         if not self.ordered:
-            reason, remedy = self.unordered_because
-            raise NoRange(f"{condition} of {self.name!r} has no range, because {reason}", remedy)
+            reason, fix = self.unordered_because
+            raise NoRange(f"{condition} of {self.name!r} has no range, because {reason}", fix)
         return self._between(condition)
 
     def _between(self, condition: Between) -> list[KeyRange]:

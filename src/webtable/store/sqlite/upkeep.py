@@ -189,12 +189,12 @@ def integrity(file: StoreFile) -> Check:
             connection.set_progress_handler(None, 0)
     if found == ["ok"]:
         return well("integrity", "integrity_check finds nothing wrong with the file")
-    remedy = Message(
+    fix = Message(
         "keep a copy of it with the -wal beside it; ",
         Command("backup rescue FILE"),
         " writes what can be read to a new file",
     )
-    return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", remedy)
+    return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", fix)
 
 
 def _log(path: Path) -> Check:

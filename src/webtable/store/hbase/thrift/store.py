@@ -685,7 +685,7 @@ class GatewayChecks:
                 yield look
                 yield self._connections(number, address)
             elif is_there:
-                yield warned(look.check, look.found, f"{look.remedy}; until then the others are tried")
+                yield warned(look.check, look.found, f"{look.fix}; until then the others are tried")
             else:
                 yield look
 
@@ -695,8 +695,8 @@ class GatewayChecks:
         try:
             check_gateway(connector, self._name, number, self._deadline)
         except (NotAStore, StoreUnavailable) as exc:
-            found, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
-            return failed(name, found, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
+            found, _, fix = str(exc).removeprefix(f"{self._name}: ").partition("; ")
+            return failed(name, found, fix if isinstance(exc, NotAStore) else _start(number, address)), address
         took = (clock.monotonic() - began) * 1000
         mode = f"{connector.transport} transport, {connector.protocol} protocol"
         if connector.http is not None:
@@ -716,8 +716,8 @@ class GatewayChecks:
                 served = wanted
             except DRIVER_ERRORS as exc:
                 found = f"{served} of {wanted} connections at once are answered within a second: {exc}"
-                remedy = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
-                return warned(name, found, remedy)
+                fix = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
+                return warned(name, found, fix)
         if is_old:
             return warned(name, f"{wanted} at once are answered, by HBase before 2.x", "webtable is tested with 2.6")
         return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")

@@ -69,7 +69,7 @@ def _of_corpus(setting: Setting) -> Result:
     pages = random.Random(1).sample(pages, min(len(pages), 60 if setting.quick else MOST_PAGES))
     pages = list({page.url: page for page in pages}.values())
     there = _brute_force(pages)
-    with webtable.open("memory:likeness", create=True, indexes=["likeness"]) as table:
+    with webtable.open("memory:similarity", create=True, indexes=["similarity"]) as table:
         with table.writer() as writer:
             for page in pages:
                 writer.put(page)

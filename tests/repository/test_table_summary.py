@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import webtable
 from webtable import Page
 from webtable.repository.maintenance import summary
-from webtable.repository.maintenance.summary import Holdings
+from webtable.repository.maintenance.summary import TableSummary
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -36,7 +36,7 @@ def test_what_is_counted_is_all_there_is(new_url):
     with filled(new_url(), 60, indexes=[]) as table:
         table.put(Page(url="https://other.example/", status=404, fetched_at=NOW))
 
-        found = summary.holdings(table, count=True)
+        found = summary.table_summary(table, count=True)
 
     assert (found.pages, found.captures, found.hosts) == (61, 76, 11)
     assert found.unpacked == sum(len(body(n, n % 4 == 0)) for n in range(60))
@@ -46,12 +46,12 @@ def test_what_is_counted_is_all_there_is(new_url):
 
 def test_a_small_table_is_counted(new_url):
     with filled(new_url(), 60, indexes=[]) as table:
-        assert summary.holdings(table) == summary.holdings(table, count=True)
+        assert summary.table_summary(table) == summary.table_summary(table, count=True)
 
 
 def test_an_empty_table_holds_nothing(new_url):
     with webtable.open(new_url(), create=True, indexes=[]) as table:
-        found = summary.holdings(table)
+        found = summary.table_summary(table)
 
     assert (found.pages, found.captures, found.oldest, found.newest) == (0, 0, None, None)
 
@@ -59,9 +59,9 @@ def test_an_empty_table_holds_nothing(new_url):
 def test_without_counts_of_hosts_and_an_index_of_times_nothing_is_known(new_url, monkeypatch):
     monkeypatch.setattr(summary, "FEW", 59)
     with filled(new_url(), 60, indexes=[]) as table:
-        found = summary.holdings(table)
+        found = summary.table_summary(table)
 
-    assert found == Holdings(None, None, None, None, None, None, None)
+    assert found == TableSummary(None, None, None, None, None, None, None)
 
 
 def test_the_counts_of_hosts_and_the_dates_of_the_index_of_times_are_known(new_url, monkeypatch):
@@ -69,7 +69,7 @@ def test_the_counts_of_hosts_and_the_dates_of_the_index_of_times_are_known(new_u
     with filled(new_url(), 60, indexes=["host", "time"]) as table:
         table.links.refresh()
 
-        found, exact = summary.holdings(table), summary.holdings(table, count=True)
+        found, exact = summary.table_summary(table), summary.table_summary(table, count=True)
 
     assert found.as_of is not None
     assert found.waiting == 0
