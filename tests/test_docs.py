@@ -120,6 +120,7 @@ def test_a_module_that_is_not_public_begins_with_an_underscore():
         "answers",
         "cli",
         "demo",
+        "display",
         "errors",
         "explorer",
         "formats",

@@ -49,7 +49,7 @@ def entries(site: Site) -> list[bytes]:
 
 
 def index_of(site: Site) -> str:
-    return f"{site.table.table}_likeness_idx"
+    return f"{site.table.table}_similarity_idx"
 
 
 def drift(site: Site):

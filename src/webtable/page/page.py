@@ -117,7 +117,7 @@ class Page(
     _links_digest: str | None = None
     _inlinks_at: datetime | None = None
     _hints_at: datetime | None = None
-    _likeness: str | None = None
+    _similarity: str | None = None
     _html_facts: HTMLFacts | None = None
     _payload_digest: str | None = None
     _repeats_at: datetime | None = None
@@ -192,7 +192,7 @@ class Page(
         # Made when it is asked for: each page of a listing would pay for it.
         own, links, inlinks_at, hints_at = self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
         digest, repeats_at = self._payload_digest, self._repeats_at
-        noted = self._content_at, own, links, inlinks_at, hints_at, self._likeness, self._html_facts
+        noted = self._content_at, own, links, inlinks_at, hints_at, self._similarity, self._html_facts
         return Bookkeeping(*noted, digest, repeats_at)
 
     def with_stored(self, stored: Bookkeeping) -> Page:

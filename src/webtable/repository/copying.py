@@ -298,7 +298,7 @@ def as_kept(there: Stored) -> Page | None:
 
 def _unsigned(page: Page | None) -> Page | None:
     """Return *page* without its signature, which a table has or not as it has the index for that."""
-    return page and replace(page, _likeness=None)
+    return page and replace(page, _similarity=None)
 
 
 def covers(here: Deleted | None, there: Deleted | None) -> bool:

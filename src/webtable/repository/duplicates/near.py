@@ -111,12 +111,12 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         self.title: str = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
         names = column_names(columns)
         self.columns: Columns = records_with(names, NEAR_DUPLICATES)
-        self._likeness = _Likeness(context, wish, scope, fields_of(names), self.title)
+        self._similarity = _Similarity(context, wish, scope, fields_of(names), self.title)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicate]:
         if self.window.order == "url":
-            return self._likeness.by_url(after, damage)
-        return self._likeness.by_similarity(after, damage)
+            return self._similarity.by_url(after, damage)
+        return self._similarity.by_similarity(after, damage)
 
     def place(self, result: NearDuplicate) -> bytes:
         key = self.context.key.unsalted(self.context.key.encode(result.page.url))
@@ -126,7 +126,7 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         notes = ["each entry is checked against its page: the body is read, and its text compared"]
         if self.window.order != "url":
             notes.append("all of them are read for any part of the answer, and what is found is sorted on disk")
-        return self.plan(*self._likeness.read(), *notes, index=SIMILARITY.name)
+        return self.plan(*self._similarity.read(), *notes, index=SIMILARITY.name)
 
 
 def _place(similarity: float, key: bytes) -> bytes:
@@ -135,7 +135,7 @@ def _place(similarity: float, key: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Likeness:
+class _Similarity:
     """What is like a page: the page fields *names* are read of it."""
 
     context: TableContext
@@ -179,7 +179,7 @@ class _Likeness:
 
     def _spec(self, signature: str) -> ScanSpec:
         table = self.context.indexes.ready(SIMILARITY.name, self.question).table
-        page = msgspec.structs.replace(BLANK, has_body=True, _likeness=signature)
+        page = msgspec.structs.replace(BLANK, has_body=True, _similarity=signature)
         terms = [SIMILARITY.term(term) for term in SIMILARITY.terms(page)]
         ranges = [keys for term in terms for keys in SIMILARITY.ranges(SIMILARITY.range_of(term.decode()), term)]
         return ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), expected=BODY_ROWS)
@@ -321,7 +321,7 @@ def _filled(context: TableContext, pages: ScopeRows, found: TemporaryTables, dam
     rest = pages.all(damage)
     while some := list(islice(rest, _PIECE)):
         signed = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in some]))
-        known = [(number, page) for number, page in enumerate((page for page in signed if page._likeness), count)]
+        known = [(number, page) for number, page in enumerate((page for page in signed if page._similarity), count)]
         count += len(known)
         rows = ((number, pages.by_url(one.url), min(one.size or 0, HIGHEST_SIZE), one.digest) for number, one in known)
         found.fill("pages (number, place, size, digest)", rows, 4)

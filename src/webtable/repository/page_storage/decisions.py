@@ -177,7 +177,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         _inlinks_at=notes.inlinks_at,
         _hints_at=notes.hints_at,
         _links_digest=notes.links_digest,
-        _likeness=page.stored.similarity
+        _similarity=page.stored.similarity
         if page.fetched_at > before.fetched_at and notes.similarity is None
         else notes.similarity,
     )
@@ -304,7 +304,7 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
     capture = version.capture
     content = {"digest": capture.digest, "size": capture.size, "truncated": capture.truncated}
     status = capture.status if page.status == 304 else page.status
-    again = replace(page, **response_fields(page, capture), status=status, **content, _likeness=None)
+    again = replace(page, **response_fields(page, capture), status=status, **content, _similarity=None)
     again = replace(again, _payload_digest=capture._payload_digest)
     source = replace(before, _content_at=version.at, has_body=True, outlink_count=0, **content)
     return PageWrite(_changed(again, before.change_count + 1), content_of=source)
@@ -319,7 +319,7 @@ def _with_content_of(before: Page, page: Page) -> Page:
         outlinks=page.outlinks,
         outlink_count=page.outlink_count,
         _only_self_links=page.stored.only_self_links,
-        _likeness=page.stored.similarity,
+        _similarity=page.stored.similarity,
     )
 
 

@@ -228,14 +228,14 @@ def sign_pages(indexes: Iterable[Maintained]) -> bool:
 
 def is_unsigned(page: Page) -> bool:
     """Whether *page* has a body, and no signature yet."""
-    return page._likeness is None and page.has_body
+    return page._similarity is None and page.has_body
 
 
 def with_signature(page: Page, body: bytes | None) -> Page:
     """Return *page* with the signature of its *body*; without a signature if that is None."""
     from webtable.page.similarity import signature_of  # it needs numpy, and who has no such index does without
 
-    return page if body is None else replace(page, _likeness=signature_of(replace(page, body=body)))
+    return page if body is None else replace(page, _similarity=signature_of(replace(page, body=body)))
 
 
 def read_and_signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
@@ -271,7 +271,7 @@ def signed_changes(context: TableContext, changes: Sequence[PageChange]) -> list
     for change, page in zip(changes, pages, strict=True):
         before = change.before
         if before is not None and is_unsigned(before) and before.digest == page.digest:
-            before = replace(before, _likeness=page._likeness)  # of the same body, which need not be read again
+            before = replace(before, _similarity=page._similarity)  # of the same body, which need not be read again
         former.append(before)
     some = [at for at, before in enumerate(former) if before is not None and is_unsigned(before)]
     known = signed(context, [(changes[at].row, before) for at in some if (before := former[at]) is not None])

@@ -43,7 +43,7 @@ MAX_AHEAD = timedelta(days=1)
 _OURS: dict[str, Any] = {
     "_inlinks_at": None,
     "_hints_at": None,
-    "_likeness": None,
+    "_similarity": None,
     "first_seen": None,
     "link_counts": None,
     "_only_self_links": False,
