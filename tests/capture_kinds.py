@@ -91,7 +91,7 @@ KINDS: dict[str, list[Page]] = {
             robots="none",
             h1="Given heading",
             language="de",
-            charset="cp1252",
+            charset="windows-1252",
             etag='"given"',
             last_modified=datetime(1999, 12, 31, 23, 59, 59, 123456, tzinfo=UTC),
             content_type="text/html",

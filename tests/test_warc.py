@@ -96,7 +96,7 @@ def test_a_response_becomes_a_page_with_its_headers_times_title_and_links():
     [page], report = read(record(block))
 
     assert (page.url, page.status, page.body, page.title) == (URL, 200, HTML, "A page")
-    assert (page.content_type, page.charset, page.etag) == ("text/html", "cp1252", '"x"')
+    assert (page.content_type, page.charset, page.etag) == ("text/html", "windows-1252", '"x"')
     assert page.headers["vary"] == "a, b"
     assert page.fetched_at == datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
     assert page.last_modified == datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)

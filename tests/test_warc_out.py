@@ -125,7 +125,7 @@ def test_a_charset_stays_that_a_304_has_left_out(tmp_path):
 
     again = out_and_in(table, tmp_path / "out")
 
-    assert [one.get(URL).charset for one in (table, again)] == ["cp1252"] * 2
+    assert [one.get(URL).charset for one in (table, again)] == ["windows-1252"] * 2
     assert content(again) == content(table)
 
 

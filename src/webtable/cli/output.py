@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from webtable._charsets import decoded
 from webtable._files import atomic_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
 from webtable.display import Marked, harmless, plain_text
 from webtable.display.text import minute_text, size_text
-from webtable.display.values import charset_in, decoded, harmless_json, value_text
+from webtable.display.values import charset_in, harmless_json, value_text
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS, write_rows
 
@@ -166,7 +167,7 @@ _FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
     "headers": lambda headers, _: "\n".join(harmless(f"{name}: {text}") for name, text in headers.items()),
     "links": lambda links, _: "\n".join(harmless(f"{link.url}  {link.anchor}") for link in links),
     "counts": lambda counts, _: str(counts),
-    "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
+    "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset or "utf-8").expandtabs().splitlines())),
 }
 """How the values of a single page are shown where there is room for them."""
 
@@ -392,7 +393,7 @@ def write_body(page: Page) -> None:
     """Write the body of *page*: its raw bytes, or on a terminal text without control codes."""
     body = page.body or b""
     if on_terminal():
-        text = decoded(body, page.charset)
+        text = decoded(body, page.charset or "utf-8")
         sys.stdout.write("\n".join(map(harmless, text.expandtabs().splitlines())) + "\n")
     else:
         write_bytes(body)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._charsets import decoded
 from webtable.display import Marked
 
 if TYPE_CHECKING:
@@ -54,21 +55,13 @@ def value_text(value: object, charset: str | None = None) -> str:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case bytes():
-            return decoded(value, charset)
+            return decoded(value, charset or "utf-8")
         case int():
             return str(value)
         case tuple() | list() if value and all(isinstance(one, str) for one in value):
             return " ".join(value)
         case _:
             return msgspec.json.encode(value).decode()
-
-
-def decoded(body: bytes, charset: str | None) -> str:
-    """Return a body as text, with U+FFFD for undecodable bytes."""
-    try:
-        return body.decode(charset or "utf-8", "replace")
-    except LookupError:
-        return body.decode("utf-8", "replace")
 
 
 def harmless_json(line: str) -> str:

@@ -11,13 +11,13 @@ import codecs
 import hashlib
 import re
 from contextlib import suppress
-from functools import lru_cache
 from hashlib import sha256
+
+from webtable._charsets import charset_name, decoded
 
 # A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
 _PROBE = 1 << 20
-_MAX_CHARSET = 100
-_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DECLARED_CHARSET = re.compile(
     rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
@@ -35,47 +35,28 @@ _TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmasc
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
-def codec_name(charset: str | None) -> str | None:
-    """Return Python's name of the codec that a browser takes *charset* for, or None where it knows none.
-
-    >>> codec_name("ISO-8859-1"), codec_name("klingon")
-    ('cp1252', None)
-    """
-    # Half a surrogate pair is more than the library takes, and no encoding has a name outside of ASCII.
-    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET and charset.isascii() else None
-
-
-@lru_cache(maxsize=256)
-def _codec(charset: str) -> str | None:
-    from resiliparse.parse.encoding import map_encoding_to_html5
-
-    found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False)
-    return str(found) if found else None
-
-
 def encoding_of(body: bytes, announced: str | None) -> str:
-    """Return the codec of *body* as a browser picks it (HTML standard, "determining the character encoding")."""
+    """The encoding of *body* as a browser picks it (HTML standard, "determining the character encoding").
+
+    *announced* is what the response named. The encoding has its name in the Encoding Standard, in lower case.
+    """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return encoding
-    if found := codec_name(announced):
-        return found
+    if name := charset_name(announced):
+        return name
     declared = _DECLARED_CHARSET.search(_COMMENT.sub(b"", body[:4_096]))
-    if declared and (found := codec_name(declared[1].decode("ascii"))):
-        # A declaration that can be read byte by byte is not in UTF-16, whatever it says.
-        return "utf-8" if found.startswith("utf-16") else found
+    if declared and (name := charset_name(declared[1].decode("ascii"))):
+        # A declaration that can be read byte by byte is not in UTF-16, whatever it says; the other one is for files of
+        # programs that write bytes as characters (HTML standard, "prescan a byte stream").
+        return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": "windows-1252"}.get(name, name)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body[:_PROBE], final=len(body) <= _PROBE)
     except UnicodeDecodeError:
         from resiliparse.parse.encoding import detect_encoding
 
-        return codec_name(detect_encoding(body[:_PROBE])) or "utf-8"
+        return charset_name(detect_encoding(body[:_PROBE])) or "utf-8"
     return "utf-8"
-
-
-def decoded(body: bytes, encoding: str) -> str:
-    """Return *body* in the codec *encoding*, without a byte order mark; what it cannot read is U+FFFD."""
-    return body.decode(encoding, "replace").removeprefix("\ufeff")
 
 
 def as_utf8(body: bytes, encoding: str) -> bytes:

@@ -18,10 +18,11 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLParserException
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
+from webtable._charsets import decoded, with_query_in
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._recent import RecentValues
 from webtable.errors import InvalidURL
-from webtable.page.body import as_utf8, decoded, encoding_of, is_html, is_text
+from webtable.page.body import as_utf8, encoding_of, is_html, is_text
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.page.parts import Facts, Link
 from webtable.rowkey import MAX_WEB_KEY, join_url
@@ -68,11 +69,13 @@ _BASE, _AREA = _number_of("base"), _number_of("area")
 class Outlinks:
     """Collects the links of a page in the order of the document, until a limit is reached.
 
-    `base` is what references of the page are relative to.
+    `base` is what references of the page are relative to. *encoding* is that of the page, in which queries of its links
+    are sent.
     """
 
-    def __init__(self, url: str, most: int, most_text: int) -> None:
+    def __init__(self, url: str, most: int, most_text: int, encoding: str = "utf-8") -> None:
         self._url = self.base = url
+        self._encoding = encoding
         self._most = most
         self._room = most_text
         self._is_own = True
@@ -120,6 +123,8 @@ class Outlinks:
         """Return the URL that *reference* leads to, or "" for a jump inside the page and for what cannot be a page."""
         relative, jump, _ = reference.partition("#")
         relative = relative.strip(_STRIPPED)
+        if not relative.isascii():
+            relative = with_query_in(self._encoding, relative)
         if jump:
             if self._is_own and not relative:
                 return ""
@@ -265,7 +270,7 @@ class Extract(NamedTuple):
     facts: Facts
     outlinks: tuple[Link, ...]
     charset: str
-    """The encoding in which the page was read, as Python names it."""
+    """The encoding in which the page was read, by its name in the Encoding Standard, in lower case."""
     over: Over | None = None
     """The limit that the page is over, or None. Over "parsed", "memory" or "seconds" it was not parsed; over "links" or
     "link_text" only its first links are here."""
@@ -444,7 +449,7 @@ def _copied(html: bytes) -> int:
 
 def _found(page: _Page, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
-    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
+    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     links.add_all(tree)
     return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webtable._charsets import charset_name, decoded
 from webtable._clock import clock
 from webtable.display import Shown, shown_text
-from webtable.page.body import codec_name, decoded, encoding_of, is_html, is_text
+from webtable.page.body import encoding_of, is_html, is_text
 from webtable.page.headers import (
     REDIRECTS,
     Headers,
@@ -311,7 +312,7 @@ def with_header_fields(page: Page) -> Page:
         page,
         headers=headers or {},
         content_type=media or page.content_type or announced,
-        charset=codec_name(own_charset or charset) if page.charset is None else page.charset,
+        charset=charset_name(own_charset or charset) if page.charset is None else page.charset,
         etag=named.get("etag") if page.etag is None else page.etag,
         last_modified=http_date(named.get("last-modified")) if page.last_modified is None else page.last_modified,
         redirect_to=redirect_target(page.url, leads_to) or page.redirect_to,
