@@ -299,7 +299,7 @@ KILLED = """
 import os, signal, sys, webtable
 from pathlib import Path
 from webtable.formats import write_lake
-from webtable.formats.lakes import lake
+from webtable.formats import parquet_dataset as lake
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 moves, move = [], lake._move
