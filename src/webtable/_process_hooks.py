@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _imp
 import os
 import signal
 import threading
+import time
 import weakref
 from contextlib import contextmanager
+from importlib import _bootstrap
 from typing import TYPE_CHECKING, Protocol
 
 from webtable._clock import clock
@@ -48,6 +51,35 @@ def _in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_in_child)
+
+
+# --- Forks wait for imports -------------------------------------------------------------------------------------------
+#
+# Python has a lock for each module that is being imported. Where a thread holds one at the moment of a fork, nobody
+# releases it in the child, and the first import of that module hangs there. webtable imports much only when it is used,
+# in whatever thread that is, so a fork waits until no other thread imports anything, and begins no import meanwhile.
+
+_LONGEST_IMPORT_SECONDS = 5.0
+
+
+def _wait_for_imports() -> None:
+    end = time.monotonic() + _LONGEST_IMPORT_SECONDS
+    while True:
+        # Who holds this lock lets no thread make the lock of a module. It stays held over the fork.
+        _imp.acquire_lock()
+        if not _others_import() or time.monotonic() > end:
+            return
+        _imp.release_lock()
+        time.sleep(0.001)
+
+
+def _others_import() -> bool:
+    me = threading.get_ident()
+    locks = (reference() for reference in list(_bootstrap._module_locks.values()))  # type: ignore[attr-defined]
+    return any(getattr(lock, "owner", None) not in (None, me) for lock in locks)
+
+
+os.register_at_fork(before=_wait_for_imports, after_in_parent=_imp.release_lock, after_in_child=_imp.release_lock)
 
 
 # --- The signals that end a process, handled while a block runs -------------------------------------------------------
