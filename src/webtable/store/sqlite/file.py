@@ -116,7 +116,7 @@ class StoreFile:
         check_path(os.fspath(path))
         if max_cell is not None and max_cell < LEAST_MAX_CELL:
             raise InvalidArgument(f"max_cell={max_cell} must be at least {LEAST_MAX_CELL:,} bytes")
-        self.name: Final = os.fspath(path)
+        self.name: str = os.fspath(path)
         self.path: Final = Path(path).absolute()
         self.timeout = timeout
         self.closed: bool = False

@@ -1,4 +1,4 @@
-"""The store in one SQLite file."""
+"""The store in one SQLite file, and what it has in common with the store in memory: tables in a database of SQLite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import warnings
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
@@ -38,7 +38,198 @@ if TYPE_CHECKING:
     from webtable.store.url import StoreURL
 
 
-class SQLiteStore(Store):
+class Database(Protocol):
+    """A database of SQLite that threads share: a file, or one in memory."""
+
+    name: str
+    max_cell: int
+    closed: bool
+
+    def check_open(self) -> None:
+        """Raise `StoreError` if it is closed."""
+
+    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection in a transaction that reads."""
+
+    def writer(self, purpose: str = ..., table: str | None = ...) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection in a transaction that writes."""
+
+    def exclusive(self, purpose: str = ...) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection that writes, without a transaction."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class SQLiteTables(Store):
+    """Tables in a *database* of SQLite, wherever that is."""
+
+    def __init__(self, database: Database, timeout: float) -> None:
+        self._database = database
+        self.name: str = database.name
+        self.timeout: float = timeout
+        # A random start, so that processes that write less than a slice do their share of sweeping too.
+        self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
+
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Apply *mutations* in one transaction; a failure of the transaction is the outcome of every mutation."""
+        self._database.check_open()
+        batch = None
+        try:
+            with self._database.writer(f"writing to table {table!r}", table) as connection:
+                batch = Mutations(self.name, self._table(connection, table), mutations, self._database.max_cell)
+                batch.apply(connection, clock.milliseconds())
+                self._sweep(connection, batch)
+        except StoreError as exc:
+            if self._database.closed:
+                raise
+            # Those that were refused before keep their own reasons.
+            refused = [None] * len(mutations) if batch is None else batch.outcomes
+            return [exc if error is None else error for error in refused]
+        return batch.outcomes
+
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
+        """Return one entry for each of *rows*, all as of one moment."""
+        with self._database.reader() as connection:
+            reader = self._reader(connection, table, wanted)
+            row_of = {key: reader.row(key) for key in rows[:1]}
+            stored = set(rows)
+            if None in row_of.values():
+                # Few of the others may be there either, as when new pages are stored: one statement finds them.
+                stored = {row for source in reader.sources for row in rows_in(connection, source.cells, rows)}
+            row_of |= {key: reader.row(key) if key in stored else None for key in dict.fromkeys(rows[1:])}
+        return [row_of[key] for key in rows]
+
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return the cells of each of *rows*, all as of one moment."""
+        with self._database.reader() as connection:
+            stored = self._table(connection, table).families.get(family + b":")
+            if stored is None:
+                raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
+            now = clock.milliseconds()
+            return [cells_of(connection, stored, row, qualifiers, limit, keys_only=keys_only, now=now) for row in rows]
+
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[list[Row]]:
+        """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
+
+        The rows are read in pieces of limited size. Each piece is a transaction, and nothing is open between pieces.
+        """
+        with self._database.reader() as connection:
+            self._reader(connection, table, wanted)
+        return self._pieces(table, wanted, ranges[::-1] if reverse else ranges, limit, reverse)
+
+    def _pieces(
+        self, table: str, wanted: Wanted, ranges: list[KeyRange], limit: int | None, reverse: bool
+    ) -> Iterator[list[Row]]:
+        # The first piece is small, since many callers want only a few rows; later ones are not.
+        size = FIRST_PIECE
+        while ranges and limit != 0:
+            count = size if limit is None else min(size, limit)
+            with self._database.reader() as connection:
+                rows, ranges = next_piece(self._reader(connection, table, wanted), ranges, count, reverse)
+            yield rows
+            limit = None if limit is None else limit - len(rows)
+            size = min(size * 4, LARGEST_PIECE)
+
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        """Return the rows of each range, all as of one moment."""
+        with self._database.reader() as connection:
+            reader = self._reader(connection, table, wanted)
+            return [first_rows(reader, keys, limit, reverse) for keys in ranges]
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables, sorted."""
+        with self._database.reader() as connection:
+            return catalogue.table_names(connection)
+
+    def describe(self, table: str) -> TableDescription:
+        """Return the table as recorded, including options that have no effect in SQLite."""
+        with self._database.reader() as connection:
+            return TableDescription(self._table(connection, table).schema)
+
+    def create_table(self, schema: TableSchema) -> None:
+        """Create the table; its split keys are recorded but have no effect."""
+        with self._database.writer() as connection:
+            if catalogue.find_table(connection, schema.name) is not None:
+                raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
+            catalogue.add_table(connection, schema)
+
+    def set_family(self, table: str, family: FamilySchema) -> None:
+        """Add the family, or change an existing one. Cells beyond a lower number of versions are removed later."""
+        with self._database.writer() as connection:
+            catalogue.put_family(connection, self._table(connection, table), family)
+
+    def drop_table(self, table: str) -> None:
+        """Remove the table and all it holds; its space is reused by later writes."""
+        with self._database.writer() as connection:
+            catalogue.remove_table(connection, self._table(connection, table))
+
+    def regions(self, table: str) -> list[Region]:
+        """Return the key ranges between the recorded split keys."""
+        splits = self.describe(table).schema.split_keys
+        return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
+
+    def compact(self, tables: Sequence[str]) -> int:
+        """Free the space of data in *tables* that is no longer visible, and return how many bytes that was.
+
+        Writers wait while the file is rewritten at the end, which needs as much space again.
+        """
+        for table in tables:
+            sweep_all(self._database, table, clock.milliseconds)
+        with self._database.exclusive("compacting the file") as connection:
+            before = bytes_of(connection)
+            with temporary_files(connection):
+                connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return max(0, before - bytes_of(connection))
+
+    def space(self) -> Space:
+        """Return the size of the file, and how much of it is free."""
+        with self._database.reader() as connection:
+            return Space(bytes_of(connection), bytes_of(connection, "freelist_count"))
+
+    def close(self) -> None:
+        """Close the file, even if a scan is not at its end."""
+        self._database.close()
+
+    def _table(self, connection: sqlite3.Connection, name: str) -> StoredTable:
+        table = catalogue.find_table(connection, name)
+        if table is None:
+            raise TableNotFound(f"{self.name}: no table {name!r}")
+        return table
+
+    def _reader(self, connection: sqlite3.Connection, table: str, wanted: Wanted) -> Reader:
+        stored = self._table(connection, table)
+        try:
+            return reader(connection, stored, wanted, clock.milliseconds())
+        except StoreRefused as exc:
+            raise StoreRefused(f"{self.name}: {exc}") from None
+
+    def _sweep(self, connection: sqlite3.Connection, batch: Mutations) -> None:
+        """Sweep twice as many cells as were written, to catch up with a growing table."""
+        for family in batch.table.families.values():
+            written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
+            slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)
+            for _ in range(slices):
+                if family.schema.ttl is not None:
+                    sweep(connection, family, clock.milliseconds())
+                sweep_deletes(connection, family, clock.milliseconds())
+
+
+class SQLiteStore(SQLiteTables):
     """Tables in one SQLite file, for many concurrent threads and processes.
 
     The file is in WAL mode: readers do not wait for the writer, and writers wait for each other, at most `timeout`
@@ -66,11 +257,8 @@ class SQLiteStore(Store):
         max_cell: int | None = None,
     ) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout, max_cell=max_cell)
+        super().__init__(self._file, timeout)
         self.capabilities = replace(self.capabilities, max_cell=self._file.max_cell)
-        # A random start, so that processes that write less than a slice do their share of sweeping too.
-        self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
-        self.name: str = self._file.name
-        self.timeout = timeout
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
@@ -107,129 +295,6 @@ class SQLiteStore(Store):
         """Return the number of the last transaction of this store that has ended."""
         return self._file.ended
 
-    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* in one transaction; a failure of the transaction is the outcome of every mutation."""
-        self._file.check_open()
-        batch = None
-        try:
-            with self._file.writer(f"writing to table {table!r}", table) as connection:
-                batch = Mutations(self.name, self._table(connection, table), mutations, self._file.max_cell)
-                batch.apply(connection, clock.milliseconds())
-                self._sweep(connection, batch)
-        except StoreError as exc:
-            if self._file.closed:
-                raise
-            before = [None] * len(mutations) if batch is None else batch.outcomes
-            return [exc if error is None else error for error in before]
-        return batch.outcomes
-
-    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Return one entry for each of *rows*, all as of one moment."""
-        with self._file.reader() as connection:
-            reader = self._reader(connection, table, wanted)
-            found = {key: reader.row(key) for key in rows[:1]}
-            there = set(rows)
-            if None in found.values():
-                # Few of the others may be there either, as when new pages are stored: one statement finds them.
-                there = {row for source in reader.sources for row in rows_in(connection, source.cells, rows)}
-            found |= {key: reader.row(key) if key in there else None for key in dict.fromkeys(rows[1:])}
-        return [found[key] for key in rows]
-
-    def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
-    ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, all as of one moment."""
-        with self._file.reader() as connection:
-            found = self._table(connection, table).families.get(family + b":")
-            if found is None:
-                raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
-            now = clock.milliseconds()
-            return [cells_of(connection, found, row, qualifiers, limit, keys_only=keys_only, now=now) for row in rows]
-
-    def _scan(
-        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[list[Row]]:
-        """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
-
-        The rows are read in pieces of limited size. Each piece is a transaction, and nothing is open between pieces.
-        """
-        with self._file.reader() as connection:
-            self._reader(connection, table, wanted)
-        return self._pieces(table, wanted, ranges[::-1] if reverse else ranges, limit, reverse)
-
-    def _pieces(
-        self, table: str, wanted: Wanted, left: list[KeyRange], limit: int | None, reverse: bool
-    ) -> Iterator[list[Row]]:
-        size = FIRST_PIECE
-        while left and limit != 0:
-            count = size if limit is None else min(size, limit)
-            with self._file.reader() as connection:
-                rows, left = next_piece(self._reader(connection, table, wanted), left, count, reverse)
-            yield rows
-            limit = None if limit is None else limit - len(rows)
-            size = min(size * 4, LARGEST_PIECE)
-
-    def _first_rows(
-        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
-    ) -> list[list[Row]]:
-        """Return the rows of each range, all as of one moment."""
-        with self._file.reader() as connection:
-            reader = self._reader(connection, table, wanted)
-            return [first_rows(reader, keys, limit, reverse) for keys in ranges]
-
-    def tables(self) -> list[str]:
-        """Return the names of all tables, sorted."""
-        with self._file.reader() as connection:
-            return catalogue.table_names(connection)
-
-    def describe(self, table: str) -> TableDescription:
-        """Return the table as recorded, including options that have no effect in SQLite."""
-        with self._file.reader() as connection:
-            return TableDescription(self._table(connection, table).schema)
-
-    def create_table(self, schema: TableSchema) -> None:
-        """Create the table; its split keys are recorded but have no effect."""
-        with self._file.writer() as connection:
-            if catalogue.find_table(connection, schema.name) is not None:
-                raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
-            catalogue.add_table(connection, schema)
-
-    def set_family(self, table: str, family: FamilySchema) -> None:
-        """Add the family, or change an existing one. Cells beyond a lower number of versions are removed later."""
-        with self._file.writer() as connection:
-            catalogue.put_family(connection, self._table(connection, table), family)
-
-    def drop_table(self, table: str) -> None:
-        """Remove the table and all it holds; its space is reused by later writes."""
-        with self._file.writer() as connection:
-            catalogue.remove_table(connection, self._table(connection, table))
-
-    def regions(self, table: str) -> list[Region]:
-        """Return the key ranges between the recorded split keys."""
-        splits = self.describe(table).schema.split_keys
-        return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
-
-    def compact(self, tables: Sequence[str]) -> int:
-        """Free the space of data in *tables* that is no longer visible, and return how many bytes that was.
-
-        Writers wait while the file is rewritten at the end, which needs as much space again.
-        """
-        for table in tables:
-            sweep_all(self._file, table, clock.milliseconds)
-        with self._file.exclusive("compacting the file") as connection:
-            before = bytes_of(connection)
-            with temporary_files(connection):
-                connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return max(0, before - bytes_of(connection))
-
     def search_index(self, table: str) -> FullText:
         """Return the full text of *table*, in the same file."""
         return FullText(self._file, table)
@@ -253,38 +318,6 @@ class SQLiteStore(Store):
 
         return health(self._file)
 
-    def space(self) -> Space:
-        """Return the size of the file, and how much of it is free."""
-        with self._file.reader() as connection:
-            return Space(bytes_of(connection), bytes_of(connection, "freelist_count"))
-
     def events(self) -> Counter[str]:
-        """Return how often each event has occurred, including those of the file."""
-        return super().events() + self._file.events.snapshot()
-
-    def close(self) -> None:
-        """Close the file, even if a scan is not at its end."""
-        self._file.close()
-
-    def _table(self, connection: sqlite3.Connection, name: str) -> StoredTable:
-        found = catalogue.find_table(connection, name)
-        if found is None:
-            raise TableNotFound(f"{self.name}: no table {name!r}")
-        return found
-
-    def _reader(self, connection: sqlite3.Connection, table: str, wanted: Wanted) -> Reader:
-        found = self._table(connection, table)
-        try:
-            return reader(connection, found, wanted, clock.milliseconds())
-        except StoreRefused as exc:
-            raise StoreRefused(f"{self.name}: {exc}") from None
-
-    def _sweep(self, connection: sqlite3.Connection, batch: Mutations) -> None:
-        """Sweep twice as many cells as were written, to catch up with a growing table."""
-        for family in batch.table.families.values():
-            written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
-            slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)
-            for _ in range(slices):
-                if family.schema.ttl is not None:
-                    sweep(connection, family, clock.milliseconds())
-                sweep_deletes(connection, family, clock.milliseconds())
+        """How often each event of the file has occurred."""
+        return self._file.events.snapshot()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family
     from webtable.store.sqlite.file import StoreFile
+    from webtable.store.sqlite.store import Database
 
 
 # --- Sweeping: invisible cells and old delete markers are removed in slices of a family, along with writes ------------
@@ -87,15 +88,15 @@ def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> N
         connection.execute("UPDATE families SET swept_deletes = ? WHERE id = ?", (following, family.id))
 
 
-def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
+def sweep_all(database: Database, name: str, clock: Callable[[], int]) -> None:
     """Remove all invisible cells of a table, and its delete markers; does nothing if it is missing."""
-    with file.reader() as connection:
+    with database.reader() as connection:
         table = find_table(connection, name)
     for prefix in table.families if table else ():
         start: bytes | None = b""
         while start is not None:
             # One transaction per slice, so that other writers wait no longer than for a write.
-            with file.writer(f"compacting table {name!r}") as connection:
+            with database.writer(f"compacting table {name!r}") as connection:
                 table = find_table(connection, name)
                 if table is None or prefix not in table.families:
                     return
