@@ -86,15 +86,15 @@ def test_the_doctor_and_the_picture_say_the_same_of_the_regions(checked, pages, 
     check, label = checked(pages, [b"40", b"80", b"c0"])
 
     assert check.state == state
-    assert said in check.found
-    assert check.found in label or not pages
+    assert said in check.finding
+    assert check.finding in label or not pages
 
 
 def test_of_an_only_region_the_doctor_and_the_picture_say_just_that(checked):
     check, label = checked(EVEN, [])
 
-    assert (check.state, check.found) == ("ok", "1 region")
-    assert label.endswith(check.found)
+    assert (check.state, check.finding) == ("ok", "1 region")
+    assert label.endswith(check.finding)
 
 
 def test_of_a_large_table_the_salts_tell_which_region_is_hot(checked, monkeypatch):
@@ -103,8 +103,8 @@ def test_of_a_large_table_the_salts_tell_which_region_is_hot(checked, monkeypatc
     check, _ = checked(EVEN, [b"01", b"02", b"03"])
 
     assert check.state == "warning"
-    assert check.found.startswith("4 regions: 1 (03) hold over 2 times")
-    assert "by the salts" in check.found
+    assert check.finding.startswith("4 regions: 1 (03) hold over 2 times")
+    assert "by the salts" in check.finding
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_of_a_large_table_without_salts_the_rows_tell_whether_one_is_hot(monkeyp
 
     (check,) = [one for one in checks if one.check == "splits"]
     assert check.state == state
-    assert f"have {MOST_ROWS} rows or more" in check.found
+    assert f"have {MOST_ROWS} rows or more" in check.finding
 
 
 def test_a_region_that_is_on_no_server_has_failed():
@@ -127,7 +127,7 @@ def test_a_region_that_is_on_no_server_has_failed():
 
     (check,) = placed(store, "t")
 
-    assert (check.state, check.found) == ("failed", "1 (80) of 2 regions are on no server")
+    assert (check.state, check.finding) == ("failed", "1 (80) of 2 regions are on no server")
 
 
 @pytest.mark.parametrize(("servers", "state"), [(("a:1", "b:1"), "ok"), ((*["a:1"] * 9, "b:1"), "warning")])

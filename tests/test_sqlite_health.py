@@ -50,9 +50,9 @@ def test_a_damaged_file_fails_with_what_can_be_read_of_it(path):
     diagnosis = webtable.doctor(path)
 
     (integrity,) = [one for one in diagnosis.failed if one.check == "integrity"]
-    assert "\n" not in integrity.found
-    assert "damaged" in integrity.found
-    assert "webtable backup rescue FILE" in integrity.found + integrity.fix
+    assert "\n" not in integrity.finding
+    assert "damaged" in integrity.finding
+    assert "webtable backup rescue FILE" in integrity.finding + integrity.fix
 
 
 def test_a_row_that_is_out_of_order_is_damage_of_the_file(path):
@@ -65,7 +65,7 @@ def test_a_row_that_is_out_of_order_is_damage_of_the_file(path):
 
     (integrity,) = webtable.doctor(path).failed[:1]
 
-    assert "not in PRIMARY KEY order" in integrity.found
+    assert "not in PRIMARY KEY order" in integrity.finding
 
 
 def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):
         check = upkeep.integrity(store._file)
 
         assert check.state == "warning"
-        assert "did not finish" in check.found
+        assert "did not finish" in check.finding
         assert "pages" in store.tables()
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_others_may_write_to_is_a_warning(path):
 
     check = found(path, "permissions")
 
-    assert (check.state, check.found) == ("warning", "666: other users may write to it")
+    assert (check.state, check.finding) == ("warning", "666: other users may write to it")
 
 
 def test_a_file_on_a_network_is_a_warning(path, monkeypatch, tmp_path):
@@ -112,7 +112,7 @@ def test_a_file_on_a_network_is_a_warning(path, monkeypatch, tmp_path):
 
     check = found(path, "file-system")
 
-    assert (check.state, "nfs4" in check.found) == ("warning", True)
+    assert (check.state, "nfs4" in check.finding) == ("warning", True)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who has a file open")
@@ -124,7 +124,7 @@ def test_another_process_is_named_that_has_the_file_open(path):
         check = found(path, "processes")
 
         other.communicate(b"\n")
-    assert f"{other.pid} (python" in check.found
+    assert f"{other.pid} (python" in check.finding
 
 
 def test_the_space_that_is_free_is_what_compact_gives_back(path):

@@ -139,7 +139,7 @@ def test_a_later_run_completes_what_an_earlier_one_has_reported(tmp_path, ingest
 
     assert "2 revisits waiting for the originals (unresolved lists them)" in first
     assert [line.split(",")[0] for line in listed.splitlines()[1:]] == [Y, Z]
-    assert (checks["revisits"].state, checks["revisits"].found) == (
+    assert (checks["revisits"].state, checks["revisits"].finding) == (
         "warning",
         "2 revisits of captures that are not stored",
     )

@@ -33,7 +33,7 @@ def test_the_json_has_the_fields_and_checks_of_its_help(run: Run, stored: str):
 
     lines = [json.loads(line) for line in run("doctor", "--deep", "--format", "jsonl").lines]
 
-    assert {tuple(line) for line in lines} == {("check", "state", "found", "fix")}
+    assert {tuple(line) for line in lines} == {("check", "state", "finding", "fix")}
     assert {line["fix"] for line in lines} == {None}
     named = re.search(r"what was looked at: ([^;]*);", told)[1].split(", ")
     assert {line["check"] for line in lines} <= set(named)

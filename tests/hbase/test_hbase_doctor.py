@@ -32,7 +32,7 @@ def test_a_gateway_of_another_protocol_is_told_with_the_option_that_reaches_it(s
     check = state_of(f"hbase://{HOST}:{port}/crawl", f"gateway {HOST}:{port}")
 
     assert check.state == "failed"
-    assert "speaks the framed transport and the compact protocol" in check.found
+    assert "speaks the framed transport and the compact protocol" in check.finding
     assert check.fix == "the URL needs ?transport=framed&protocol=compact"
 
 
@@ -43,7 +43,7 @@ def test_something_else_that_listens_there_is_named(servers):
     check = state_of(f"hbase://{HOST}:{port}/crawl", f"gateway {HOST}:{port}")
 
     assert check.state == "failed"
-    assert "SSH-2.0" in check.found
+    assert "SSH-2.0" in check.finding
     assert "9090" in check.fix
 
 
@@ -79,7 +79,7 @@ def test_a_gateway_without_threads_left_is_a_warning(servers):
     check = state_of(f"hbase://{HOST}:{port}/crawl", f"connections {HOST}:{port}", timeout=2)
 
     assert check.state == "warning"
-    assert check.found.startswith("3 of 8 connections at once")
+    assert check.finding.startswith("3 of 8 connections at once")
     assert "maxWorkerThreads" in check.fix
 
 
@@ -89,7 +89,7 @@ def test_an_old_gateway_is_a_warning(servers):
 
     check = state_of(f"hbase://{HOST}:{port}/crawl?pool=2", f"connections {HOST}:{port}", timeout=4)
 
-    assert (check.state, "before 2.x" in check.found) == ("warning", True)
+    assert (check.state, "before 2.x" in check.finding) == ("warning", True)
 
 
 @pytest.mark.hbase
@@ -130,13 +130,13 @@ def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_are_told_a
         with webtable.open(url) as table:
             label = table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
-        assert checks["splits"].found in label
+        assert checks["splits"].finding in label
         assert checks["clock"].is_ok
         assert checks["regions"].is_ok
-        assert checks["splits"].found.startswith("8 regions: 1 (")
-        assert ", 7 (" in checks["splits"].found
+        assert checks["splits"].finding.startswith("8 regions: 1 (")
+        assert ", 7 (" in checks["splits"].finding
         assert checks["splits"].state == "warning"
-        assert checks["digests"].found.startswith("50 bodies of 50 pages")
+        assert checks["digests"].finding.startswith("50 bodies of 50 pages")
     finally:
         with HBaseStore(base.hostname, base.port) as store:
             for table_name in store.tables():

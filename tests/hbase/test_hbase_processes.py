@@ -23,7 +23,7 @@ from webtable.rowkey import KeyRange, prefix_range
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Counts
 from webtable.testing.stores import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.
@@ -99,7 +99,7 @@ def held(*locks: object) -> Iterator[None]:
 
 def test_locks_that_a_thread_held_at_the_moment_of_the_fork_are_free_in_the_child(faked):
     read_all(faked)
-    faked.on_call = counter = Tally()
+    faked.on_call = counter = Counts()
     pools = [gateway.pool._changed for gateway in faked._gateways]
 
     with held(*pools, counter._lock, faked._workers._threads._lock):

@@ -41,7 +41,7 @@ def test_of_a_table_without_trouble_all_is_well(url):
     diagnosis = webtable.doctor(url, deep=True)
 
     # Of Thrift1 alone it is told that there is a Thrift2 gateway as well.
-    assert [one for one in diagnosis if not one.is_ok and "no Thrift2" not in one.found] == []
+    assert [one for one in diagnosis if not one.is_ok and "no Thrift2" not in one.finding] == []
     assert {"store", "layout", "tables", "families", "indexes", "freshness", "rows", "digests"} <= {
         one.check for one in diagnosis
     }
@@ -55,8 +55,8 @@ def test_a_damaged_row_fails_and_is_named(url, site):
     (rows,) = found(url, "rows")
 
     assert rows.state == "failed"
-    assert rows.found.startswith("1 of 5 pages of a sample cannot be read")
-    assert site.url("/2") in rows.found
+    assert rows.finding.startswith("1 of 5 pages of a sample cannot be read")
+    assert site.url("/2") in rows.finding
     assert "webtable verify" in rows.fix
 
 
@@ -67,7 +67,7 @@ def test_a_damaged_body_is_found_by_the_digests_alone(url, site):
     diagnosis = webtable.doctor(url, all_bodies=True)
 
     assert [one.check for one in diagnosis.failed] == ["digests"]
-    assert "4 pages were read: 1 damaged" in diagnosis.failed[0].found
+    assert "4 pages were read: 1 damaged" in diagnosis.failed[0].finding
     assert found(url, "rows")[0].is_ok
 
 
@@ -77,7 +77,7 @@ def test_a_table_that_was_dropped_is_named(url):
     (tables,) = found(url, "tables")
 
     assert tables.state == "failed"
-    assert f"{name}_time_idx" in tables.found
+    assert f"{name}_time_idx" in tables.finding
     assert "webtable create" in tables.fix
 
 
@@ -87,7 +87,7 @@ def test_without_a_layout_the_rest_of_the_store_is_looked_at(url):
     diagnosis = webtable.doctor(url)
 
     assert [one.check for one in diagnosis.failed] == ["layout"]
-    assert "but not its layout" in diagnosis.failed[0].found
+    assert "but not its layout" in diagnosis.failed[0].finding
     assert found(url, "store")[0].is_ok
 
 
@@ -101,8 +101,8 @@ def test_families_that_are_not_as_the_layout_says_are_a_warning_with_the_stateme
     (families,) = found(url, "families")
 
     assert families.state == "warning"
-    assert "family 'content': versions " in families.found
-    assert " -> 5" in families.found
+    assert "family 'content': versions " in families.finding
+    assert " -> 5" in families.finding
     assert families.fix.startswith("webtable create --alter-families: alter ")
 
 
@@ -127,7 +127,7 @@ def test_batches_of_writers_that_died_are_a_warning(url, monkeypatch):
     (freshness,) = found(url, "freshness")
 
     assert freshness.state == "warning"
-    assert "1 of these were left by writers" in freshness.found
+    assert "1 of these were left by writers" in freshness.finding
     assert "webtable links refresh" in freshness.fix
 
 
@@ -149,14 +149,14 @@ def test_an_error_of_the_store_is_a_check_that_failed(url, monkeypatch):
 
     (rows,) = found(url, "rows")
 
-    assert (rows.state, rows.found) == ("failed", "gone")
+    assert (rows.state, rows.finding) == ("failed", "gone")
 
 
 def test_what_there_is_no_time_for_is_told(url):
     checks = list(webtable.doctor(url, timeout=1e-9))
 
     assert [one for one in checks if one.is_ok and one.check == "rows"] == []
-    assert any("the time was over" in one.found for one in checks)
+    assert any("the time was over" in one.finding for one in checks)
 
 
 def test_a_time_that_is_none_is_refused(url):
@@ -171,7 +171,7 @@ def test_a_table_of_rows_is_no_failure(new_url):
     (layout,) = found(url, "layout")
 
     assert layout.is_ok
-    assert "CompositeKey" in layout.found
+    assert "CompositeKey" in layout.finding
 
 
 def test_a_diagnosis_is_told_in_lines(url):

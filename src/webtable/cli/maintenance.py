@@ -292,7 +292,7 @@ def doctor(
 
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
-    dates, digests, revisits; that of a gateway with its address), "state", "found" and "fix" (null if it is ok).
+    dates, digests, revisits; that of a gateway with its address), "state", "finding" and "fix" (null if it is ok).
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
@@ -329,18 +329,18 @@ class _CheckLine:
 
     def __init__(self, check: Check, command: Callable[[str], str]) -> None:
         self.check, self.state = check.check, check.state
-        self.found, self.fix = (one_line(text_of(text, command)) for text in (check.found, check.fix))
+        self.finding, self.fix = (one_line(text_of(text, command)) for text in (check.finding, check.fix))
 
 
 def _write(line: _CheckLine, chosen: FactsFormat) -> None:
     if chosen == FactsFormat.jsonl:
-        fields = {"check": line.check, "state": line.state, "found": line.found, "fix": line.fix or None}
+        fields = {"check": line.check, "state": line.state, "finding": line.finding, "fix": line.fix or None}
         write_json(fields)
     elif chosen == FactsFormat.lines:
-        write_lines([(line.state, line.check, line.found, line.fix)])
+        write_lines([(line.state, line.check, line.finding, line.fix)])
     else:
         mark, color = _MARKS[line.state]
-        typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(line.check)}: {line.found}")
+        typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(line.check)}: {line.finding}")
         if line.fix:
             typer.echo(f"{'':8}→ {line.fix}")
     sys.stdout.flush()

@@ -16,7 +16,7 @@ from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Store
-from webtable.store.metrics import Tally, log_event
+from webtable.store.metrics import Counts, log_event
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow
@@ -53,8 +53,8 @@ class TableContext(msgspec.Struct, frozen=True):
     indexes: Indexes
     strict: bool = False
     part: TablePart | None = None
-    counts: Tally = msgspec.field(default_factory=Tally)
-    events: Tally = msgspec.field(default_factory=Tally)
+    counts: Counts = msgspec.field(default_factory=Counts)
+    events: Counts = msgspec.field(default_factory=Counts)
 
     @classmethod
     def of(

@@ -46,7 +46,7 @@ from webtable.rowkey.fields.field import is_open, shown
 from webtable.rowkey.ranges import clipped
 from webtable.schema import FamilySchema, KeyLayout, TableSchema, meta_table
 from webtable.store import Delete, NewCell, Put, Row, Store, open_store, table_of
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Counts
 from webtable.store.observed import observed
 from webtable.store.rows import TimeRange, Wanted
 
@@ -148,7 +148,7 @@ class RecordReader:
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
         self.strict = strict
-        self.counts: Final = Tally()
+        self.counts: Final = Counts()
         self.store: Final = store
         self.table: Final = table
         self.key: Final = key

@@ -16,11 +16,11 @@ MORE_TIME = Message("give it more time (", Words("timeout=", "--timeout"), ")")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of a check: its name, its state, what was found, and what to do if it is not `ok`."""
+    """The result of a check: its name, its state, the finding, and what to do if it is not `ok`."""
 
     check: str
     state: State
-    found: str
+    finding: str
     fix: str = ""
 
     @property
@@ -29,19 +29,19 @@ class Check:
         return self.state == "ok"
 
 
-def well(check: str, found: str) -> Check:
+def well(check: str, finding: str) -> Check:
     """Return a successful check."""
-    return Check(check, "ok", found)
+    return Check(check, "ok", finding)
 
 
-def warned(check: str, found: str, fix: str) -> Check:
+def warned(check: str, finding: str, fix: str) -> Check:
     """Return a check of something that works but will cause trouble."""
-    return Check(check, "warning", found, fix)
+    return Check(check, "warning", finding, fix)
 
 
-def failed(check: str, found: str, fix: str) -> Check:
+def failed(check: str, finding: str, fix: str) -> Check:
     """Return a check of something that does not work."""
-    return Check(check, "failed", found, fix)
+    return Check(check, "failed", finding, fix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class ServerMetrics:
     is_down: bool
 
 
-class Tally:
+class Counts:
     """Counts the names with which it is called, in `counts`; thread-safe. A forked child begins at 0."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import TableNotFound, WebTableError
 from webtable.store.deadline import check_cancelled
-from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, OperationMetrics, Tally, log_event
+from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, Counts, OperationMetrics, log_event
 from webtable.store.port import Store
 from webtable.store.rows import Put
 
@@ -245,7 +245,7 @@ class _Measures:
     """What is measured of a store and its views: sums by operation, events, and who listens to calls."""
 
     def __init__(self) -> None:
-        self.events = Tally()
+        self.events = Counts()
         self.listeners: tuple[CallListener, ...] = ()
         self.after_fork()
         renew_after_fork(self)

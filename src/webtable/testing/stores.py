@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from webtable.repository.table.web_table import WebTable
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Counts
 from webtable.store.observed import Call, ObservedStore, WrappedStore
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class CountingStore(WrappedStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._count = Tally()
+        self._count = Counts()
 
     @property
     def calls(self) -> Counter[str]:
@@ -107,7 +107,7 @@ def counted_store(store: Store) -> tuple[Store, Counter[str]]:
 
     asked = store.wrapped if isinstance(store, ObservedStore) else store
     if isinstance(asked, HBaseStore):
-        asked.on_call = counter = Tally()
+        asked.on_call = counter = Counts()
         return store, counter.counts
     counting = CountingStore(store)
     return counting, counting.calls

@@ -231,5 +231,5 @@ def _crawls(asked: AskedPage, table: WebTable) -> Rows:
 def _diagnosis(table: WebTable) -> Rows:
     address = table.store.address
     checks = () if address is None else webtable.doctor(address, timeout=DOCTOR_SECONDS)
-    columns = column("state"), column("check"), column("found"), column("fix")
+    columns = column("state"), column("check"), column("finding"), column("fix")
     return Rows(columns, checks, empty="A table in memory is not examined.")

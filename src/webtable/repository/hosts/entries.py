@@ -19,7 +19,7 @@ from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.rowkey.ranges import clipped
 from webtable.rowkey.urls import split_url
 from webtable.schema import INDEX_COLUMN, index_table_name
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Counts
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def known_totals(context: TableContext, most: int) -> HostTotals | None:
     count = hosts = pages = size = 0
     newest: datetime | None = None
     # A separate one: to display a table must neither raise nor count damage.
-    damage = Damage(Tally(), [])
+    damage = Damage(Counts(), [])
     for row in entries:
         if (count := count + 1) > most:
             return None

@@ -393,11 +393,11 @@ class Diagnosis(ShowsItself):
 
     def __str__(self) -> str:
         """Return a line for each check, and one for each fix."""
-        lines = ((f"{one.state}: {one.check}: {one.found}", one.fix) for one in self.checks)
+        lines = ((f"{one.state}: {one.check}: {one.finding}", one.fix) for one in self.checks)
         return "\n".join(f"{line}\n    {fix}" if fix else line for line, fix in lines)
 
     def _shown(self) -> Shown:
-        columns = ("check", "state", "found", "fix")
+        columns = ("check", "state", "finding", "fix")
         return Shown(self.url, columns, [tuple(getattr(one, name) for name in columns) for one in self.checks])
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from webtable.store import Row
-    from webtable.store.metrics import Tally
+    from webtable.store.metrics import Counts
 
 
 # --- The damaged rows that are found while a question is answered: they are skipped and counted; the first are kept
@@ -35,7 +35,7 @@ class Damage:
     With *strict* the first one is raised instead.
     """
 
-    def __init__(self, counts: Tally, rows: list[DamagedRow], *, strict: bool = False) -> None:
+    def __init__(self, counts: Counts, rows: list[DamagedRow], *, strict: bool = False) -> None:
         self._counts = counts
         self._rows = rows
         self._strict = strict

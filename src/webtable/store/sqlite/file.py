@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from webtable._limits import FILE_FORMAT, check_format
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
-from webtable.store.metrics import Tally, log_event
+from webtable.store.metrics import Counts, log_event
 from webtable.store.sqlite import connections as forks
 from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import (
@@ -131,7 +131,7 @@ class StoreFile:
         self._seen: tuple[sqlite3.Connection, int] | None = None
         """The writing connection, and the version of the file that it has seen last."""
         self._damage: str | None = None
-        self.events: Final = Tally()
+        self.events: Final = Counts()
         """How often each event was logged."""
         forks.closed_before_fork(self)
         renew_after_fork(self)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.deadline import attempts
-from webtable.store.metrics import Tally, log_event, subject_of
+from webtable.store.metrics import Counts, log_event, subject_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +143,7 @@ class ServerLog:
     """Counts and logs the events of *server*, a gateway or HBase itself, in `events` and as records."""
 
     def __init__(self, server: str) -> None:
-        self.events: Final = Tally()
+        self.events: Final = Counts()
         self._server = server
 
     def __call__(

@@ -685,7 +685,7 @@ class GatewayChecks:
                 yield look
                 yield self._connections(number, address)
             elif is_there:
-                yield warned(look.check, look.found, f"{look.fix}; until then the others are tried")
+                yield warned(look.check, look.finding, f"{look.fix}; until then the others are tried")
             else:
                 yield look
 
