@@ -65,9 +65,9 @@ class _Calls:
         self._duration = duration
         self._attributes = attributes
 
-    def __call__(self, operation: str, table: str, asked: int | None, began: int) -> _Call:
+    def __call__(self, operation: str, table: str, requested: int | None, began: int) -> _Call:
         attributes = {**self._attributes, "db.operation.name": operation, "db.collection.name": table}
-        size = {} if asked is None or asked < 2 else {"db.operation.batch.size": asked}
+        size = {} if requested is None or requested < 2 else {"db.operation.batch.size": requested}
         span = self._tracer.start_span(
             f"{operation} {table}", kind=SpanKind.CLIENT, attributes={**attributes, **size}, start_time=began
         )

@@ -87,9 +87,9 @@ def whole(name: str, several: list[Any], places: Sequence[tuple[Part, bytes]]) -
     """
     dates = [value for value in several if type(value) is date]
     joined = [datetime.combine(day, clock, UTC) for day in dates for clock in several if isinstance(clock, time)]
-    fields = [(part, found) for part, found in places if isinstance(part, Field) and part.name == name]
+    fields = [(part, encoded) for part, encoded in places if isinstance(part, Field) and part.name == name]
     for value in [*joined, *several]:
-        if all(agrees(part, found, {name: value}) for part, found in fields):
+        if all(agrees(part, encoded, {name: value}) for part, encoded in fields):
             return value
     return several[0]
 
@@ -101,26 +101,26 @@ def _check_whole(name: str, fields: Sequence[Field]) -> None:
         places = [(field, field.encode(moment)) for field in fields] if len(fields) > 1 else []
     except FieldError:
         return  # they do not hold times
-    found = whole(name, [field.decode(encoded, 0)[0] for field, encoded in places], places) if places else None
-    if not all(agrees(field, encoded, {name: found}) for field, encoded in places):
+    value = whole(name, [field.decode(encoded, 0)[0] for field, encoded in places], places) if places else None
+    if not all(agrees(field, encoded, {name: value}) for field, encoded in places):
         raise InvalidArgument(
             f"parts={', '.join(map(declaration_of, fields))} do not determine {name!r}: one of them "
             "must keep all that the others do, or they must be a Date and a Time"
         )
 
 
-def agrees(part: Part, found: bytes, values: Mapping[str, Any]) -> bool:
-    """Whether *found* is the encoding by *part* of *values*, as far as these are known."""
+def agrees(part: Part, encoded: bytes, values: Mapping[str, Any]) -> bool:
+    """Whether *encoded* is the encoding by *part* of *values*, as far as these are known."""
     if isinstance(part, RandomSalt):
-        return found in part.salts
+        return encoded in part.salts
     if all(name in values for name in part.takes):
         try:
-            return part.encode(*(values[name] for name in part.takes)) == found
+            return part.encode(*(values[name] for name in part.takes)) == encoded
         except WebTableError:  # bytes may mean a value that `encode` refuses, such as a time before 1970
             return False
     if isinstance(part, Spread):
-        return found in part.salts
-    return not isinstance(part, Hash) or part.has_form(found)
+        return encoded in part.salts
+    return not isinstance(part, Hash) or part.has_form(encoded)
 
 
 def declaration_of(part: Part) -> str:
@@ -154,13 +154,13 @@ Raises `FieldError` for a value that a field cannot hold or that is missing, and
 # its own begin with `_`, which names of fields do not.
 def compiled(
     parts: Sequence[Part],
-    most: int,
+    limit: int,
     complain: Callable[[dict[str, Any], dict[str, Any]], None],
     then: Callable[[bytes], bytes] | None = None,
 ) -> Callable[..., bytes]:
     """Return a function that returns the key, with a keyword argument for each value that *parts* take.
 
-    If it fails, if an argument is unknown, or if the key is empty or longer than *most* bytes, *complain* is called
+    If it fails, if an argument is unknown, or if the key is empty or longer than *limit* bytes, *complain* is called
     with the values and the unknown arguments, to raise the error. *then* is applied to the key.
     """
     names = list(dict.fromkeys(name for part in parts for name in part.takes))
@@ -173,7 +173,7 @@ def compiled(
     }
     pieces = [_expression(run, scope) for run in _runs(parts)]
     values = ", ".join(f"{name!r}: {name}" for name in names)
-    fits = all(part.width is not None for part in parts) and sum(part.width or 0 for part in parts) <= most
+    fits = all(part.width is not None for part in parts) and sum(part.width or 0 for part in parts) <= limit
     text = "\n".join(
         [
             f"def encode({', '.join(['*', *(f'{name}=_NOT_GIVEN' for name in names), '**_unknown'])}):"
@@ -186,7 +186,7 @@ def compiled(
             "    except _Exception:",
             f"        _complain({{{values}}}, _unknown)",
             "        raise",
-            *([] if fits else [f"    if not 0 < _len(_key) <= {most}:", f"        _complain({{{values}}}, _unknown)"]),
+            *([] if fits else [f"    if not 0 < _len(_key) <= {limit}:", f"        _complain({{{values}}}, _unknown)"]),
             "    return _key" if then is None else "    return _then(_key)",
         ]
     )
@@ -250,15 +250,15 @@ class Scans:
     def ranges(self, conditions: Mapping[str, Any]) -> list[KeyRange]:
         """Return the ranges of the keys that meet *conditions*; see `CompositeKey.ranges`."""
         heads, place = self._heads(conditions)
-        left = self._open(conditions, place)
-        if not left:
+        unused = self._open(conditions, place)
+        if not unused:
             if place == len(self.parts):
                 return [KeyRange(head, head + b"\x00") for head in heads]
             return [prefix_range(head) for head in heads]
         part = self.parts[place]
         condition = conditions.get(part.takes[0]) if isinstance(part, Field) else None
         if not isinstance(part, Field) or not isinstance(condition, Condition):
-            self._no_range(part, left[0])
+            self._no_range(part, unused[0])
         if later := self._open(conditions, place + 1):
             raise NoRange(
                 f"{later[0]!r} comes after {part.name!r}, for which there is a range and not a single value",
@@ -269,21 +269,21 @@ class Scans:
 
     def latest(self, values: Mapping[str, Any]) -> Latest:
         """Return where the newest row with *values* is; see `CompositeKey.latest`."""
-        if asked := [name for name, value in values.items() if isinstance(value, Condition)]:
+        if ranged := [name for name, value in values.items() if isinstance(value, Condition)]:
             raise NoRange(
-                f"the latest row needs single values, and {asked[0]}={values[asked[0]]} is a condition",
-                f"give one value of {asked[0]!r}, or leave it out",
+                f"the latest row needs single values, and {ranged[0]}={values[ranged[0]]} is a condition",
+                f"give one value of {ranged[0]!r}, or leave it out",
             )
         heads, place = self._heads(values)
-        left = self._open(values, place)
-        if left:
-            self._no_range(self.parts[place], left[0])
+        unused = self._open(values, place)
+        if unused:
+            self._no_range(self.parts[place], unused[0])
         heads, place = self._fanned(heads, place)
         newest = self._newest(place)
         if newest is None:
-            known = f"with {', '.join(values)} " if values else ""
+            label = f"with {', '.join(values)} " if values else ""
             raise NoRange(
-                f"the key does not show which row {known}is the latest: the next part is not a time",
+                f"the key does not show which row {label}is the latest: the next part is not a time",
                 "put a ReverseTimestamp there",
             )
         return Latest([prefix_range(head) for head in heads], newest == "last")
@@ -295,15 +295,15 @@ class Scans:
             needed = bool(self._open(conditions, place))
             if isinstance(part, Field):
                 value = conditions.get(part.name, NOT_GIVEN)
-                given = value is not NOT_GIVEN and not isinstance(value, Condition)
-                found: Sequence[bytes] | None = [part.encode(value)] if given else None
+                is_value = value is not NOT_GIVEN and not isinstance(value, Condition)
+                encodings: Sequence[bytes] | None = [part.encode(value)] if is_value else None
             else:
-                found = part.alternatives(conditions)
-                if found is not None and len(found) > 1 and not needed:
-                    found = None  # no later part matters for the scan
-            if found is None:
+                encodings = part.alternatives(conditions)
+                if encodings is not None and len(encodings) > 1 and not needed:
+                    encodings = None  # no later part matters for the scan
+            if encodings is None:
                 return heads, place
-            heads = self.product(heads, found, part)
+            heads = self.product(heads, encodings, part)
         return heads, len(self.parts)
 
     def _newest(self, place: int) -> Newest | None:
@@ -316,21 +316,21 @@ class Scans:
 
     def _fanned(self, heads: list[bytes], place: int) -> tuple[list[bytes], int]:
         while place < len(self.parts) and not isinstance(self.parts[place], Field):
-            found = self.parts[place].alternatives({})
-            if found is None:
+            encodings = self.parts[place].alternatives({})
+            if encodings is None:
                 break
-            heads = self.product(heads, found, self.parts[place])
+            heads = self.product(heads, encodings, self.parts[place])
             place += 1
         return heads, place
 
-    def product(self, heads: list[bytes], found: Sequence[bytes], part: Part) -> list[bytes]:
-        """Return all combinations of *heads* and *found*; raises `NoRange` for more than 65,536."""
-        if len(heads) * len(found) > MOST_ALTERNATIVES:
+    def product(self, heads: list[bytes], encodings: Sequence[bytes], part: Part) -> list[bytes]:
+        """Return all combinations of *heads* and *encodings*; raises `NoRange` for more than 65,536."""
+        if len(heads) * len(encodings) > MOST_ALTERNATIVES:
             raise NoRange(
-                f"it would take {len(heads) * len(found):,} ranges to get past {declaration_of(part)}",
+                f"it would take {len(heads) * len(encodings):,} ranges to get past {declaration_of(part)}",
                 f"keep fewer buckets or digits: {MOST_ALTERNATIVES:,} ranges are the limit",
             )
-        return [head + one for head in heads for one in found]
+        return [head + tail for head in heads for tail in encodings]
 
     def _open(self, conditions: Mapping[str, Any], place: int) -> list[str]:
         """Return the names in *conditions* that are not yet settled before *place*: fields, and hashed values.
@@ -464,8 +464,8 @@ class CompositeKey(RowKey):
                 end = at + (part.width or 0)
             places.append((part, key[at:end]))
             at = end
-        values = {name: one[0] if len(one) == 1 else whole(name, one, places) for name, one in several.items()}
-        return values if at == len(key) and all(agrees(part, found, values) for part, found in places) else None
+        values = {name: own[0] if len(own) == 1 else whole(name, own, places) for name, own in several.items()}
+        return values if at == len(key) and all(agrees(part, encoded, values) for part, encoded in places) else None
 
     def candidates(self, /, **values: Any) -> list[bytes]:
         """Return all keys that the values can have: one, or one for each bucket of a random salt.
@@ -478,8 +478,8 @@ class CompositeKey(RowKey):
         self._complain({name: values.get(name, NOT_GIVEN) for name in self.names}, {})
         keys = [b""]
         for part in self.parts:
-            found = part.salts if isinstance(part, RandomSalt) else [part.encode(*(values[n] for n in part.takes))]
-            keys = self._scans.product(keys, found, part)
+            encodings = part.salts if isinstance(part, RandomSalt) else [part.encode(*(values[n] for n in part.takes))]
+            keys = self._scans.product(keys, encodings, part)
         return keys
 
     def ranges(self, /, **conditions: Any) -> list[KeyRange]:
@@ -530,8 +530,8 @@ class CompositeKey(RowKey):
         """The declaration as text, as the stored layout of a table has it."""
         return repr(self)
 
-    def _check(self, given: Mapping[str, Any]) -> None:
-        for name, value in given.items():
+    def _check(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
             if name not in self.names:
                 raise UnknownField(f"{name!r} is not a field of the key; it has {', '.join(self.names) or 'none'}")
             if isinstance(value, Condition) and name not in self.fields:
@@ -545,12 +545,12 @@ class CompositeKey(RowKey):
         self._check(unknown)
         made = 0
         for part in self.parts:
-            given = [values[name] for name in part.takes]
-            for name, value in zip(part.takes, given, strict=True):
+            inputs = [values[name] for name in part.takes]
+            for name, value in zip(part.takes, inputs, strict=True):
                 if value is NOT_GIVEN:
                     raise FieldError(f"{name} is missing: the key is made of {', '.join(self.names)}")
             # Complaining must not advance a round-robin salt.
-            made += len(part.encode(*given)) if given or part.width is None else part.width
+            made += len(part.encode(*inputs)) if inputs or part.width is None else part.width
         if not 0 < made <= MAX_KEY:
             raise FieldError(f"{self._shown(values)} makes a row key of {made:,} bytes; it must have 1 to {MAX_KEY:,}")
 

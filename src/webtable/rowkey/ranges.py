@@ -32,7 +32,7 @@ def parse_key(text: str) -> bytes:
     """
     if not text.isascii():
         raise KeyFormatError(f"{text[:200]!a} is not a row key: write bytes outside ASCII as \\xNN")
-    return _ESCAPED_BYTE.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
+    return _ESCAPED_BYTE.sub(lambda escape: chr(int(escape[1], 16)), text).encode("latin-1")
 
 
 class KeyRange(NamedTuple):
@@ -82,8 +82,8 @@ ALL_KEYS: Final = KeyRange()
 
 def clipped(ranges: Iterable[KeyRange], keys: KeyRange) -> list[KeyRange]:
     """Return the parts of *ranges* that are in *keys*, in their order, without empty ones."""
-    found = (one.inside(keys) for one in ranges)
-    return [one for one in found if not one.is_empty()]
+    parts = (piece.inside(keys) for piece in ranges)
+    return [piece for piece in parts if not piece.is_empty()]
 
 
 def prefix_stop(prefix: bytes) -> bytes:
@@ -135,8 +135,8 @@ class RangePart(NamedTuple):
     owner: int
 
 
-def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[RangePart]]:
-    """Return the parts of *ranges* in at most *most* groups of neighbouring regions, each group in key order.
+def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], count: int) -> list[list[RangePart]]:
+    """Return the parts of *ranges* in at most *count* groups of neighbouring regions, each group in key order.
 
     *bounds* are the first keys of all regions except the first. Wrong bounds cost time, but never lose rows.
 
@@ -158,7 +158,7 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
             if not part.keys.is_empty():
                 regions.setdefault(region, []).append(part)
     in_order = [sorted(regions[region]) for region in sorted(regions)]
-    size = -(-len(in_order) // most) or 1
+    size = -(-len(in_order) // count) or 1
     return [list(chain.from_iterable(in_order[at : at + size])) for at in range(0, len(in_order), size)]
 
 
@@ -268,24 +268,23 @@ def merged_split_points(*lists: Iterable[bytes]) -> list[bytes]:
 
 
 def _check(regions: int, values: int, what: str) -> None:
-    most = min(values, MAX_REGIONS)
-    if not isinstance(regions, int) or not 1 <= regions <= most:
-        reason = what if most == values else "which is more than any table has"
-        raise InvalidArgument(f"regions={regions!r} must be from 1 to {most:,}, {reason}")
+    limit = min(values, MAX_REGIONS)
+    if not isinstance(regions, int) or not 1 <= regions <= limit:
+        reason = what if limit == values else "which is more than any table has"
+        raise InvalidArgument(f"regions={regions!r} must be from 1 to {limit:,}, {reason}")
 
 
 def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
-    found = set()
+    distinct = set()
     for key in keys:
         if not isinstance(key, bytes):
             raise InvalidArgument(f"{name}: {key!r} must be bytes, not {type(key).__name__}")
-        found.add(key)
-    return found
+        distinct.add(key)
+    return distinct
 
 
 def _parting(before: bytes, key: bytes) -> bytes:
     """Return the shortest prefix of *key* that sorts after *before*."""
-    same = next(
-        (place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), len(before)
-    )
-    return key[: same + 1]
+    pairs = zip(before, key, strict=False)
+    shared = next((place for place, (low, high) in enumerate(pairs) if low != high), len(before))
+    return key[: shared + 1]

@@ -68,7 +68,7 @@ def canonical_url(url: str) -> str:
 
 
 def canonical_or_none(url: str) -> str | None:
-    """Return what `canonical_url` does, None if it is not a URL of a page: links and redirects may be anything.
+    """The canonical form of *url*, None if it is not a URL of a page: links and redirects may be anything.
 
     >>> canonical_or_none("HTTPS://Example.com"), canonical_or_none("mailto:a@example.com")
     ('https://example.com/', None)
@@ -134,10 +134,10 @@ _Parts = tuple[str, str, int | None, str, str]
 
 
 def _plain_parts(url: str) -> _Parts | None:
-    found = _PLAIN_URL.fullmatch(url) if isinstance(url, str) else None
-    if found is None:
+    match = _PLAIN_URL.fullmatch(url) if isinstance(url, str) else None
+    if match is None:
         return None
-    scheme, host, path, query = found.groups("")
+    scheme, host, path, query = match.groups("")
     if "/." in path or "/%2" in path or len(host) > MAX_HOST or not _is_plain_host(host):
         return None
     return scheme, host, None, path, query

@@ -109,9 +109,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self._with_options(queue_table(name), ["queue"])
 
     def _with_options(self, schema: TableSchema, families: Sequence[str]) -> TableSchema:
-        given = [self.options_of(family) for family in families]
-        changed = (replace(family, **options) for family, options in zip(schema.families, given, strict=True))
-        return replace(schema, families=tuple(changed)) if any(given) else schema
+        altered = [self.options_of(family) for family in families]
+        changed = (replace(family, **options) for family, options in zip(schema.families, altered, strict=True))
+        return replace(schema, families=tuple(changed)) if any(altered) else schema
 
     def options_of(self, family: str) -> dict[str, Any]:
         """Return the altered options of the *family*, one of `FAMILIES`."""
@@ -261,15 +261,15 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def check(self, table: str, stored: bytes) -> None:
         """Raise `LayoutMismatch`, which shows both, if the layout *stored* with *table* is not this one."""
-        found = _LayoutHeader.of(table, stored)
-        if found.kind != self.kind:
+        header = _LayoutHeader.of(table, stored)
+        if header.kind != self.kind:
             raise LayoutMismatch(
-                f"{table} was created with another layout: it is a {found.kind} table, with {found.key} keys; "
+                f"{table} was created with another layout: it is a {header.kind} table, with {header.key} keys; "
                 f"this call has the keys {self.key}. A web table is opened with webtable.open"
             )
-        if found.key != self.key:
+        if header.key != self.key:
             raise LayoutMismatch(
-                f"{table} was created with other keys: the table has {found.key}, this call has {self.key}"
+                f"{table} was created with other keys: the table has {header.key}, this call has {self.key}"
             )
 
 
@@ -284,7 +284,7 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
         # Only these options can be altered.
         fix = (
             Message("; ", Command("alter"), " changes that")
-            if all(one.startswith(("ttl:", "versions:")) for one in differences)
+            if all(difference.startswith(("ttl:", "versions:")) for difference in differences)
             else ""
         )
         raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + fix)

@@ -43,16 +43,16 @@ class FamilyChange:
     @property
     def losses(self) -> list[str]:
         """The data that the family will no longer keep, in words."""
-        found, wanted = self.found, self.wanted
-        if found is None:
+        present, wanted = self.found, self.wanted
+        if present is None:
             return []
         lost = []
-        if wanted.ttl is not None and (found.ttl is None or wanted.ttl < found.ttl):
+        if wanted.ttl is not None and (present.ttl is None or wanted.ttl < present.ttl):
             lost.append(f"what is older than {days_text(wanted.ttl)}")
-        if wanted.versions < found.versions:
+        if wanted.versions < present.versions:
             lost.append(f"of each column all but the newest {wanted.versions}")
-        if wanted.min_versions < found.min_versions and wanted.ttl is not None:
-            lost.append(f"what was kept beyond its time as one of the newest {found.min_versions}")
+        if wanted.min_versions < present.min_versions and wanted.ttl is not None:
+            lost.append(f"what was kept beyond its time as one of the newest {present.min_versions}")
         return lost
 
 
@@ -114,9 +114,9 @@ class LayoutPlan(ShowsItself):
     @property
     def options(self) -> dict[str, OptionValue]:
         """The options of the layout that change, with their new values."""
-        one, other = self.found, self.wanted
-        names = ["ttl", "versions", *dict.fromkeys([*one.family_options, *other.family_options])]
-        return {name: other.option(name) for name in names if one.option(name) != other.option(name)}
+        present, other = self.found, self.wanted
+        names = ["ttl", "versions", *dict.fromkeys([*present.family_options, *other.family_options])]
+        return {name: other.option(name) for name in names if present.option(name) != other.option(name)}
 
     @property
     def is_empty(self) -> bool:

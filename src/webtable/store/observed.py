@@ -100,26 +100,26 @@ class WrappedStore(Store):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        given = {"rows": rows, "family": family, "qualifiers": qualifiers, "limit": limit, "keys_only": keys_only}
+        arguments = {"rows": rows, "family": family, "qualifiers": qualifiers, "limit": limit, "keys_only": keys_only}
         return self.around(
-            Call("read_cells", table, given),
+            Call("read_cells", table, arguments),
             lambda: self.wrapped._read_cells(table, rows, family, qualifiers, limit, keys_only=keys_only),
         )
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[Sequence[Row]]:
-        given = {"ranges": ranges, "wanted": wanted, "limit": limit, "reverse": reverse}
+        arguments = {"ranges": ranges, "wanted": wanted, "limit": limit, "reverse": reverse}
         return self.around(
-            Call("scan", table, given), lambda: self.wrapped._scan(table, ranges, wanted, limit, reverse=reverse)
+            Call("scan", table, arguments), lambda: self.wrapped._scan(table, ranges, wanted, limit, reverse=reverse)
         )
 
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
-        given = {"ranges": ranges, "limit": limit, "wanted": wanted, "reverse": reverse}
+        arguments = {"ranges": ranges, "limit": limit, "wanted": wanted, "reverse": reverse}
         return self.around(
-            Call("first_rows", table, given),
+            Call("first_rows", table, arguments),
             lambda: self.wrapped._first_rows(table, ranges, limit, wanted, reverse=reverse),
         )
 
@@ -210,8 +210,8 @@ class ObservedCall(Protocol):
 class CallListener(Protocol):
     """Called for each call of a store, in the thread that makes it; its errors are raised to the caller."""
 
-    def __call__(self, operation: str, table: str, asked: int | None, began: int) -> ObservedCall:
-        """Called when a call begins (*began*: nanoseconds since 1970); *asked* is the number of rows of a write."""
+    def __call__(self, operation: str, table: str, requested: int | None, began: int) -> ObservedCall:
+        """Called when a call begins (*began*: nanoseconds since 1970); *requested* is the number of rows of a write."""
 
 
 class _Outcome:
@@ -318,8 +318,8 @@ class ObservedStore(WrappedStore):
             return do()
         if not self._measures.listeners:
             return self._done(call, do, size_of, _Outcome())
-        asked = len(call.arguments["mutations"]) if call.name == "write" else None
-        with self._reported(call.name, call.table, asked, clock.nanoseconds()) as outcome:
+        requested = len(call.arguments["mutations"]) if call.name == "write" else None
+        with self._reported(call.name, call.table, requested, clock.nanoseconds()) as outcome:
             return self._done(call, do, size_of, outcome)
 
     def _done(
@@ -327,18 +327,18 @@ class ObservedStore(WrappedStore):
     ) -> T:
         began = clock.monotonic()
         try:
-            found = do()
+            answer = do()
         except WebTableError as error:
             self._failed(call.name, call.table, clock.monotonic() - began, error)
             raise
-        seconds, size = clock.monotonic() - began, size_of(call.arguments, found)
+        seconds, size = clock.monotonic() - began, size_of(call.arguments, answer)
         self._took(call.name, call.table, seconds, size)
         outcome.rows = size[0]
         if call.name == "write":  # with an error among its outcomes the write counts as failed
-            outcome.error = next((error for error in cast("list[StoreError | None]", found) if error is not None), None)
+            outcome.error = next(filter(None, cast("list[StoreError | None]", answer)), None)
             if outcome.error is not None:
                 self._report_failed("write", call.table, seconds, outcome.error)
-        return found
+        return answer
 
     def _scanned(self, table: str, do: Callable[[], Iterator[Sequence[Row]]]) -> Iterator[Sequence[Row]]:
         """Return the pieces of a scan, which begins when the first is requested, or fails now."""
@@ -377,9 +377,9 @@ class ObservedStore(WrappedStore):
                 yield piece
 
     @contextmanager
-    def _reported(self, operation: str, table: str, asked: int | None, began: int) -> Iterator[_Outcome]:
+    def _reported(self, operation: str, table: str, requested: int | None, began: int) -> Iterator[_Outcome]:
         """Report a call and its outcome to the listeners."""
-        calls = [listener(operation, table, asked, began) for listener in self._measures.listeners]
+        calls = [listener(operation, table, requested, began) for listener in self._measures.listeners]
         outcome = _Outcome()
         try:
             yield outcome
@@ -440,19 +440,19 @@ def _size_of_rows(rows: Sequence[Row]) -> Size:
 
 def _size_of_cells(lists: Iterable[Sequence[tuple[bytes, Cell]]]) -> Size:
     """Return the size of *lists* of cells, one list per row."""
-    found = [[len(cell.value) for _, cell in cells] for cells in lists if cells]
-    return len(found), sum(map(sum, found))
+    sizes = [[len(cell.value) for _, cell in cells] for cells in lists if cells]
+    return len(sizes), sum(map(sum, sizes))
 
 
 def _size_of_stored(mutations: Sequence[Mutation], outcomes: Sequence[StoreError | None]) -> Size:
     """Return the size of those *mutations* that were stored."""
-    stored = [one for one, error in zip(mutations, outcomes, strict=True) if error is None]
-    puts = [one.cells for one in stored if isinstance(one, Put)]
+    stored = [mutation for mutation, error in zip(mutations, outcomes, strict=True) if error is None]
+    puts = [mutation.cells for mutation in stored if isinstance(mutation, Put)]
     return len(stored), sum([len(cell.value) for cells in puts for cell in cells])
 
 
 _SIZES: Final[Mapping[str, Callable[[Mapping[str, Any], Any], Size]]] = {
-    "write": lambda given, outcomes: _size_of_stored(given["mutations"], outcomes),
+    "write": lambda arguments, outcomes: _size_of_stored(arguments["mutations"], outcomes),
     "read": lambda _, rows: _size_of_rows([row for row in rows if row is not None]),
     "read_cells": lambda _, lists: _size_of_cells(lists),
     "first_rows": lambda _, lists: _size_of_rows(list(chain.from_iterable(lists))),

@@ -76,7 +76,7 @@ class Store(OptionalCalls, abc.ABC):
     def __init_subclass__(cls) -> None:
         """Refuse an adapter that declares capabilities as class attributes, which nothing would read."""
         super().__init_subclass__()
-        if stray := [one.name for one in fields(Capabilities) if one.name in vars(cls)]:
+        if stray := [option.name for option in fields(Capabilities) if option.name in vars(cls)]:
             raise TypeError(f"{cls.__name__}: {', '.join(stray)} must be given as capabilities = Capabilities(…)")
 
     @classmethod
@@ -118,10 +118,10 @@ class Store(OptionalCalls, abc.ABC):
         possible = list(filter(_is_row_key, rows))
         if wanted.is_nothing() or not possible:
             return [None] * len(rows)
-        found = self._read(table, possible, wanted)
+        stored = self._read(table, possible, wanted)
         if len(possible) == len(rows):
-            return found
-        each = iter(found)
+            return stored
+        each = iter(stored)
         return [next(each) if _is_row_key(row) else None for row in rows]
 
     def read_cells(
@@ -144,14 +144,14 @@ class Store(OptionalCalls, abc.ABC):
         _check_limit(limit)
         if b":" in family:
             raise InvalidArgument(f"family={family!r} must be the name without a colon")
-        found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
+        cells_of: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
         places = [place for place, row in enumerate(rows) if _is_row_key(row)]
         if limit and places and not qualifiers.is_empty():
             possible = [rows[place] for place in places]
             cells = self._read_cells(table, possible, family, qualifiers, limit, keys_only=keys_only)
-            for place, some in zip(places, cells, strict=True):
-                found[place] = some
-        return found
+            for place, columns in zip(places, cells, strict=True):
+                cells_of[place] = columns
+        return cells_of
 
     def scan(
         self,
@@ -164,10 +164,10 @@ class Store(OptionalCalls, abc.ABC):
     ) -> Iterator[Row]:
         """Yield at most *limit* rows of the union of *ranges*, which may overlap, in byte order, lazily."""
         _check_limit(limit)
-        left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
-        if not left:
+        disjoint = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
+        if not disjoint:
             return iter(())
-        return _rows_of(self._scan(table, left, wanted, limit, reverse=reverse))
+        return _rows_of(self._scan(table, disjoint, wanted, limit, reverse=reverse))
 
     def first_rows(
         self,

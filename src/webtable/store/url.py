@@ -92,12 +92,12 @@ class StoreURL:
             raise InvalidArgument(f"store={self.text!r}: {exc}") from None
         return table
 
-    def options(self, query: str, known: Collection[str]) -> URLOptions:
+    def options(self, query: str, allowed: Collection[str]) -> URLOptions:
         """Return the options in *query*, the part after the `?`; raises `InvalidArgument` for an unknown option."""
         options = URLOptions(parse_qsl(query, keep_blank_values=True))
-        unknown = sorted(set(options) - set(known))
+        unknown = sorted(set(options) - set(allowed))
         if unknown:
-            names = ", ".join(sorted(known))
+            names = ", ".join(sorted(allowed))
             raise InvalidArgument(f"store={self.text!r}: unknown option {unknown[0]!r}; {self.scheme} has {names}")
         return options
 
@@ -146,9 +146,9 @@ def without_secrets(message: str) -> str:
     return _IN_TEXT.sub(_shown_in_text, message)
 
 
-def _shown_in_text(found: re.Match[str]) -> str:
-    scheme, rest = found[1], found[2].rstrip(_AFTER_A_URL)
-    after = found[2][len(rest) :]
+def _shown_in_text(url: re.Match[str]) -> str:
+    scheme, rest = url[1], url[2].rstrip(_AFTER_A_URL)
+    after = url[2][len(rest) :]
     if scheme.lower() in ("http", "https"):  # usually of a page: its path contains no password
         host, slash, path = rest.partition("/")
         return f"{scheme}://{_LOGIN.sub(f'{HIDDEN}@', host)}{slash}{path}{after}"
@@ -172,6 +172,6 @@ def _named(scheme: str, option: str) -> str:
 
 def _plain_options(scheme: str, rest: str) -> str:
     """Return the known options at the end of *rest*, with their `?`."""
-    one = _PLAIN_OF_HBASE if scheme.startswith("hbase") else _PLAIN
-    found = re.search(rf"\?{one}(?:&{one})*&?\Z", rest)
-    return "" if found is None else found[0]
+    option = _PLAIN_OF_HBASE if scheme.startswith("hbase") else _PLAIN
+    match = re.search(rf"\?{option}(?:&{option})*&?\Z", rest)
+    return "" if match is None else match[0]

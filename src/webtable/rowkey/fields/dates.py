@@ -224,7 +224,7 @@ class _Formatted(Field):
             )
         if "%j" in directives and {"%m", "%d"} & set(directives):
             raise InvalidArgument(f"format={self.format!r} of {self.name!r} must have %j, or %m and %d, not both")
-        found = [_DIRECTIVES[piece] for piece in directives]
+        described = [_DIRECTIVES[piece] for piece in directives]
         template = "".join(f"%0{_DIRECTIVES[p].digits}d" if p in _DIRECTIVES else p for p in pieces)
         pattern = "".join(rf"(\d{{{_DIRECTIVES[p].digits}}})" if p in _DIRECTIVES else re.escape(p) for p in pieces)
         set_ = object.__setattr__
@@ -232,8 +232,8 @@ class _Formatted(Field):
         set_(self, "_template", template.encode())
         set_(self, "_pattern", re.compile(pattern.encode()))
         set_(self, "_directives", directives)
-        set_(self, "_numbers", tuple(one.of for one in found))
-        set_(self, "_width", len((template % tuple(0 for _ in found)).encode()))
+        set_(self, "_numbers", tuple(directive.of for directive in described))
+        set_(self, "_width", len((template % tuple(0 for _ in described)).encode()))
 
     _template: ClassVar[bytes]
     _pattern: ClassVar[re.Pattern[bytes]]
@@ -271,10 +271,10 @@ class _Formatted(Field):
 
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
         """Return the part of the value that the format keeps."""
-        found = self._pattern.fullmatch(key, at, at + self._width)
-        if found is None:
+        match = self._pattern.fullmatch(key, at, at + self._width)
+        if match is None:
             self.no_value(key, at)
-        numbers = dict(zip(self._directives, map(int, found.groups()), strict=True))
+        numbers = dict(zip(self._directives, map(int, match.groups()), strict=True))
         year = numbers.get("%Y", 2000 + numbers["%y"] if "%y" in numbers else LEAP_YEAR)
         try:
             value = datetime(

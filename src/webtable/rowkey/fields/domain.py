@@ -96,11 +96,11 @@ class ReversedDomain(Text):
 
 def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
     """Return *function*, which takes a host name, with a cache for names of normal length."""
-    known = functools.lru_cache(maxsize=65_536)(function)
+    cached = functools.lru_cache(maxsize=65_536)(function)
 
     @functools.wraps(function)
     def remembered(host: str) -> bytes:
-        return known(host) if len(host) <= MAX_HOST else function(host)
+        return cached(host) if len(host) <= MAX_HOST else function(host)
 
     return remembered
 

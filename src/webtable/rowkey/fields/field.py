@@ -126,9 +126,9 @@ class Part(abc.ABC):
     def encode(self, *values: Any) -> bytes:
         """Return the bytes for the values of `takes`; raises `FieldError`."""
 
-    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
-        """Return all encodings of the part that are possible with *given* (values or conditions); None if unknown."""
-        values = [given.get(name, NOT_GIVEN) for name in self.takes]
+    def alternatives(self, conditions: Mapping[str, Any]) -> Sequence[bytes] | None:
+        """All encodings of the part that *conditions* (values too) allow; None if there are too many to list."""
+        values = [conditions.get(name, NOT_GIVEN) for name in self.takes]
         if any(value is NOT_GIVEN or isinstance(value, Condition) for value in values):
             return None
         return [self.encode(*values)]
@@ -242,7 +242,7 @@ class Field(Part):
         return self.encode(value)
 
     def kept(self, value: Any) -> Any:
-        """Return what `decode` would return for *value*."""
+        """The part of *value* that the key keeps, as it is decoded."""
         return self.decode(self.encode(value), 0)[0]
 
     def is_exact(self, value: Any) -> bool:  # noqa: ARG002 - for fields that keep less than the value
@@ -261,10 +261,10 @@ class Field(Part):
 
     def fixed(self, key: bytes, at: int, width: int) -> bytes:
         """Return the *width* bytes of *key* at *at*; raises `KeyFormatError` if it is too short."""
-        found = key[at : at + width]
-        if len(found) != width:
+        encoded = key[at : at + width]
+        if len(encoded) != width:
             self.no_value(key, at)
-        return found
+        return encoded
 
 
 def check_case(case: object) -> None:
@@ -282,6 +282,6 @@ def check_name(name: object) -> None:
         raise InvalidArgument(f"name={name!r} must be spelled {unicodedata.normalize('NFKC', name)!r}, as Python does")
 
 
-def is_count(value: object, least: int, most: int | None = None) -> bool:
+def is_count(value: object, least: int, greatest: int | None = None) -> bool:
     """Whether *value* is an `int` within these limits, both included; 2.0 and True are not."""
-    return type(value) is int and least <= value and (most is None or value <= most)
+    return type(value) is int and least <= value and (greatest is None or value <= greatest)

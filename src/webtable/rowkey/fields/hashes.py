@@ -192,20 +192,21 @@ class Hash(Part):
         (name,) = self.takes
         return self._fields[name].hash_encoder() if name in self._fields else self._inputs[0]
 
-    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
+    def alternatives(self, conditions: Mapping[str, Any]) -> Sequence[bytes] | None:
         """Return the hash of the values, or all hashes if the values are not given and the hashes are few."""
-        known = super().alternatives(given)
-        if known is None and isinstance(self.through, Shared) and isinstance(given.get(self.takes[0]), Condition):
-            shared = self.through.of_all(given[self.takes[0]])
-            known = None if shared is None else [self._shown(self._hash(hash_input(self.takes[0], shared)))]
-        return self._all() if known is None else known
+        encodings = super().alternatives(conditions)
+        condition = conditions.get(self.takes[0])
+        if encodings is None and isinstance(self.through, Shared) and isinstance(condition, Condition):
+            shared = self.through.of_all(condition)
+            encodings = None if shared is None else [self._shown(self._hash(hash_input(self.takes[0], shared)))]
+        return self._all() if encodings is None else encodings
 
-    def has_form(self, found: bytes) -> bool:
-        """Whether *found* has the form of this hash."""
+    def has_form(self, encoded: bytes) -> bool:
+        """Whether *encoded* has the form of this hash."""
         if self.form == "bytes":
-            return len(found) == self.width
+            return len(encoded) == self.width
         digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
-        return len(found) == self.width and not found.strip(digits)
+        return len(encoded) == self.width and not encoded.strip(digits)
 
     def digest(self, *values: Any) -> bytes:
         """Return the whole digest of the values of `of`, as bytes."""
@@ -215,8 +216,8 @@ class Hash(Part):
         try:
             made = self.through(*taken)
         except Exception as exc:
-            given = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
-            raise FieldError(f"{given} must be what {self.through!r} takes: {exc}") from exc
+            shown_values = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
+            raise FieldError(f"{shown_values} must be what {self.through!r} takes: {exc}") from exc
         return self._hash(hash_input(self.takes[0], made))
 
     # Made once for all keys: choosing the form for every key takes as long as hashing.
@@ -331,9 +332,9 @@ class HashSalt(Spread):
         number, salts, count = number_of(self.algorithm), self.salts, len(self.salts)
         return lambda value: salts[number(material(value)) % count]
 
-    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:
+    def alternatives(self, conditions: Mapping[str, Any]) -> Sequence[bytes]:
         """Return the salt of the values, or all salts if they are not given."""
-        return super().alternatives(given) or self.salts
+        return super().alternatives(conditions) or self.salts
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ class RandomSalt(Spread):
         """Return a salt."""
         return random.choice(self.salts)  # noqa: S311 - for distribution, not for security
 
-    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:  # noqa: ARG002 - they depend on nothing
+    def alternatives(self, conditions: Mapping[str, Any]) -> Sequence[bytes]:  # noqa: ARG002 - they depend on nothing
         """Return all salts."""
         return self.salts
 

@@ -185,10 +185,10 @@ class _InDigits(Number):
 
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
-        found = self.fixed(key, at, self.size)
-        if found.strip(self.digits[1]):
+        digits = self.fixed(key, at, self.size)
+        if digits.strip(self.digits[1]):
             self.no_value(key, at)
-        return int(found, self.base), at + self.size
+        return int(digits, self.base), at + self.size
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ def escaped(value: bytes, terminator: bytes | None) -> bytes:
 def unescaped(value: bytes, terminator: bytes | None) -> bytes:
     """Return the unescaped value; raises `ValueError` for bytes that `escaped` cannot have made."""
     if terminator == b"\x00":
-        made = _MARK.sub(lambda found: bytes([found[1][0] - 1]) if found[1] in (b"\x01", b"\x02") else b"", value)
+        made = _MARK.sub(lambda match: bytes([match[1][0] - 1]) if match[1] in (b"\x01", b"\x02") else b"", value)
     elif terminator is not None:
-        made = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), value)
+        made = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), value)
     else:
         return value
     if escaped(made, terminator) != value:
@@ -139,9 +139,9 @@ class Bytes(Field):
         return super().ranges(condition)
 
     def _between(self, condition: Between) -> list[KeyRange]:
-        found = super()._between(condition)
+        ranges = super()._between(condition)
         # At the end of the key the empty value is empty bytes, which as the stop of a range would mean "no end".
-        return [] if condition.until is not None and not self.encode(condition.until) else found
+        return [] if condition.until is not None and not self.encode(condition.until) else ranges
 
     def _raw(self, value: Any) -> bytes:
         if not isinstance(value, bytes) or (self.size is not None and len(value) != self.size):
@@ -161,11 +161,11 @@ class Bytes(Field):
             return self.fixed(key, at, self.size), at + self.size
         if self.terminator is None:
             return key[at:], len(key)
-        found = key.find(self.terminator, at)
-        if found < 0:
+        end = key.find(self.terminator, at)
+        if end < 0:
             self.no_value(key, at)
         try:
-            return unescaped(key[at:found], self.terminator), found + len(self.terminator)
+            return unescaped(key[at:end], self.terminator), end + len(self.terminator)
         except ValueError:
             self.no_value(key, at)
 

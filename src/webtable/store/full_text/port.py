@@ -82,7 +82,7 @@ class SearchIndex(abc.ABC):
 
     @abc.abstractmethod
     def settings(self) -> str | None:
-        """Return what `create` was given; None if the table has no full text."""
+        """The settings that `create` was given; None if the table has no full text."""
 
     def searched(self) -> str | None:
         """Return the settings of the index that `matches` reads; None if not all stored pages are in it.
@@ -120,7 +120,7 @@ class SearchIndex(abc.ABC):
         """
 
     def cursor(self) -> str:
-        """Return what `reach` was given last, empty at the beginning: where a refresh goes on."""
+        """The cursor that `reach` was given last, empty at the beginning: where a refresh goes on."""
         return ""
 
     @abc.abstractmethod

@@ -114,7 +114,7 @@ class DocumentPacking:
         return made
 
     def unpacked(self, stored: tantivy.Document) -> Document:
-        """Return what a stored document of tantivy has; raises `ValueError` if that is damaged."""
+        """The document that was packed into *stored*; raises `ValueError` if that is damaged."""
         try:
             return self._decoder.decode(self._unpacker.decompress(bytes(stored["document"][0])))
         except zstandard.ZstdError as exc:
@@ -170,7 +170,7 @@ class DirectoryState(msgspec.Struct, frozen=True):
     @property
     def folders(self) -> set[str]:
         """The folders of both."""
-        return {one.folder for one in (self.current, self.next) if one is not None}
+        return {generation.folder for generation in (self.current, self.next) if generation is not None}
 
     def with_newest(self, generation: Generation) -> DirectoryState:
         """Return the state with *generation* in place of `newest`; it becomes the `current` one when it is filled."""
@@ -244,13 +244,13 @@ def translated(directory: Path) -> Iterator[None]:
     except WebTableError:
         raise
     except (ValueError, OSError, RuntimeError, TypeError, KeyError, IndexError) as exc:
-        said = str(exc)
-        if "exceeded max expansions" in said:
+        message = str(exc)
+        if "exceeded max expansions" in message:
             raise InvalidArgument(_MANY_WORDS) from exc
         for text, kind, meaning in _MEANINGS:
-            if text in said:
+            if text in message:
                 raise kind(f"{directory}: {meaning}") from exc
-        raise damaged(directory, said) from exc
+        raise damaged(directory, message) from exc
     except BaseException as exc:
         # What a panic in Rust becomes is no Exception, and its class cannot be imported.
         if type(exc).__name__ != "PanicException":
@@ -284,10 +284,10 @@ class QueryMaker:
 
     def query(self, query: TermQuery) -> Query:
         """Return *query* for tantivy."""
-        parts = [(Occur.Must, self._phrase(one)) for one in query.wanted]
+        parts = [(Occur.Must, self._phrase(part)) for part in query.wanted]
         # What has no score is added as 0, so that tantivy intersects it with the terms.
-        parts += [(Occur.Must, Query.const_score_query(one, 0.0)) for one in self._filters(query)]
-        parts += [(Occur.MustNot, self._phrase(one)) for one in query.without]
+        parts += [(Occur.Must, Query.const_score_query(part, 0.0)) for part in self._filters(query)]
+        parts += [(Occur.MustNot, self._phrase(part)) for part in query.without]
         return Query.boolean_query(parts)
 
     def after_row(self, row: bytes) -> Query:
@@ -301,30 +301,30 @@ class QueryMaker:
         return self._is("row", row_text(row))
 
     def _filters(self, query: TermQuery) -> list[Query]:
-        found = []
+        filters = []
         if query.rows.start or query.rows.stop:
             start, stop = (row_text(row) or "*" for row in query.rows)
             # The parser, because the package has no other way to a range of text.
-            found.append(self._index.parse_query(f"row:[{start} TO {stop}}}"))
+            filters.append(self._index.parse_query(f"row:[{start} TO {stop}}}"))
         if query.captured != _ALWAYS:
             first, end = query.captured
-            found.append(
+            filters.append(
                 Query.range_query(self._schema, "captured", FieldType.Integer, first, end, include_upper=False)
             )
         if query.status is not None:
-            found.append(self._is("status", query.status))
+            filters.append(self._is("status", query.status))
         if query.content_type is not None:
-            found.append(self._is("type", query.content_type or NOTHING))
+            filters.append(self._is("type", query.content_type or NOTHING))
         if query.language is not None:
-            found.append(self._is("language", query.language or NOTHING))
-        return found
+            filters.append(self._is("language", query.language or NOTHING))
+        return filters
 
     def _is(self, field: str, value: str | int) -> Query:
         return Query.term_query(self._schema, field, value, "basic")
 
     def _phrase(self, phrase: TermPhrase) -> Query:
-        found = [Query.boost_query(self._in_field(phrase, name), FIELDS[name]) for name in phrase.fields]
-        return Query.boolean_query([(Occur.Should, one) for one in found])
+        in_fields = [Query.boost_query(self._in_field(phrase, name), FIELDS[name]) for name in phrase.fields]
+        return Query.boolean_query([(Occur.Should, query) for query in in_fields])
 
     def _in_field(self, phrase: TermPhrase, field: str) -> Query:
         *before, last = phrase.terms
@@ -336,9 +336,9 @@ class QueryMaker:
         any_end = f"{re.escape(last)}.*"
         if before:
             return Query.regex_phrase_query(schema, field, [*map(re.escape, before), any_end])
-        known = self._searcher.terms_with_prefix(field, last, limit=MOST_SCORED)
-        parts = [(Occur.Should, Query.term_query(schema, field, term, "freq")) for term, _ in known]
-        if len(known) == MOST_SCORED:
+        terms = self._searcher.terms_with_prefix(field, last, limit=MOST_SCORED)
+        parts = [(Occur.Should, Query.term_query(schema, field, term, "freq")) for term, _ in terms]
+        if len(terms) == MOST_SCORED:
             others = Query.const_score_query(Query.regex_query(schema, field, any_end), 0.0)
             parts.append((Occur.Should, others))
         return Query.boolean_query(parts) if parts else Query.empty_query()
@@ -407,27 +407,27 @@ class Readers:
             index, searcher = self._at(folder)
             queries = QueryMaker(index, searcher)
             hits = [searcher.search(queries.of_row(row), 1, count=False).hits for row in rows]
-            dates = iter(searcher.fast_field_values("captured", [one[0][1] for one in hits if one]))
-            return [int(next(dates) or 0) if one else None for one in hits]
+            dates = iter(searcher.fast_field_values("captured", [hit[0][1] for hit in hits if hit]))
+            return [int(next(dates) or 0) if hit else None for hit in hits]
 
     def matches(self, folder: str, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return at most *limit* matches of *query* after the one *after*."""
         with translated(self._directory):
             index, searcher = self._at(folder)
-            asked = QueryMaker(index, searcher).query(query)
+            tantivy_query = QueryMaker(index, searcher).query(query)
             size = max(2 * limit, _LEAST_READ)
             while True:
-                hits = searcher.search(asked, size, count=False).hits
-                found = _in_order(searcher, hits, after, limit, is_all=len(hits) < size)
-                if found is not None:
-                    return found
+                hits = searcher.search(tantivy_query, size, count=False).hits
+                matches = _in_order(searcher, hits, after, limit, is_all=len(hits) < size)
+                if matches is not None:
+                    return matches
                 size *= 4
 
     def _at(self, folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
         """Return the index of *folder*, and a searcher as of its last commit."""
         path = self._directory / folder
-        found = (path / "meta.json").stat()
-        now = (found.st_ino, found.st_mtime_ns, found.st_size)
+        status = (path / "meta.json").stat()
+        now = (status.st_ino, status.st_mtime_ns, status.st_size)
         with self._lock:
             if self._open is None or self._open[0] != folder:
                 self._open = (folder, opened(self._directory, folder), now)
@@ -484,21 +484,21 @@ def _in_order(
     Tantivy orders equal scores by the numbers of documents, so all of one score are needed to put them by rows.
     """
     if after is not None:
-        hits = [one for one in hits if one[0] <= after.score]
+        hits = [hit for hit in hits if hit[0] <= after.score]
     if not is_all:
         # There may be more documents with the last score.
-        hits = [one for one in hits if one[0] != hits[-1][0]]
-    found: list[Match] = []
+        hits = [hit for hit in hits if hit[0] != hits[-1][0]]
+    matches: list[Match] = []
     start = 0
-    while start < len(hits) and len(found) < limit:
+    while start < len(hits) and len(matches) < limit:
         score = hits[start][0]
         stop = start
         while stop < len(hits) and hits[stop][0] == score:
             stop += 1
         rows = sorted(row_of(searcher.doc(address)["row"][0]) for _, address in hits[start:stop])
-        found += [Match(row, score) for row in rows if after is None or score < after.score or row > after.row]
+        matches += [Match(row, score) for row in rows if after is None or score < after.score or row > after.row]
         start = stop
-    return found[:limit] if is_all or len(found) >= limit else None
+    return matches[:limit] if is_all or len(matches) >= limit else None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -619,9 +619,9 @@ def copied(directory: Path, source: str, target: str) -> None:
     with translated(directory):
         packing = DocumentPacking()
         index = opened(directory, source)
-        for some in all_documents(index, _COPIED_AT_ONCE):
+        for batch in all_documents(index, _COPIED_AT_ONCE):
             with _writer(directory, target) as (_, writer):
-                for stored in some:
+                for stored in batch:
                     writer.add_document(packing.packed(packing.unpacked(stored)))
                 writer.commit()
 
@@ -684,7 +684,7 @@ class TantivyIndex(SearchIndex):
         return None if state is None else state.newest.filled
 
     def cursor(self) -> str:
-        """Return what `reach` was given last."""
+        """The cursor that `reach` was given last."""
         state = read_state(self._directory)
         return "" if state is None else state.newest.cursor
 
@@ -737,7 +737,7 @@ class TantivyIndex(SearchIndex):
         return self._read(_current, lambda folder: self._readers.matches(folder, query, after, limit))
 
     def _read(self, choose: Callable[[DirectoryState], str], read: Callable[[str], _T]) -> _T:
-        """Return what *read* returns for the folder that *choose* names, also if that is replaced meanwhile."""
+        """Read the folder that *choose* names, once more if a compaction has replaced it meanwhile."""
         while True:
             folder = choose(_needed(self._directory, read_state(self._directory)))
             try:
@@ -751,14 +751,12 @@ class TantivyIndex(SearchIndex):
         """Write the documents into a new folder, and remove the old one; takes the space of both meanwhile."""
         with self._writing() as state:
             state = _needed(self._directory, state)
-            for one in (state.current, state.next):
-                if one is not None:
-                    folder = _new_folder()
-                    copied(self._directory, one.folder, folder)
-                    renewed = Generation(folder, one.settings, one.filled, one.cursor, one.as_of)
-                    is_next = one is state.next
-                    state = DirectoryState(state.current, renewed) if is_next else DirectoryState(renewed, state.next)
-            self._put(state)
+            self._put(DirectoryState(self._copied(state.current), state.next and self._copied(state.next)))
+
+    def _copied(self, generation: Generation) -> Generation:
+        folder = _new_folder()
+        copied(self._directory, generation.folder, folder)
+        return msgspec.structs.replace(generation, folder=folder)
 
     def close(self) -> None:
         """Let other processes write; the object may be used again."""

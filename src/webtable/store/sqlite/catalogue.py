@@ -52,10 +52,10 @@ def is_of_search(entry: str, sql: str) -> bool:
     """Whether the table *entry* is one of full text, made by the statement *sql*."""
     if entry == "searches":
         return sql == SEARCHES
-    found = _NAME.fullmatch(entry)
-    if found is None:
+    match = _NAME.fullmatch(entry)
+    if match is None:
         return False
-    number, beside = found.groups()
+    number, beside = match.groups()
     if beside is not None:
         start = f"CREATE TABLE '{entry}'"
         return sql.startswith(start) and sql.removeprefix(start) in _BESIDE[beside]
@@ -154,14 +154,14 @@ def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> Sto
 
 def _family(name: str, options: str) -> FamilySchema:
     """Return the family with these stored options, after checking their types."""
-    given = json.loads(options)
+    values = json.loads(options)
     if not isinstance(name, str):
         raise TypeError(f"the name of a family is {name!r}")
-    for option, value in given.items():
+    for option, value in values.items():
         kind = _KINDS[option]
         if type(value) is not kind and not (option == "ttl" and value is None):
             raise TypeError(f"family {name!r}: {option}={value!r}")
-    return FamilySchema(name, **given)
+    return FamilySchema(name, **values)
 
 
 def table_names(connection: sqlite3.Connection) -> list[str]:

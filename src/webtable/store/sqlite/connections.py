@@ -122,8 +122,8 @@ def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
         connection = connect()
         connection.text_factory = lambda text: text.decode(errors="replace")
         connection.set_progress_handler(lambda: clock.monotonic() > last, 10_000)
-        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
-        return None if found == ["ok"] else without_heading(found)
+        problems = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
+        return None if problems == ["ok"] else without_heading(problems)
     except sqlite3.Error as exc:
         return "" if _code(exc) in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY) else str(exc)
     finally:
@@ -131,23 +131,23 @@ def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
             connection.close()
 
 
-def without_heading(found: Sequence[str]) -> str:
-    r"""Return what a check of SQLite's has *found*, on one line.
+def without_heading(lines: Sequence[str]) -> str:
+    r"""The *lines* of a check by SQLite as one line, without their heading.
 
     >>> without_heading(["*** in database main ***\nPage 139: free space corruption"])
     'Page 139: free space corruption'
     """
-    return " ".join(" ".join(found).split()).replace("*** in database main *** ", "")
+    return " ".join(" ".join(lines).split()).replace("*** in database main *** ", "")
 
 
-def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
-    """Return the error for a file in which *exc* occurred; *found* is the result of SQLite's check."""
-    if found is None:
+def damaged(name: str, exc: sqlite3.Error, problem: str | None) -> StoreRefused:
+    """Return the error for a file in which *exc* occurred; *problem* is the result of SQLite's check."""
+    if problem is None:
         return StoreRefused(f"{name}: the file cannot be read: {exc}. SQLite's own check finds nothing wrong with it")
-    finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
+    finding = f"says: {problem}" if problem else "would take too long here"
     return StoreRefused(
-        f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and "
-        "-shm files beside it. ",
+        f"{name}: the file is damaged: {exc}. PRAGMA integrity_check {finding}. Keep a copy of it together with the "
+        "-wal and -shm files beside it. ",
         Command("backup rescue FILE"),
         " writes all that can still be read into a new file",
     )
@@ -216,8 +216,8 @@ class _Gate:
             while self._forking is not None:
                 self._changed.wait()
             self._forking = me
-            while self._inside.keys() - {me} and (left := last - time.monotonic()) > 0:
-                self._changed.wait(left)
+            while self._inside.keys() - {me} and (seconds := last - time.monotonic()) > 0:
+                self._changed.wait(seconds)
 
     def open(self) -> None:
         with self._changed:
@@ -416,7 +416,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """Return what the file looks like now; raises `OSError`."""
+        """The state of the file now; raises `OSError`."""
         status = path.stat()
         return cls(log_of(path).exists(), status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -430,7 +430,7 @@ def is_read_only(path: Path) -> bool:
     """Whether this process may not write the file, or may neither make files beside it nor write those of its owner."""
     return may(path, os.F_OK) and not (
         may(path, os.W_OK)
-        and (may(path.parent, os.W_OK) or all(may(one, os.W_OK) for one in (log_of(path), _shared_of(path))))
+        and (may(path.parent, os.W_OK) or all(may(file, os.W_OK) for file in (log_of(path), _shared_of(path))))
     )
 
 
@@ -565,8 +565,8 @@ class Connections:
             try:
                 if self._max_cell is not None:
                     # SQLite lowers this to the limit of its build.
-                    most = min(self._max_cell + _BESIDE_CELL, 2**31 - 1)
-                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
+                    limit = min(self._max_cell + _BESIDE_CELL, 2**31 - 1)
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
                 for setting in (*SAFE_SETTINGS, *(WRITER_SETTINGS if write else READER_SETTINGS)):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute("PRAGMA schema_version").fetchone()  # opens the log

@@ -44,22 +44,22 @@ class FullText(SearchIndex):
 
     def settings(self) -> str | None:
         """Return the settings, which a transaction of this thread may just have written."""
-        found = self._stored("settings")
-        return found if isinstance(found, str) else None
+        value = self._stored("settings")
+        return value if isinstance(value, str) else None
 
     def filled(self) -> bytes | None:
         """Return the row up to which the index is filled."""
-        found = self._stored("filled")
-        return found if isinstance(found, bytes) else None
+        value = self._stored("filled")
+        return value if isinstance(value, bytes) else None
 
     def _stored(self, column: str) -> object:
         with self._file.reader() as connection:
             if not exists(connection, "searches"):
                 return None
-            found = connection.execute(
+            record = connection.execute(
                 f"SELECT {column} FROM searches JOIN tables ON id = table_id WHERE name = ?", (self._name,)
             ).fetchone()
-        return found and found[0]
+        return record and record[0]
 
     def create(self, settings: str) -> None:
         """Create the tables."""
@@ -100,33 +100,33 @@ class FullText(SearchIndex):
         """Return the dates as of one moment."""
         with self._file.reader() as connection:
             find = f"SELECT captured FROM documents_{self._number(connection)} WHERE row = ?"
-            found = (connection.execute(find, (row,)).fetchone() for row in rows)
-            return [None if one is None else one[0] for one in found]
+            records = (connection.execute(find, (row,)).fetchone() for row in rows)
+            return [None if record is None else record[0] for record in records]
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of one moment."""
         first, end = query.captured
         conditions = ["search_{0} MATCH :match", "captured >= :first", "captured < :end"]
-        given: dict[str, object] = {"match": _expression(query), "first": first, "end": end, "limit": limit}
+        parameters: dict[str, object] = {"match": _expression(query), "first": first, "end": end, "limit": limit}
         for column, value in (("status", query.status), ("type", query.content_type)):
             if value is not None:
                 conditions.append(f"{column} = :{column}")
-                given[column] = value
+                parameters[column] = value
         if query.language is not None:
             conditions.append(
                 "(language = :language OR (language >= :language || '-' AND language < :language || '.'))"
             )
-            given["language"] = query.language
+            parameters["language"] = query.language
         if query.rows.start:
             conditions.append("row >= :start")
-            given["start"] = query.rows.start
+            parameters["start"] = query.rows.start
         if query.rows.stop:
             conditions.append("row < :stop")
-            given["stop"] = query.rows.stop
+            parameters["stop"] = query.rows.stop
         later = ""
         if after is not None:
             later = "WHERE score < :score OR (score = :score AND row > :row)"
-            given |= {"score": after.score, "row": after.row}
+            parameters |= {"score": after.score, "row": after.row}
         # Materialized, as BM25 cannot be computed outside of the query of FTS5.
         find = (
             f"WITH found AS MATERIALIZED (SELECT row, {_SCORE} AS score FROM search_{{0}}"
@@ -135,7 +135,7 @@ class FullText(SearchIndex):
             f" SELECT row, score FROM found {later} ORDER BY score DESC, row LIMIT :limit"
         )
         with self._file.reader() as connection:
-            return [Match(*found) for found in connection.execute(find.format(self._number(connection)), given)]
+            return [Match(*record) for record in connection.execute(find.format(self._number(connection)), parameters)]
 
     def compact(self) -> None:
         """Merge the segments of FTS5, so that no removed term is left in any."""
@@ -174,12 +174,12 @@ class _Writer:
         """Write *document*; returns whether its terms were given, or are those that are stored."""
         row, terms = document.row, document.terms
         if terms is None:
-            found = self._connection.execute(
+            updated = self._connection.execute(
                 f"UPDATE documents_{self.number} SET captured = ?, status = ?, type = ?, language = ?"
                 " WHERE row = ? AND digest = ?",
                 (document.captured, document.status, document.content_type, document.language, row, document.digest),
             )
-            return found.rowcount == 1
+            return updated.rowcount == 1
         self.remove(row)
         packed = self._packer.compress("\n".join(terms).encode()) if self._keeps_terms else b""
         cursor = self._connection.execute(
@@ -196,27 +196,28 @@ class _Writer:
     def remove(self, row: bytes) -> None:
         """Remove the document of *row*, if there is one."""
         number = self.number
-        found = self._connection.execute(f"SELECT id, terms FROM documents_{number} WHERE row = ?", (row,)).fetchone()
-        if found is None:
+        find = f"SELECT id, terms FROM documents_{number} WHERE row = ?"
+        document = self._connection.execute(find, (row,)).fetchone()
+        if document is None:
             return
         if self._keeps_terms:
-            terms = self._unpacker.decompress(found[1]).decode().split("\n")
+            terms = self._unpacker.decompress(document[1]).decode().split("\n")
             self._connection.execute(
                 f"INSERT INTO search_{number} (search_{number}, rowid, {COLUMNS})"
                 f" VALUES ('delete', ?, {', '.join('?' * len(FIELDS))})",
-                (found[0], *terms),
+                (document[0], *terms),
             )
         else:
-            self._connection.execute(f"DELETE FROM search_{number} WHERE rowid = ?", found[:1])
-        self._connection.execute(f"DELETE FROM documents_{number} WHERE id = ?", found[:1])
+            self._connection.execute(f"DELETE FROM search_{number} WHERE rowid = ?", document[:1])
+        self._connection.execute(f"DELETE FROM documents_{number} WHERE id = ?", document[:1])
 
 
 def _expression(query: TermQuery) -> str:
     """Return *query* in the language of FTS5; terms have no quotes."""
-    found = " AND ".join(f"({_phrase(one)})" for one in query.wanted)
-    for one in query.without:
-        found = f"({found}) NOT ({_phrase(one)})"
-    return found
+    expression = " AND ".join(f"({_phrase(phrase)})" for phrase in query.wanted)
+    for phrase in query.without:
+        expression = f"({expression}) NOT ({_phrase(phrase)})"
+    return expression
 
 
 def _phrase(phrase: TermPhrase) -> str:

@@ -91,7 +91,7 @@ class FamilyQuery:
                 for name in named
             )
             # If a column may have any number of cells, this skips none of them.
-            self._of_row = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
+            self._of_row = " UNION ALL ".join(f"SELECT * FROM ({query})" for query in each)
 
     def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[Found]:
         """Return the rows in *records*, as visible at *now*."""
@@ -292,8 +292,8 @@ class Reader(msgspec.Struct):
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, None if nothing of it is visible."""
-        with closing(self._found(ONE_ROW, key, b"")) as found:
-            for _, cells, _ in found:
+        with closing(self._found(ONE_ROW, key, b"")) as rows:
+            for _, cells, _ in rows:
                 return Row(key, cells)
         return None
 
@@ -367,8 +367,8 @@ def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: boo
     last = clock.monotonic() + PIECE_SECONDS
     new = tuple.__new__  # three times as fast as calling Row
     for number, keys in enumerate(ranges, 1):
-        with closing(reader.rows(keys, reverse=reverse)) as found:
-            for key, cells, size in found:
+        with closing(reader.rows(keys, reverse=reverse)) as stream:
+            for key, cells, size in stream:
                 rows.append(new(Row, (key, {} if reader.only_keys else cells)))
                 total += size
                 if len(rows) == wanted or total >= PIECE_BYTES or clock.monotonic() > last:
@@ -380,9 +380,9 @@ def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: boo
 def first_rows(reader: Reader, keys: KeyRange, limit: int, reverse: bool) -> list[Row]:
     """Return the first *limit* rows of a range, of whatever size: fewer mean that there are no more."""
     rows: list[Row] = []
-    left = [keys]
-    while left and len(rows) < limit:
-        piece, left = next_piece(reader, left, limit - len(rows), reverse)
+    ranges = [keys]
+    while ranges and len(rows) < limit:
+        piece, ranges = next_piece(reader, ranges, limit - len(rows), reverse)
         rows += piece
     return rows
 
@@ -402,7 +402,7 @@ def cells_of(
     below = " AND qualifier < :stop" if qualifiers.stop else ""
     # If any cell of a column is within the TTL, the newest one is.
     oldest = 0 if family.schema.min_versions else family.oldest_visible(now)
-    found = connection.execute(
+    records = connection.execute(
         f"SELECT qualifier, max(timestamp), {value} FROM cells_{family.id}"
         f" WHERE row = :row AND qualifier >= :start{below} AND timestamp >= :oldest"
         " GROUP BY qualifier ORDER BY qualifier LIMIT :limit",
@@ -415,7 +415,7 @@ def cells_of(
         },
     )
     cells: list[tuple[bytes, Cell]] = []
-    for qualifier, timestamp, stored in found:
+    for qualifier, timestamp, stored in records:
         check_cell(row, qualifier, timestamp, stored)
         cells.append((family.prefix + qualifier, Cell(timestamp, stored)))
     return cells

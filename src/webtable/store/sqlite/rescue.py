@@ -97,9 +97,9 @@ def _all_of(source: StoreFile, part: Path, on_progress: Callable[[int], object] 
                 for prefix, family in there.families.items():
                     number = here.families[prefix].id if here else 0
                     for kind in _KINDS:
-                        one = _OneTable(connection, out, kind, family.id, number)
-                        one.copy()
-                        records, places = records + one.records, places + one.places
+                        table = _OneTable(connection, out, kind, family.id, number)
+                        table.copy()
+                        records, places = records + table.records, places + table.places
                         if on_progress is not None:
                             on_progress(records)
     return records, places
@@ -149,36 +149,36 @@ class _OneTable:
         Returns the last row that came, None if there was none, and whether all came.
         """
         last: bytes | None = None
-        some: list[tuple[object, ...]] = []
+        batch: list[tuple[object, ...]] = []
         below = "" if stop is None else " AND row < ?"
         order = self._backward if reverse else self._forward
         try:
-            found = self._source.execute(
+            cursor = self._source.execute(
                 f"SELECT * FROM {self._from} WHERE row >= ?{below} ORDER BY {order}",
                 (start,) if stop is None else (start, stop),
             )
-            with closing(found):
-                for record in found:
+            with closing(cursor):
+                for record in cursor:
                     row = record[0]
                     if tuple(map(type, record)) != self._kinds:
                         raise DamagedCells("a record has a value of a wrong type")
                     if last is not None and (row > last if reverse else row < last):
                         raise DamagedCells("rows are out of order")
                     last = row
-                    some.append(record)
-                    if len(some) == _AT_ONCE:
-                        self._write(some)
+                    batch.append(record)
+                    if len(batch) == _AT_ONCE:
+                        self._write(batch)
         except sqlite3.DatabaseError as exc:
             if not is_damage(exc):
                 raise
             return last, False
         finally:
-            self._write(some)
+            self._write(batch)
         return last, True
 
-    def _write(self, some: list[tuple[object, ...]]) -> None:
-        self.records += max(0, self._target.executemany(self._insert, some).rowcount) if some else 0
-        some.clear()
+    def _write(self, records: list[tuple[object, ...]]) -> None:
+        self.records += max(0, self._target.executemany(self._insert, records).rowcount) if records else 0
+        records.clear()
 
 
 def _between(low: bytes, high: bytes | None) -> Iterator[bytes]:
@@ -191,7 +191,7 @@ def _between(low: bytes, high: bytes | None) -> Iterator[bytes]:
     rest = int.from_bytes((high or b"").ljust(width, b"\0" if high else b"\xff"), "big") - first
     evenly = (rest * part >> level for level in range(1, _LEVELS + 1) for part in range(1, 1 << level, 2))
     near = (rest >> level for level in range(_LEVELS + 1, _NEAREST))
-    for offset in chain(evenly, chain.from_iterable((one, rest - one) for one in near)):
+    for offset in chain(evenly, chain.from_iterable((offset_of_end, rest - offset_of_end) for offset_of_end in near)):
         key = (first + offset).to_bytes(width, "big")
         if low < key and (high is None or key < high):
             yield key

@@ -118,13 +118,13 @@ def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes
 
 def _slice_end(connection: sqlite3.Connection, table: str, start: bytes) -> bytes:
     """Return the row after the slice that begins at *start*, empty at the end; a wider row is one slice."""
-    found = connection.execute(
+    record = connection.execute(
         f"SELECT row FROM {table} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}", (start,)
     ).fetchone()
-    if not found:
+    if not record:
         return b""
-    check_cell(found[0], b"", 0, b"")
-    return max(bytes(found[0]), start + b"\0")
+    check_cell(record[0], b"", 0, b"")
+    return max(bytes(record[0]), start + b"\0")
 
 
 def _unseen(cells: Iterable[_Place], schema: FamilySchema, cutoff: int) -> Iterator[_Place]:
@@ -180,7 +180,7 @@ def integrity(file: StoreFile) -> Check:
     with file.reader() as connection:
         connection.set_progress_handler(lambda: not mine.left(), _STEPS)
         try:
-            found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
+            problems = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
         except sqlite3.OperationalError as exc:
             if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_INTERRUPT:
                 raise
@@ -188,14 +188,14 @@ def integrity(file: StoreFile) -> Check:
             return warned("integrity", text, MORE_TIME)
         finally:
             connection.set_progress_handler(None, 0)
-    if found == ["ok"]:
+    if problems == ["ok"]:
         return well("integrity", "integrity_check finds nothing wrong with the file")
     fix = Message(
         "keep a copy of it with the -wal beside it; ",
         Command("backup rescue FILE"),
         " writes what can be read to a new file",
     )
-    return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(found)}", fix)
+    return failed("integrity", f"the file is damaged: integrity_check says: {without_heading(problems)}", fix)
 
 
 def _log(path: Path) -> Check:
@@ -249,13 +249,13 @@ def _network(path: Path) -> Iterator[Check]:
 
 def _file_system(path: Path) -> str:
     """Return the type of the file system that *path* is on; empty if it is unknown."""
-    found: dict[int, str] = {}
+    types: dict[int, str] = {}
     with suppress(OSError):
         for line in (_PROCESSES / "mounts").read_text().splitlines():
             _, place, kind, *_ = line.split()
             if path.is_relative_to(place):
-                found[len(place)] = kind
-    return found[max(found)] if found else ""
+                types[len(place)] = kind
+    return types[max(types)] if types else ""
 
 
 def _others(path: Path) -> Check:
@@ -273,7 +273,7 @@ def _holders(path: Path) -> Iterator[tuple[int, str]]:
         if process.name == str(os.getpid()):
             continue
         with suppress(OSError):
-            if any(str(one.readlink()) == wanted for one in (process / "fd").iterdir()):
+            if any(str(descriptor.readlink()) == wanted for descriptor in (process / "fd").iterdir()):
                 yield int(process.name), (process / "comm").read_text().strip()
 
 
@@ -306,9 +306,9 @@ def check_free(path: Path) -> None:
 
 
 def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Callable[[int], object] | None) -> None:
-    def report(_: int, left: int, total: int) -> None:
+    def report(_: int, remaining: int, total: int) -> None:
         if on_progress is not None:
-            on_progress((total - left) * page_size)
+            on_progress((total - remaining) * page_size)
 
     with file.reader() as connection:
         # A transaction begins with the first read. Within it SQLite goes on where it was when others have written;
@@ -336,12 +336,12 @@ def _check(copy: sqlite3.Connection, path: Path) -> None:
     # The header, like that of the store, says that there is a log; the next opening makes one again.
     copy.execute("PRAGMA journal_mode=DELETE")
     try:
-        (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        (result,) = copy.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as exc:
-        found = str(exc)
-    if found != "ok":
+        result = str(exc)
+    if result != "ok":
         raise StoreRefused(
-            f"{path}: the copy was damaged, as is the store, and was removed ({found}). ",
+            f"{path}: the copy was damaged, as is the store, and was removed ({result}). ",
             Command("backup rescue FILE"),
             " writes all that can be read into a new file",
         )

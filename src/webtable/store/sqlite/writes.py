@@ -74,12 +74,12 @@ def put_cells(connection: sqlite3.Connection, family: Family, cells: list[CellRo
     cells.sort(key=_place)  # a stable sort: of two cells at one place the later one stays later
     hiding = connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone() is not None
     for start in range(0, len(cells), _TOGETHER):
-        some = cells[start : start + _TOGETHER]
+        group = cells[start : start + _TOGETHER]
         if hiding:
-            some = _not_hidden(connection, family.id, some)
+            group = _not_hidden(connection, family.id, group)
         # If all versions are kept, there is nothing to look up.
-        crowded = [] if family.schema.versions == ALL_VERSIONS else _crowded(connection, family, some)
-        _insert(connection, family, some)
+        crowded = [] if family.schema.versions == ALL_VERSIONS else _crowded(connection, family, group)
+        _insert(connection, family, group)
         _drop_excess(connection, family, crowded)
 
 
@@ -92,14 +92,14 @@ def _insert(connection: sqlite3.Connection, family: Family, cells: list[CellRow]
 
 
 def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[CellRow]) -> list[CellRow]:
-    """Return those of *cells* that no delete hides."""
+    """The *cells* that no delete hides."""
     marked = rows_in(connection, f"deletes_{family}", map(_row, cells))
-    left: list[CellRow] = []
+    visible: list[CellRow] = []
     for row, of_row in groupby(cells, key=_row):
-        some = list(of_row)
-        markers = _markers(connection, family, row, some) if row in marked else {}
-        left += (cell for cell in some if not _is_hidden(cell, markers)) if markers else some
-    return left
+        of_the_row = list(of_row)
+        markers = _markers(connection, family, row, of_the_row) if row in marked else {}
+        visible += (cell for cell in of_the_row if not _is_hidden(cell, markers)) if markers else of_the_row
+    return visible
 
 
 def _markers(connection: sqlite3.Connection, family: int, row: bytes, cells: Sequence[CellRow]) -> dict[bytes, int]:
@@ -108,9 +108,9 @@ def _markers(connection: sqlite3.Connection, family: int, row: bytes, cells: Seq
         scope for _, qualifier, stamp, _ in cells for scope in (COLUMN + qualifier, exact_scope(stamp, qualifier))
     ]
     width = next(2 * width for width in _WIDTHS if len(cells) <= width)
-    asked = [row, b"", *scopes, *scopes[-1:] * (width - len(scopes))]
+    parameters = [row, b"", *scopes, *scopes[-1:] * (width - len(scopes))]
     find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ? AND scope IN ({_repeated('?', width + 1)})"
-    return dict(connection.execute(find, asked).fetchall())
+    return dict(connection.execute(find, parameters).fetchall())
 
 
 def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
@@ -123,11 +123,11 @@ def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
 
 def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> list[tuple[bytes, bytes]]:
     """Return the columns that may have several cells after *cells* are written: few while a crawl is new."""
-    known = rows_in(connection, f"cells_{family.id}", map(_row, cells))
+    existing = rows_in(connection, f"cells_{family.id}", map(_row, cells))
     crowded: list[tuple[bytes, bytes]] = []
     for row, of_row in groupby(cells, key=_row):
         places = list(map(_place, of_row))
-        if row in known:
+        if row in existing:
             crowded += dict.fromkeys(places)
         elif len(places) > 1:
             crowded += [place for place, count in Counter(places).items() if count > 1]
@@ -135,17 +135,17 @@ def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow
 
 
 def rows_in(connection: sqlite3.Connection, table: str, rows: Iterable[bytes]) -> set[bytes]:
-    """Return those of *rows* that exist in *table*."""
-    found: set[bytes] = set()
+    """The *rows* that exist in *table*."""
+    existing: set[bytes] = set()
     rows = list(dict.fromkeys(rows))
     for start in range(0, len(rows), _TOGETHER):
-        some = rows[start : start + _TOGETHER]
-        width = next(width for width in _WIDTHS if len(some) <= width)
+        group = rows[start : start + _TOGETHER]
+        width = next(width for width in _WIDTHS if len(group) <= width)
         find = f"SELECT 1 FROM {table} WHERE row = column1"
-        asked = [*some, *some[-1:] * (width - len(some))]
+        parameters = [*group, *group[-1:] * (width - len(group))]
         query = f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})"
-        found.update(row for (row,) in connection.execute(query, asked))
-    return found
+        existing.update(row for (row,) in connection.execute(query, parameters))
+    return existing
 
 
 def _repeated(values: str, times: int) -> str:
@@ -206,8 +206,9 @@ class Mutations:
         for column, timestamp, value in put.cells:
             family, qualifier = self._columns.get(column) or self._column(column)
             if len(column) + len(value) > limit:
-                size, most = len(row) + len(column) + len(value) + _CELL_OVERHEAD, self._max_cell
-                raise self._refusal(f"row {row[:80]!r}: {column!r}: a cell of {size:,} bytes; at most {most:,}")
+                size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
+                text = f"a cell of {size:,} bytes; at most {self._max_cell:,}"
+                raise self._refusal(f"row {row[:80]!r}: {column!r}: {text}")
             if not 0 <= timestamp < _LATEST:
                 raise self._bad_timestamp(row, timestamp)
             staged.append((family, (row, qualifier, timestamp, value)))
