@@ -49,7 +49,6 @@ ANSWERS = {
     "redirect_chains": lambda table: table.redirect_chains("example.com"),
     "crawls": lambda table: table.crawls("example.com"),
     "unresolved": lambda table: table.unresolved("example.com"),
-    "largest_growth": lambda table: table.largest_growth("example.com", since="3d"),
     "fetched": lambda table: table.fetched(),
     "modified": lambda table: table.modified(),
     "outdated": lambda table: table.outdated(not_fetched_since="1d"),

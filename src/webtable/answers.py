@@ -13,7 +13,7 @@ from webtable.repository.indexes.questions import SizeClass
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
 from webtable.repository.questions.captures import Crawl, Unresolved
-from webtable.repository.questions.changes import Change, ChangeKind, Growth
+from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.redirect_chains import RedirectChain
@@ -37,7 +37,6 @@ __all__ = [
     "Freshness",
     "GroupRow",
     "Grouping",
-    "Growth",
     "History",
     "Hit",
     "Host",

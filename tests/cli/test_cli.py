@@ -68,7 +68,6 @@ COMMANDS = [
     "modified",
     "outdated",
     "largest",
-    "largest-growth",
     "with-status",
     "errors",
     "redirects",

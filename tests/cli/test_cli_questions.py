@@ -125,7 +125,6 @@ LISTINGS = {
     "titles that are too long": (["titles", "other.example", "--max-length", "4"], [OTHER]),
     "titles of a directory": (["titles", "https://example.com/docs/"], []),
     "chains of redirects": (["redirect-chains", "all"], [f"{OLD} {ABOUT}"]),
-    "sizes that changed": (["largest-growth", "example.com", "--since", "60h"], [HOME]),
     "open revisits": (["unresolved", "all"], [HOME]),
     "words": (["search", "SALT row", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "example.com", "--in", "body"], [ABOUT, COPY]),

@@ -71,7 +71,6 @@ WORDS = {
     "near-duplicates": f"{HOME}",
     "near-duplicate-groups": f"{DOMAIN}",
     "indexed": "time",
-    "largest-growth": f"{DOMAIN} --since 30d",
     "linking-to": f"{HOME}",
     "links-of": f"{HOME}",
     "broken-links": "",

@@ -197,6 +197,20 @@ def test_changes_as_a_table_have_a_column_for_each_side(site):
     assert (new["url"], new["status_before"], new["fetched_after"]) == (site.url("/new"), None, ago(site, 2))
 
 
+def test_the_sizes_of_both_sides_say_which_pages_have_grown_most(site):
+    for path, sizes in {"/much": (10, 100), "/little": (10, 15), "/less": (10, 4), "/same": (10, 10)}.items():
+        site.store(*(capture(site, path, hours, "x" * size) for hours, size in zip((9, 2), sizes, strict=True)))
+
+    sides = site.table.changes(site.domain, since=ago(site, 5)).to_pandas(["url", "size_before", "size_after"])
+
+    grown = sides.assign(growth=sides.size_after - sides.size_before).sort_values("growth", ascending=False)
+    assert list(zip(grown.url.str.rsplit("/").str[-1], grown.growth, strict=True)) == [
+        ("much", 90),
+        ("little", 5),
+        ("less", -6),
+    ]
+
+
 def test_a_version_that_cannot_be_read_leaves_its_page_out_and_is_counted(site):
     changed_site(site)
     row = site.table.key.encode(site.url("/changed"))

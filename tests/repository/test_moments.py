@@ -63,10 +63,6 @@ def changed(site, **moments):
     return urls(site, site.table.changes(site.domain, **moments))
 
 
-def grown(site, **moments):
-    return [one.growth for one in site.table.largest_growth(site.domain, **moments)]
-
-
 # By the names of the method and of the argument.
 ASKED = {
     ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).body == b"2",
@@ -89,8 +85,6 @@ ASKED = {
     ("search", "until"): lambda site, at: urls(site, hits(site, until=at)) == ["/old"],
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
-    ("largest_growth", "since"): lambda site, at: grown(site, since=at) == [],
-    ("largest_growth", "until"): lambda site, at: grown(site, since=BOUND - timedelta(hours=36), until=at) == [-1],
     ("delete_pages", "fetched_before"): lambda site, at: (
         site.table.delete_pages(site.domain, fetched_before=at, dry_run=True).pages == 1
     ),

@@ -348,7 +348,6 @@ class WebTable(Wrapped[SyncWebTable]):
     titles: Final = asked(SyncWebTable.titles)
     redirect_chains: Final = asked(SyncWebTable.redirect_chains)
     crawls: Final = asked(SyncWebTable.crawls)
-    largest_growth: Final = asked(SyncWebTable.largest_growth)
     audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = asked(SyncWebTable.fetched)

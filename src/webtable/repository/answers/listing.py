@@ -165,7 +165,6 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
-        "largest_growth": ListedQuestion("questions.changes", "Pages whose size has changed most since a time"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),
     },
     "pages by an index": {

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.captures import Crawl, Unresolved
-    from webtable.repository.questions.changes import Change, ChangeKind, Growth
+    from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import RedirectChain
@@ -81,9 +81,9 @@ class WebTable(ShowsItself):
     its answer is read, if the table lacks the index.
 
     Questions about a site as a whole (`duplicate_groups`, `near_duplicate_groups`, `titles`, `redirect_chains`,
-    `crawls`, `largest_growth`) read every row of the site, without bodies, for any part of the answer, and sort on
-    disk. That takes some 50 MB of memory for any number of pages, and 1 to 4 GB of the directory for temporary files
-    for 10 million of them; `OSError` is raised if that directory is full.
+    `crawls`) read every row of the site, without bodies, for any part of the answer, and sort on disk. That takes some
+    50 MB of memory for any number of pages, and 1 to 4 GB of the directory for temporary files for 10 million of them;
+    `OSError` is raised if that directory is full.
 
     Questions that an index answers take the options of `webtable.answers.PageOptions`, and have the order "storage",
     which is the fastest, besides the orders that they name; all but `near_duplicates`, which names its own.
@@ -675,25 +675,6 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.captures.CrawlsQuestion(self._context, scope, window, gap).answer()
-
-    def largest_growth(
-        self,
-        site: Site | None = None,
-        *,
-        since: Moment,
-        until: Moment | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "most",
-    ) -> Results[Growth]:
-        """Return the pages whose size has changed `most` between the moments *since* and *until* (now by default).
-
-        Sizes are those of the bodies, in bytes. The order `grown` gives only the pages that are larger, `shrunk` those
-        that are smaller; equal growth comes by URL. A page is left out if it did not exist at one of the moments, had
-        no body then, or its version then is not kept any more. Pages are read as in `changes`.
-        """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.changes.GrowthQuestion(self._context, scope, window, since, until).answer()
 
     # --- Questions that an index answers ------------------------------------------------------------------------------
 
