@@ -15,6 +15,7 @@ import sys
 import typing
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -22,50 +23,25 @@ import pytest
 
 import webtable
 import webtable.aio
+from listing_examples import ask_example
 from webtable import Link, Page
 from webtable.errors import DamagedRow
 from webtable.formats import read_pages, write
+from webtable.questions import LISTINGS
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.table.groups import TableLinks
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
-LIKE = "https://example.com/like"
-HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a>"
+WORDS = b" ".join(b"word%d" % n for n in range(99))
+HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a><p>" + WORDS
 READ = ["body", "outlinks", "link_counts"]
 
 ANSWERS = {
-    "pages": lambda table: table.pages("example.com"),
+    **{listing.method: partial(ask_example, listing=listing) for listing in LISTINGS.values()},
     "history": lambda table: table.history(HOME),
     "diff": lambda table: table.diff(HOME),
-    "hosts": lambda table: table.hosts(),
-    "edges": lambda table: table.edges("example.com"),
-    "search": lambda table: table.search("salt", "example.com"),
     "stats": lambda table: table.stats("example.com"),
-    "changes": lambda table: table.changes("example.com", since="3d"),
-    "duplicate_groups": lambda table: table.duplicate_groups("example.com"),
-    "near_duplicate_groups": lambda table: table.near_duplicate_groups("example.com"),
-    "titles": lambda table: table.titles("example.com"),
-    "redirect_chains": lambda table: table.redirect_chains("example.com"),
-    "crawls": lambda table: table.crawls("example.com"),
-    "unresolved": lambda table: table.unresolved("example.com"),
-    "fetched": lambda table: table.fetched(),
-    "modified": lambda table: table.modified(),
-    "outdated": lambda table: table.outdated(not_fetched_since="1d"),
-    "largest": lambda table: table.largest(),
-    "with_status": lambda table: table.with_status(404),
-    "errors": lambda table: table.errors(),
-    "redirects": lambda table: table.redirects(),
-    "duplicates": lambda table: table.duplicates(GONE),
-    "near_duplicates": lambda table: table.near_duplicates(LIKE),
-    "indexed": lambda table: table.indexed("status"),
-    "links.to": lambda table: table.links.to(GONE),
-    "links.of": lambda table: table.links.of(HOME),
-    "links.most_linked": lambda table: table.links.most_linked(),
-    "links.dead_ends": lambda table: table.links.dead_ends(),
-    "links.broken": lambda table: table.links.broken(),
-    "links.orphans": lambda table: table.links.orphans("example.com"),
-    "links.discovered": lambda table: table.links.discovered("example.com"),
     "pages with all that is asked for": lambda table: table.pages("example.com", columns=READ),
     "links.most_linked with its counts": lambda table: table.links.most_linked(columns=["link_counts"]),
     "a batch": lambda table: table.pages("example.com").page(2),
@@ -81,9 +57,8 @@ def table(tmp_path_factory):
             table.put(Page(url=url, body=b"n\xf6", charset="latin-1", status=status, fetched_at=NOW))
         table.put(Page(url=f"{HOME}long", body=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
         table.put(Page(url=MOVED, status=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
-        text = b"<p>" + b" ".join(b"word%d" % n for n in range(99))
-        for url, html in ((LIKE, text), (f"{LIKE}2", text + b" more")):
-            table.put(Page(url=url, body=html, fetched_at=NOW))
+        for path, html in {"copy": HTML, "like": HTML + b" more <a href=/>home</a>"}.items():
+            table.put(Page(url=HOME + path, body=html, fetched_at=NOW))
         table.put(Page(url=f"{HOME}again", same_as="https://nowhere.example/", fetched_at=NOW))
         table.indexes.add("similarity")
         table.links.refresh()

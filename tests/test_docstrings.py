@@ -19,7 +19,9 @@ import webtable.rowkey
 import webtable.schema
 import webtable.store
 import webtable.testing
+from listing_examples import arguments_of
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
+from webtable.questions import LISTINGS
 from webtable.repository.table.groups import TableLinks
 
 API = [webtable, webtable.answers, webtable.maintenance, webtable.indexes, webtable.records, webtable.writing]
@@ -152,18 +154,10 @@ def table(tmp_path_factory):
 def test_a_question_raises_what_the_docstring_of_its_class_says(table, name, parameter):
     value, error = WRONG[parameter]
     method = attrgetter(name)(table)
-    taken = inspect.signature(method).parameters
-    needed = {"since": "7d", "text": "word", "url": "https://example.com/", "status": 200, "index": "status"}
-    if name == "outdated":
-        needed["not_fetched_since"] = "7d"
-    given = {
-        one: needed[one]
-        for one, kind in taken.items()
-        if one in needed and (kind.default is kind.empty or name == "outdated")
-    }
+    needed = arguments_of(next(listing for listing in LISTINGS.values() if listing.method == name))
 
     with pytest.raises(error):
-        list(method(**{**given, parameter: value}))
+        list(method(**{**needed, parameter: value}))
 
     assert f"`{error.__name__}`" in inspect.getdoc(webtable.WebTable)
 

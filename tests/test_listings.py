@@ -7,7 +7,6 @@ import pkgutil
 import re
 from importlib import import_module
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,12 @@ import pytest
 
 import webtable
 import webtable.aio
-import webtable.questions
+from listing_examples import ask_example
+from webtable import repository
 from webtable.aio import table as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
-from webtable.repository import links as link_questions
-from webtable.repository import questions
+from webtable.questions import LISTINGS
 from webtable.repository.answers.listing import Listing
 from webtable.repository.table.groups import TableLinks
 
@@ -28,35 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DOCS = Path(__file__).parents[1] / "docs"
-MODULES = [
-    import_module(f"{package.__name__}.{module.name}")
-    for package in (questions, link_questions)
-    for module in pkgutil.iter_modules(package.__path__)
-]
-LISTINGS = {one.name: (module, one) for module in MODULES for one in vars(module).values() if isinstance(one, Listing)}
+MODULES = [module.name for module in pkgutil.walk_packages(repository.__path__, f"{repository.__name__}.")]
+DECLARED = [one for name in MODULES for one in vars(import_module(name)).values() if isinstance(one, Listing)]
 LISTS = re.compile(r"Pages|Hosts|Results\[")
-NEEDED = {
-    "url": "https://example.com/",
-    "status": 404,
-    "index": "status",
-    "text": "word",
-    "since": "2d",
-    "not_fetched_since": "2d",
-}
 
 
 @pytest.fixture(scope="module")
 def table():
     with webtable.open("memory:listings", create=True) as table:
         yield table
-
-
-def answer(table, listing: Listing, **options: object):
-    method = attrgetter(listing.method)(table)
-    needed = {name: value for name, value in NEEDED.items() if name in listing.takes}
-    if listing.name in ("pages", "fetched", "modified"):
-        needed = {}
-    return method(**needed, **options)
 
 
 def method_of(table: type, links: type, listing: Listing) -> Callable[..., object]:
@@ -67,30 +46,33 @@ def annotated(method: Callable[..., object]) -> str:
     return getattr(method, "__annotations__", {}).get("return") or ""
 
 
+def test_every_declaration_is_in_the_one_list_of_them():
+    assert {id(one) for one in DECLARED} == {id(listing) for listing in LISTINGS.values()}
+
+
 def test_every_answer_that_is_a_list_is_declared():
     groups = {"": webtable.WebTable, "links.": TableLinks}
     methods = {f"{of}{name}": one for of, group in groups.items() for name, one in inspect.getmembers(group, callable)}
 
     lists = {name for name, one in methods.items() if LISTS.match(annotated(one))}
-    assert lists == {listing.method for _, listing in LISTINGS.values()}
+    assert lists == {listing.method for listing in LISTINGS.values()}
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
-    _, listing = LISTINGS[name]
+    listing = LISTINGS[name]
     command = name.replace("_", "-")
 
     assert method_of(webtable.WebTable, TableLinks, listing), f"{name} is no method (repository/table)"
     assert method_of(webtable.aio.WebTable, aio_groups.TableLinks, listing), f"{name} is not in aio"
     assert COMMANDS[command].is_listing, f"{name} is not in repository/answers/listing.py"
-    assert webtable.questions.LISTINGS[name] is listing
     rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
     assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_its_options_are_arguments_of_the_method(name):
-    _, listing = LISTINGS[name]
+    listing = LISTINGS[name]
     parameters = inspect.signature(method_of(webtable.WebTable, TableLinks, listing)).parameters
 
     known = set(parameters) | (set(webtable.answers.PageOptions.__annotations__) if "options" in parameters else set())
@@ -104,20 +86,20 @@ def test_its_options_are_arguments_of_the_method(name):
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_it_has_the_orders_that_it_declares_and_no_others(table, name):
-    _, listing = LISTINGS[name]
-    first = answer(table, listing)
+    listing = LISTINGS[name]
+    first = ask_example(table, listing)
 
     assert first.order == listing.orders[0]
     for order in listing.orders:
         to = {"to": "https://example.com/"} if (name, order) == ("redirects", "url") else {}
-        assert answer(table, listing, order=order, **to).order == order
+        assert ask_example(table, listing, order=order, **to).order == order
     with pytest.raises(InvalidArgument, match=r"order='colour' must be (one of|'[a-z]+', the only order)"):
-        answer(table, listing, order="colour")
+        ask_example(table, listing, order="colour")
 
 
-@pytest.mark.parametrize("name", [name for name, (_, listing) in LISTINGS.items() if listing.indexes])
+@pytest.mark.parametrize("name", [name for name, listing in LISTINGS.items() if listing.indexes])
 def test_without_an_index_that_it_declares_it_names_that(name):
-    _, listing = LISTINGS[name]
+    listing = LISTINGS[name]
 
     for index in listing.indexes:
         others = {"time", "size", "link", "url", "status", "host", "digest"} - {index.name}
@@ -126,12 +108,12 @@ def test_without_an_index_that_it_declares_it_names_that(name):
             webtable.open(url, create=True, indexes=sorted(others)) as table,
             pytest.raises(IndexNeeded, match=index.name),
         ):
-            list(answer(table, listing))
+            list(ask_example(table, listing))
 
 
-@pytest.mark.parametrize("name", [name for name, (_, listing) in LISTINGS.items() if listing.columns.noun != "page"])
+@pytest.mark.parametrize("name", [name for name, listing in LISTINGS.items() if listing.columns.noun != "page"])
 def test_the_docs_list_its_columns_in_their_order(name):
-    _, listing = LISTINGS[name]
+    listing = LISTINGS[name]
     (line,) = re.findall(rf"^\| `{listing.method}` \| (.*) \|$", (DOCS / "frames.md").read_text(), re.MULTILINE)
 
     told = re.findall(r"`([a-z_]+(?:…|`))", line)
@@ -141,9 +123,9 @@ def test_the_docs_list_its_columns_in_their_order(name):
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_the_answer_has_the_columns_that_it_declares(table, name):
-    _, listing = LISTINGS[name]
+    listing = LISTINGS[name]
 
-    columns = answer(table, listing)._columns
+    columns = ask_example(table, listing)._columns
     assert columns.noun == listing.columns.noun
     assert columns.listed == listing.columns.listed
     assert set(columns.names) <= set(listing.columns.names)

@@ -19,11 +19,13 @@ import pytest
 from typer.testing import CliRunner
 
 import webtable
+from listing_examples import words_of
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS
 from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
+from webtable.questions import LISTINGS
 from webtable.repository.table.groups import TableIndexes
 from webtable.repository.upkeep import repair
 from webtable.testing import write_warc
@@ -38,11 +40,6 @@ WORDS = {
     "diff": f"{HOME}",
     "resolve": f"{HOME}old",
     "validators": f"{HOME}",
-    "pages": f"{DOMAIN} --limit 1",
-    "hosts": "--limit 1",
-    "discovered": f"{DOMAIN}",
-    "changes": f"{DOMAIN} --since 30d",
-    "search": "home all",
     "stats": "all --resume",
     "plot status": f"{DOMAIN} --out x.svg",
     "plot types": f"{DOMAIN} --out x.svg",
@@ -55,29 +52,6 @@ WORDS = {
     "plot languages": f"{DOMAIN} --out x.svg",
     "audit": f"{DOMAIN} --html audit.html",
     "compare": f"{DOMAIN} --since 30d --html compare.html",
-    "duplicate-groups": f"{DOMAIN}",
-    "titles": f"{DOMAIN}",
-    "redirect-chains": f"{DOMAIN}",
-    "crawls": f"{DOMAIN}",
-    "unresolved": f"{DOMAIN}",
-    "fetched": "--since 30d",
-    "modified": "--since 30d",
-    "outdated": "--not-fetched-since 1d",
-    "largest": "--limit 1",
-    "with-status": "200",
-    "errors": "",
-    "redirects": "",
-    "duplicates": f"{HOME}",
-    "near-duplicates": f"{HOME}",
-    "near-duplicate-groups": f"{DOMAIN}",
-    "indexed": "time",
-    "linking-to": f"{HOME}",
-    "links-of": f"{HOME}",
-    "broken-links": "",
-    "most-linked": "",
-    "orphans": f"{DOMAIN}",
-    "dead-ends": "",
-    "edges": f"{DOMAIN}",
     "ingest": "more.warc.gz pages.warc.gz --resume --workers 2 --wait 0.01s",
     "export": "exported all --format warc --resume",
     "import": "exported --resume --wait 0.01s",
@@ -117,6 +91,7 @@ WORDS = {
     "backup snapshot": "",
     "backup verify": "STORE",
     "compact": "",
+    **{name.replace("_", "-"): shlex.join(words_of(listing)) for name, listing in LISTINGS.items()},
 }
 """What is said to each command."""
 

@@ -10,7 +10,6 @@ import httpx
 import pytest
 from exploring import explored
 from selectolax.lexbor import LexborHTMLParser
-from test_explorer_listings import NEEDED
 
 import webtable
 from webtable import Link, Page
@@ -133,7 +132,7 @@ def pages():
     for name, listing in LISTINGS.items():
         takes = {option.name for option in listing.options}
         for url in ASKED if "url" in takes else URLS[:1]:
-            query = NEEDED | QUERY | {"url": url}
+            query = listing.example | QUERY | {"url": url}
             yield f"/q/{name.replace('_', '-')}", {name: value for name, value in query.items() if name in takes}
     for path in PATHS:
         for url in ASKED if path.startswith("/page") or "url" in path else URLS[:1]:

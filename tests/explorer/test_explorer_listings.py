@@ -12,30 +12,18 @@ from urllib.parse import parse_qsl
 import pyarrow.parquet as pq
 import pytest
 
+from listing_examples import ask_example
 from webtable import WebTable
 from webtable.errors import StoreUnavailable
 from webtable.questions import LISTINGS
 from webtable.testing import FailingStore
 
-NEEDED = {
-    "url": "https://example.com/",
-    "status": "404",
-    "index": "status",
-    "text": "salt",
-    "since": "400d",
-    "not_fetched_since": "1h",
-}
 WITHOUT_INDEX = {"near_duplicates", "near_duplicate_groups"}
-
-
-def asked(name: str) -> dict[str, str]:
-    needed = {option.name: NEEDED[option.name] for option in LISTINGS[name].options if option.name in NEEDED}
-    return needed | ({"site": "all"} if "site" in LISTINGS[name].takes else {})
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_a_question_has_a_page_with_its_form_and_its_answer(sample, sample_client, name):
-    found = sample_client.get(f"/q/{name.replace('_', '-')}", params=asked(name))
+    found = sample_client.get(f"/q/{name.replace('_', '-')}", params=LISTINGS[name].example)
 
     assert found.status_code == 200
     assert all(f'name="{option.name}"' in found.text for option in LISTINGS[name].options)
@@ -45,11 +33,11 @@ def test_a_question_has_a_page_with_its_form_and_its_answer(sample, sample_clien
 @pytest.mark.parametrize("name", [name for name in LISTINGS if name not in WITHOUT_INDEX])
 def test_its_files_have_all_of_the_answer(sample, sample_client, name):
     path, listing = f"/q/{name.replace('_', '-')}", LISTINGS[name]
-    records = list(listing.ask(sample, listing.arguments({key: [value] for key, value in asked(name).items()})))
+    records = list(ask_example(sample, listing))
 
-    answer = sample_client.get(f"{path}.json", params=asked(name)).json()
-    lines = sample_client.get(f"{path}.jsonl", params=asked(name)).text.splitlines()
-    rows = list(csv.DictReader(io.StringIO(sample_client.get(f"{path}.csv", params=asked(name)).text)))
+    answer = sample_client.get(f"{path}.json", params=LISTINGS[name].example).json()
+    lines = sample_client.get(f"{path}.jsonl", params=LISTINGS[name].example).text.splitlines()
+    rows = list(csv.DictReader(io.StringIO(sample_client.get(f"{path}.csv", params=LISTINGS[name].example).text)))
 
     assert len(answer["results"]) == len(lines) == len(rows) == len(records)
     assert (answer["next"], answer["problem"]) == (None, None)
@@ -119,7 +107,7 @@ def test_a_question_is_explained_without_its_command(sample_client):
     assert not re.search("--limit|standard error|With SITE", sample_client.get("/q/pages").text)
 
 
-HOME = NEEDED["url"]
+HOME = "https://example.com/"
 PARTS = {
     "/table": "hosts",
     "/site?site=example.com": "pages",

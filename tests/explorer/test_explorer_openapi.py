@@ -38,9 +38,8 @@ def test_it_has_every_parameter_of_a_question(described, name):
 
 
 def test_what_it_describes_is_answered(described, sample_client):
-    examples = {"ending": "jsonl", "site": "example.com", "url": "https://example.com/", "time": "2026", "form": "json"}
-    examples |= {"status": 404, "text": "salt", "index": "status", "since": "400d", "until": "1h"}
-    examples |= {"not_fetched_since": "1h"}
+    examples = {name: text for listing in LISTINGS.values() for name, text in listing.example.items()}
+    examples |= {"ending": "jsonl", "time": "2026", "form": "json"}
     assert described["servers"] == [{"url": "/"}]
     for path, operations in described["paths"].items():
         asked = [one for one in operations["get"]["parameters"] if one["name"] in examples]

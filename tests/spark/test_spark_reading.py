@@ -11,6 +11,7 @@ import pytest
 import webtable
 from webtable import ALL, Page
 from webtable.errors import InvalidArgument
+from webtable.questions import LISTINGS
 from webtable.rowkey import Salt
 
 pytestmark = [
@@ -103,12 +104,10 @@ def test_the_option_question_names_another_question(spark, store, question, opti
 def test_every_question_that_can_be_divided_can_be_named(tmp_path):
     from webtable.integrations._spark.options import QUESTIONS, SparkQuestion
 
-    needed = {"search": {"text": "a"}, "changes": {"since": "7d"}, "outdated": {"not_fetched_since": "7d"}}
-    needed |= {"with_status": {"status": "404"}, "indexed": {"index": "status"}}
-    needed |= {name: {"url": "https://example.com/"} for name in ("duplicates", "links.to")}
+    examples = {listing.method: listing.example for listing in LISTINGS.values()}
     webtable.create(tmp_path / "empty.db")
     for name in QUESTIONS:
-        options = {"store": str(tmp_path / "empty.db"), "question": name, **needed.get(name, {})}
+        options = {"store": str(tmp_path / "empty.db"), "question": name, **examples[name]}
 
         with SparkQuestion.of(options).opened() as (_, answer):
             assert len(answer.partitions(2)) == 2, name

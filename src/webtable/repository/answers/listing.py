@@ -40,6 +40,8 @@ class ListingOption:
     """Whether it names an index, which a shell completes."""
     read: Callable[[Any], Any] | None = None
     """The function that converts a value of the command line to that of the method."""
+    example: str | None = None
+    """A text of it for an example of the question, about https://example.com/, as tests of all questions ask it."""
 
     def value(self, text: str) -> Any:
         """Return the value of one *text*, before it is `read`; raises `InvalidArgument`.
@@ -118,6 +120,11 @@ class Listing:
         return self.name if self.of_links is None else f"links.{self.of_links}"
 
     @property
+    def example(self) -> dict[str, str]:
+        """Texts of its options that ask an example of the question, by their names."""
+        return {option.name: option.example for option in self.options if option.example is not None}
+
+    @property
     def takes(self) -> frozenset[str]:
         """The names of its options."""
         return frozenset(option.name for option in self.options)
@@ -132,10 +139,11 @@ SITE = ListingOption(
     is_argument=True,
     metavar="SITE",
     read=named_site,
+    example="example.com",
 )
 MIN_SIZE = ListingOption("min_size", "At least this many bytes, as in 5MB.", "size", metavar="SIZE")
 MAX_SIZE = ListingOption("max_size", "At most this many bytes.", "size", metavar="SIZE")
-URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True)
+URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True, example="https://example.com/")
 
 
 # --- The questions that list records, in groups: where each is declared, and one line that says what it lists ---------

@@ -172,6 +172,7 @@ LISTING = Listing(
             "prefix* is every word that begins with it, and there are -without, title:word and lang:de.",
             is_argument=True,
             is_needed=True,
+            example="salt",
         ),
         ListingOption(
             "in_",

@@ -90,7 +90,7 @@ OUTDATED = _listing(
     "outdated",
     orders=("oldest", "newest", "storage"),
     options=(
-        ListingOption("not_fetched_since", f"{TIME_FORMS}.", "time", metavar="TIME"),
+        ListingOption("not_fetched_since", f"{TIME_FORMS}.", "time", metavar="TIME", example="1d"),
         ListingOption("not_modified_since", "The same for the last modification.", "time", metavar="TIME"),
     ),
     examples=(
@@ -127,7 +127,7 @@ LARGEST = _listing(
 WITH_STATUS = _listing(
     "with_status",
     orders=BY_URL,
-    options=(ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True),),
+    options=(ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True, example="404"),),
     examples=("webtable with-status 503", "webtable with-status 404 example.com --columns url"),
     indexes=(STATUS,),
     text="List the pages whose last capture has this status.",
@@ -155,7 +155,9 @@ INDEXED = _listing(
     "indexed",
     orders=("term", "reverse", "storage"),
     options=(
-        ListingOption("index", "The name of an index.", is_argument=True, is_needed=True, is_index=True),
+        ListingOption(
+            "index", "The name of an index.", is_argument=True, is_needed=True, is_index=True, example="status"
+        ),
         ListingOption(
             "term",
             "Only pages with this term; repeat it for each part, where the index has several.",

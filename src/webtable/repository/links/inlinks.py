@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
@@ -12,7 +12,7 @@ from webtable._clock import moment_of
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared, page_in
-from webtable.repository.answers.listing import SITE, Listing, ListingOption
+from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
 from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
@@ -79,7 +79,7 @@ LISTING = Listing(
     orders=("source",),
     of_links="to",
     options=(
-        ListingOption("url", "Where the links lead; it need not be stored.", is_argument=True, is_needed=True),
+        replace(URL, help="Where the links lead; it need not be stored."),
         ListingOption("past", "Links that used to lead there and no longer do.", "flag"),
         SITE,
     ),

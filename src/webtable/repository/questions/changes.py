@@ -99,7 +99,7 @@ _At = Page | _Absent | DamagedRow
 _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 
-SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME")
+SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
 UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
 LISTING = Listing(
     "changes",
