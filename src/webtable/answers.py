@@ -8,7 +8,7 @@ from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
 from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
 from webtable.repository.full_text.matching import Hit, SearchIn
 from webtable.repository.hosts.hosts import Host, Hosts
-from webtable.repository.indexes.answer import PageOptions
+from webtable.repository.indexes.pages import PageOptions
 from webtable.repository.indexes.questions import SizeClass
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.links import BrokenLink, Edge, Freshness

@@ -9,8 +9,8 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import PAGES, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing, ListingOption
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
+from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
 from webtable.repository.questions.page import stored_page
 from webtable.repository.questions.pages import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -103,8 +103,10 @@ LISTING = Listing(
 class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
     """Which pages of a scope have the same content, or the same title."""
 
+    listing = LISTING
+
     def __init__(self, context: TableContext, scope: Scope, window: Window, by: Sameness) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         if by not in get_args(Sameness):
             raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
         self.by: Sameness = by
@@ -155,10 +157,10 @@ def duplicates(context: TableContext, url: str, options: SitePageOptions) -> Pag
     return IndexQuestion(
         context,
         options,
+        DUPLICATES,
         title=f"pages with the content of {own}",
         index=DIGEST,
         places=lambda: [DIGEST.range_of(digest())],
-        orders={"url": False},
         shard_of=lambda: DIGEST.term(digest()),
         only=lambda page: page.url != own,
     ).answer()

@@ -101,10 +101,12 @@ def check_at_least(at_least: float) -> None:
 class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
     """Which pages of a scope have nearly the text of a page."""
 
+    listing = LISTING
+
     def __init__(
         self, context: TableContext, scope: Scope, window: Window, wish: Wish, columns: Sequence[str] | None
     ) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         check_at_least(wish.at_least)
         wish = wish._replace(url=canonical_url(wish.url))
         among = "" if scope.place is None else f" among the {scope}"
@@ -275,7 +277,7 @@ NEAR_DUPLICATE_GROUPS = declared(
     column("bytes", "bytes", heading="size"),
     column("urls", "urls", lambda group: list(group.urls)),
 )
-LISTING_NEAR_DUPLICATE_GROUPS = Listing(
+GROUPS_LISTING = Listing(
     "near_duplicate_groups",
     NEAR_DUPLICATE_GROUPS,
     orders=("pages", "bytes"),
@@ -295,10 +297,11 @@ LISTING_NEAR_DUPLICATE_GROUPS = Listing(
 class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
     """Which pages of a scope have nearly the same text."""
 
+    listing = GROUPS_LISTING
     notes: Sequence[str] = ("the texts of pages that have a band of their signatures in common are read and compared",)
 
     def __init__(self, context: TableContext, scope: Scope, window: Window, at_least: float) -> None:
-        super().__init__(context, scope, window, LISTING_NEAR_DUPLICATE_GROUPS)
+        super().__init__(context, scope, window)
         check_at_least(at_least)
         self.at_least = at_least
         self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"

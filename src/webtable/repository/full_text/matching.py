@@ -99,10 +99,10 @@ class Phrase(NamedTuple):
     until: datetime | None = None
 
     @property
-    def said(self) -> str:
-        """What else a page must have, in words, as the end of a phrase."""
-        given = (("status", self.status), ("of type", self.content_type), ("since", self.since), ("until", self.until))
-        return "".join(f", {name} {value}" for name, value in given if value is not None)
+    def conditions(self) -> str:
+        """What else a page must have, in words, as the end of a sentence."""
+        named = (("status", self.status), ("of type", self.content_type), ("since", self.since), ("until", self.until))
+        return "".join(f", {name} {value}" for name, value in named if value is not None)
 
     def allows(self, page: Page) -> bool:
         """Whether *page* has the status, the type and the date."""

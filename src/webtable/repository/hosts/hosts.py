@@ -85,8 +85,10 @@ LISTING = Listing(
 class HostsQuestion(TableQuestion[Host]):
     """Which hosts of a domain have pages."""
 
+    listing = LISTING
+
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         if scope.place is not None and not scope.place.is_whole_host:
             raise InvalidArgument(f"site={str(scope.place)!r} is a part of one host: name a domain or a host")
         self.title: str = f"hosts of the {scope}" if scope.place is not None else "hosts"

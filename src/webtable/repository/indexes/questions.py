@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,6 @@ from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.columns import PAGES
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
-from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import (
     HIGHEST_SIZE,
     SIZE,
@@ -19,11 +19,13 @@ from webtable.repository.indexes.index import (
     TIME,
     by_term,
     descending,
+    page_id,
     status_text,
     time_text,
 )
-from webtable.repository.questions.page import redirects_to
-from webtable.rowkey import KeyRange, prefix_stop
+from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
+from webtable.repository.questions.page import pages_with_id, target_of
+from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -185,15 +187,15 @@ def by_time(
     first, last = (None if moment is None else _next_millisecond(moment) for moment in bounds)
     begin, end = (prefix + time_text(moment).encode() if moment else None for moment in (first, last))
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
-    said = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
+    title = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
     return IndexQuestion(
         context,
         options,
-        title=said + (f" before {said_time(last)}" if last else ""),
+        listing,
+        title=title + (f" before {said_time(last)}" if last else ""),
         index=TIME,
         places=lambda: [places],
-        orders={order: order == "newest" for order in listing.orders if order != "storage"},
-        columns=listing.columns,
+        backwards="newest",
     ).answer()
 
 
@@ -234,10 +236,11 @@ def largest(
     return IndexQuestion(
         context,
         options,
+        LARGEST,
         title=f"pages of {low:,} to {high:,} bytes" if low or max_size is not None else "pages by size",
         index=SIZE,
         places=lambda: [KeyRange(first, prefix_stop(last))],
-        orders={"largest": False, "smallest": True},
+        backwards="smallest",
     ).answer()
 
 
@@ -248,11 +251,10 @@ def with_status(context: TableContext, status: int, options: SitePageOptions) ->
     return IndexQuestion(
         context,
         options,
+        WITH_STATUS,
         title=f"pages with status {status}",
         index=STATUS,
         places=lambda: [STATUS.range_of(status_text(status))],
-        orders={"url": False},
-        is_by_url=True,
     ).answer()
 
 
@@ -262,26 +264,21 @@ def errors(context: TableContext, options: SitePageOptions) -> Pages:
 
 
 def redirects(context: TableContext, to: str | None, options: SitePageOptions) -> Pages:
-    """Return what `WebTable.redirects` does."""
+    """Return the pages that redirect, or those that lead directly *to* a URL, whatever their status."""
     if to is not None:
-        return redirects_to(context, to, options)
-    return _by_status(context, "redirects", [(300, 303), (305, 399)], options, REDIRECTS)
+        target = canonical_url(to)
+        title, id = f"redirects to {target}", page_id(target)
+        return pages_with_id(context, options, title, id, lambda page: target_of(page) == target)
+    by_status = replace(REDIRECTS, orders=("status", "storage"))
+    return _by_status(context, "redirects", [(300, 303), (305, 399)], options, by_status)
 
 
 def _by_status(
-    context: TableContext, said: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
+    context: TableContext, title: str, statuses: list[tuple[int, int]], options: SitePageOptions, listing: Listing
 ) -> Pages:
     """Return the pages whose status is in one of the ranges *statuses*, which are in order and include both ends."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
-    return IndexQuestion(
-        context,
-        options,
-        title=said,
-        index=STATUS,
-        places=lambda: places,
-        orders={"status": False},
-        columns=listing.columns,
-    ).answer()
+    return IndexQuestion(context, options, listing, title=title, index=STATUS, places=lambda: places).answer()
 
 
 def indexed(context: TableContext, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
@@ -298,10 +295,11 @@ def indexed(context: TableContext, index: str, term: str | tuple[str, ...] | Non
     return IndexQuestion(
         context,
         options,
+        INDEXED,
         title=f"pages with {'all terms' if term is None else repr(term)} in the index {index}",
         index=chosen,
         places=lambda: [places],
-        orders={"term": False, "reverse": True},
+        backwards="reverse",
         shard_of=(lambda: raw) if is_together else None,
     ).answer()
 

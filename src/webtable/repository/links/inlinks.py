@@ -99,8 +99,10 @@ LISTING = Listing(
 class InlinksQuestion(TableQuestion[Inlink]):
     """Which links lead to a page, from the pages of a scope."""
 
+    listing = LISTING
+
     def __init__(self, context: TableContext, url: str, scope: Scope, window: Window, *, past: bool) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.target: str = canonical_url(url)
         self.past: bool = past
         self.title: str = f"{'past ' if past else ''}links to {self.target}" + (f" from {scope}" if scope.place else "")

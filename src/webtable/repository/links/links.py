@@ -13,14 +13,13 @@ from webtable.page.page import Page
 from webtable.page.parts import Link
 from webtable.repository.answers.columns import PAGES, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing
-from webtable.repository.answers.results import Explanation, Question
 from webtable.repository.answers.tokens import invalid_token
-from webtable.repository.hosts.entries import host_meant
-from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
 from webtable.repository.links.inlinks import InlinkReader
 from webtable.repository.questions.pages import ScopeQuestion, TableQuestion, url_at
+from webtable.repository.reading.scope import Scope, SiteParts
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.recounts import Recount, Refresh
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
@@ -30,12 +29,11 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.answers.results import Pages, Window
+    from webtable.repository.answers.results import Explanation, Pages, Window
     from webtable.repository.arguments import Progress
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
-    from webtable.repository.reading.scope import Scope
 
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
@@ -134,12 +132,11 @@ def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
     return IndexQuestion(
         context,
         options,
+        MOST_LINKED,
         title="pages by inbound links",
-        columns=MOST_LINKED.columns,
         index=LINK,
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
-        orders={"most": False, "fewest": True},
-        is_counted=True,
+        backwards="fewest",
         notes=lambda: [_freshness_note(links_freshness(context))],
     ).answer()
 
@@ -149,31 +146,24 @@ def dead_ends(context: TableContext, options: SitePageOptions) -> Pages:
     return IndexQuestion(
         context,
         options,
+        DEAD_ENDS,
         title="pages without links",
         index=LINK,
         places=lambda: [LINK.range_of(("outlinks", _NO_LINKS))],
-        orders={"url": False},
-        is_by_url=True,
     ).answer()
 
 
-class LinksQuestion(Question[Link]):
+class LinksQuestion(TableQuestion[Link]):
     """Which links a page has."""
 
-    columns = LINKS
+    listing = LINKS_OF
 
     def __init__(self, context: TableContext, url: str, window: Window) -> None:
-        window.check(*LINKS_OF.orders)
-        self.window = window
-        self._context, self._source = context, canonical_url(url)
-        self._row = context.key.encode(self._source)
-        self.title: str = f"links of {self._source}"
-
-    def damage(self, rows: list[DamagedRow]) -> Damage:
-        return self._context.damage(rows)
-
-    def suggestion(self) -> str:
-        return host_meant(self._context, self._source)
+        page = canonical_url(url)
+        # The scope is for the suggestion of another host alone: one row is read.
+        super().__init__(context, Scope(SiteParts(split_url(page).host, is_subtree=True)), window)
+        self._row = context.key.encode(page)
+        self.title: str = f"links of {page}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Link]:
         if after is None:
@@ -191,19 +181,21 @@ class LinksQuestion(Question[Link]):
         return b"%d %s" % (at, result.url.encode())
 
     def explain(self) -> Explanation:
-        names = tuple(column.decode() for column in self._context.codec.select(("outlinks",)))
-        return Explanation(self.title, self.window.order, names, (KeyRange(self._row, self._row + b"\x00"),))
+        row = KeyRange(self._row, self._row + b"\x00")
+        return self.plan(self.context.codec.select(("outlinks",)), [row])
 
     def _links(self) -> Sequence[Link]:
-        (page,) = self._context.counted.read([self._row], ("outlinks",))
+        (page,) = self.context.counted.read([self._row], ("outlinks",))
         return (page and page.outlinks) or ()
 
 
 class BrokenLinksQuestion(TableQuestion[BrokenLink]):
     """Which links lead to an error page."""
 
+    listing = BROKEN
+
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, BROKEN)
+        super().__init__(context, scope, window)
         self.title: str = "broken links" + (f" of {scope}" if scope.place else "")
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[BrokenLink]:
@@ -310,12 +302,13 @@ LISTING = Listing(
 class EdgesQuestion(ScopeQuestion[Edge]):
     """Which links the pages of a scope have."""
 
+    listing = LISTING
     notes: Sequence[str] = (
         f"the metadata of the targets of {EDGES_AT_ONCE:,} links is read at once, for their status",
     )
 
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.title: str = f"links{self.pages.label_after('of')}"
 
     def spec(self) -> ScanSpec:

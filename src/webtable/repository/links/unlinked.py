@@ -178,6 +178,7 @@ ORPHANS = Listing(
 class OrphansQuestion(ScopeQuestion[Page]):
     """Which pages of a scope no other page links to."""
 
+    listing = ORPHANS
     notes: Sequence[str] = (
         "the first inlinks of 256 pages are read at once, and one page is looked for that still links",
     )
@@ -185,7 +186,7 @@ class OrphansQuestion(ScopeQuestion[Page]):
     def __init__(
         self, context: TableContext, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
     ) -> None:
-        super().__init__(context, scope, window, ORPHANS)
+        super().__init__(context, scope, window)
         self.within_host = within_host
         of_host = " of their host" if within_host else ""
         self.title: str = f"{self.pages.label} without a link from another page{of_host}"
@@ -244,10 +245,11 @@ DISCOVERED = Listing(
 class DiscoveredQuestion(ScopeQuestion[str]):
     """Which URLs of a scope are linked to, and are not pages."""
 
+    listing = DISCOVERED
     notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, DISCOVERED)
+        super().__init__(context, scope, window)
         self.title: str = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
 
     def spec(self) -> ScanSpec:

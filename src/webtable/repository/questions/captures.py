@@ -21,6 +21,7 @@ from webtable.repository.hosts.entries import narrowed_ranges
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.page_storage.state import DAMAGED_CAPTURE, brought
+from webtable.repository.questions.page import versions_in
 from webtable.repository.questions.pages import PageRows, SortedQuestion, TableQuestion
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -105,10 +106,11 @@ LISTING = Listing(
 class CrawlsQuestion(SortedQuestion[Crawl]):
     """Which crawls the captures of a scope are from."""
 
+    listing = LISTING
     notes: Sequence[str] = ("the list of versions of each page is read too",)
 
     def __init__(self, context: TableContext, scope: Scope, window: Window, gap: timedelta | str) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.gap: timedelta = duration_of("gap", gap)
         self.title: str = f"crawls{self.pages.label_after('of')} with pauses over {said_duration(self.gap)}"
 
@@ -283,14 +285,11 @@ def _one_by_one(context: TableContext, row: Row, columns: Sequence[bytes]) -> It
 
 
 def _versions(context: TableContext, row: Row) -> Iterator[Page | DamagedRow]:
-    """Yield the versions in *row*, the oldest first, with an error in place of one that cannot be read."""
-    names = context.codec.columns
-    bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
-    links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
-    for capture in reversed(row.cells.get(names.capture, ())):
+    """Yield the versions in *row*, the oldest first, with an error in place of one that is not as its digest says."""
+    for _, version in versions_in(context, row, oldest_first=True):
         try:
-            version = context.codec.version(row, capture, bodies.get(capture.timestamp), links.get(capture.timestamp))
-            context.pages.check(row.key, version)
+            if isinstance(version, Page):
+                context.pages.check(row.key, version)
         except DamagedRow as exc:
             yield exc
         else:
@@ -362,7 +361,7 @@ UNRESOLVED = declared(
     column("payload_digest", "digest"),
     listed=("url", "fetched_at", "original", "original_at"),
 )
-LISTING_CAPTURES = Listing(
+UNRESOLVED_LISTING = Listing(
     "unresolved",
     UNRESOLVED,
     orders=("url",),
@@ -382,8 +381,10 @@ LISTING_CAPTURES = Listing(
 class UnresolvedQuestion(TableQuestion[Unresolved]):
     """Which revisits of a scope are open."""
 
+    listing = UNRESOLVED_LISTING
+
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, LISTING_CAPTURES)
+        super().__init__(context, scope, window)
         self.title: str = "open revisits" + (f" of {scope}" if scope.place is not None else "")
         self.revisits: OpenRevisits = OpenRevisits(context.store, context.table, context.key)
 

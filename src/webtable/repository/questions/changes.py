@@ -131,6 +131,7 @@ LISTING = Listing(
 class ChangesQuestion(ScopeQuestion[Change]):
     """How the pages of a scope have changed between two times."""
 
+    listing = LISTING
     notes: Sequence[str] = (
         f"for pages whose content has changed since, the list of versions is read, {PAGES_AT_ONCE} pages a call",
     )
@@ -144,7 +145,7 @@ class ChangesQuestion(ScopeQuestion[Change]):
         until: Moment | None,
         kind: ChangeKind | Collection[ChangeKind] | None,
     ) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
         period, times = period_of(since, until)
         self.period: Period = period

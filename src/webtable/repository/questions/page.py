@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
-from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of
+from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of, pages_with
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
-from webtable.repository.indexes.answer import IndexQuestion, SitePageOptions
 from webtable.repository.indexes.index import URL, page_id
+from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
 from webtable.repository.page_storage.cells import BODY_BYTES
 from webtable.repository.page_storage.state import brought
+from webtable.repository.questions.pages import LISTING as PAGES_LISTING
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import Row, TimeRange
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Pages
     from webtable.repository.context import TableContext
     from webtable.repository.questions.difference import Difference
 
 
-# --- The questions for one page by its id, and where its redirects lead -------------------------------------------
+# --- A page by its id, and where its redirects lead -------------------------------------------------------------------
 
 
 MAX_HOPS = 20
@@ -70,26 +72,20 @@ declared(Resolution, "resolution", column("hops", "urls"), column("url", "url"),
 
 
 def by_id(context: TableContext, id: str, columns: Sequence[str] | None = None) -> Page | None:
-    """Return what `WebTable.by_id` does."""
+    """Return the page with this *id*, None if it is not stored; raises `InvalidArgument` and `DamagedRow`."""
     if not isinstance(id, str) or not _PAGE_ID.fullmatch(id):
         raise InvalidArgument(f"id={id!r} must be 16 hexadecimal digits, as page_id gives them")
+    # The index also has the pages that redirect to the one with this id.
     options = SitePageOptions(columns=columns, limit=1)
-    found = _with_id(context, f"the page {id}", id, lambda page: page_id(page.url) == id, options)
-    page = next(iter(found), None)
-    if page is None and found.damaged:
-        raise found.damaged[0]
+    answer = pages_with_id(context, options, f"the page {id}", id, lambda page: page_id(page.url) == id)
+    page = answer.first()
+    if page is None and answer.damaged:
+        raise answer.damaged[0]
     return page
 
 
-def redirects_to(context: TableContext, url: str, options: SitePageOptions) -> Pages:
-    """Return the pages that lead to *url* directly, whatever their status, by URL."""
-    target = canonical_url(url)
-    target_id = page_id(target)
-    return _with_id(context, f"redirects to {target}", target_id, lambda page: target_of(page) == target, options)
-
-
 def resolve(context: TableContext, url: str) -> Resolution:
-    """Return what `WebTable.resolve` does."""
+    """Follow the redirects of *url*, or of the page that has it as its id."""
     page: Page | None
     if isinstance(url, str) and _PAGE_ID.fullmatch(url):
         page = by_id(context, url)
@@ -116,17 +112,18 @@ def stored_page(context: TableContext, url: str) -> Page | None:
     return context.counted.read([row], ())[0]
 
 
-def _with_id(
-    context: TableContext, label: str, wanted_id: str, only: Callable[[Page], bool], options: SitePageOptions
+def pages_with_id(
+    context: TableContext, options: SitePageOptions, title: str, id: str, only: Callable[[Page], bool]
 ) -> Pages:
+    """Return the pages that have this *id*, or redirect to the page that has it, and pass the test *only*."""
     return IndexQuestion(
         context,
         options,
-        title=label,
+        PAGES_LISTING,
+        title=title,
         index=URL,
-        places=lambda: [URL.range_of(wanted_id)],
-        orders={"url": False},
-        shard_of=lambda: URL.term(wanted_id),
+        places=lambda: [URL.range_of(id)],
+        shard_of=lambda: URL.term(id),
         only=only,
     ).answer()
 
@@ -136,7 +133,7 @@ def target_of(page: Page) -> str | None:
     return None if page.redirect_to is None else canonical_or_none(page.redirect_to)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- A page now and in the past ---------------------------------------------------------------------------------------
 
 
 READ_AT_ONCE = 64
@@ -145,7 +142,7 @@ READ_AT_ONCE = 64
 def get(
     context: TableContext, url: str, as_of: Moment | None, columns: Sequence[str] | None, *, verify: bool
 ) -> Page | None:
-    """Return what `WebTable.get` does."""
+    """Return the page *url* now or *as_of* a moment, None if it is not stored; raises `DamagedRow`."""
     with until(Deadline(context.store.timeout)):
         moment = given_moment("as_of", as_of)
         page = next(get_many(context, [url], columns))
@@ -157,7 +154,7 @@ def get(
 
 
 def get_many(context: TableContext, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
-    """Return what `WebTable.get_many` does."""
+    """Yield for each of *urls* its page, or None; raises `DamagedRow` at one that cannot be read, and goes on."""
     wanted = ("body", "outlinks") if columns is None else fields_of(columns)
     context.codec.select(columns)
     return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, wanted))
@@ -178,51 +175,53 @@ class History(ResultList[Page]):
 
 
 def history(context: TableContext, url: str, columns: Sequence[str] | None) -> History:
-    """Return what `WebTable.history` does."""
-    from webtable.repository.answers.columns import pages_with
+    """Return the versions of *url*, the newest first, without those that cannot be read."""
+    names = column_names(columns)
+    fields = fields_of(names)
+    context.codec.select(names)
+    return _history(context, _rows(context, [url], fields)[0], fields, pages_with(names))
 
-    named = column_names(columns)
-    context.codec.select(named)
-    found = context.damage().sift(version for _, version in _contents(context, url, fields_of(named)))
-    return History(found, pages_with(named))
+
+def _history(context: TableContext, row: Row | None, fields: Sequence[str], columns: Columns) -> History:
+    return History(context.damage().sift(version for _, version in _contents(context, row, fields)), columns)
 
 
 def history_many(context: TableContext, urls: Iterable[str]) -> Iterator[History]:
-    """Return what `WebTable.history_many` does."""
-    from webtable.repository.answers.columns import pages_with
-
-    rest, most = iter(urls), 1
-    while some := list(islice(rest, most)):
-        rows = _rows(context, some, ())
+    """Yield the `history` of each of *urls*, without bodies."""
+    remaining, size, columns = iter(urls), 1, pages_with(())
+    while batch := list(islice(remaining, size)):
+        rows = _rows(context, batch, ())
         for row in rows:
-            yield History(
-                context.damage().sift(version for _, version in _contents_in(context, row, ())), pages_with(())
-            )
+            yield _history(context, row, (), columns)
         # Twice as many next time if those will fit, so that pages with very many versions are read alone.
         weight = sum(len(cell.value) for row in rows if row for cells in row.cells.values() for cell in cells)
-        most = min(2 * most, READ_AT_ONCE, max(1, most * BODY_BYTES // (weight or 1)))
+        size = min(2 * size, READ_AT_ONCE, max(1, size * BODY_BYTES // (weight or 1)))
 
 
 def diff(context: TableContext, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
-    """Return what `WebTable.diff` does."""
-    from webtable.repository.questions.difference import difference
+    """Return how the versions of *url* at two moments differ, None if one of them is not stored.
+
+    By default they are the newest version and the one before it. Raises `DamagedRow`.
+    """
+    from webtable.repository.questions.difference import difference  # it imports what only this needs
 
     first, last = moments(old=old, new=new).values()
-    versions = _contents(context, url, EXTRA_COLUMNS)
-    after = versions if last is None else [one for one in versions if one[0] <= milliseconds(last)]
-    before = after[1:] if first is None else [one for one in versions if one[0] <= milliseconds(first)]
+    versions = _contents(context, _rows(context, [url], EXTRA_COLUMNS)[0], EXTRA_COLUMNS)
+    after = [(at, version) for at, version in versions if last is None or at <= milliseconds(last)]
+    before = after[1:] if first is None else [(at, version) for at, version in versions if at <= milliseconds(first)]
     if not before or not after:
         return None
-    one, other = before[0][1], after[0][1]
-    if isinstance(one, DamagedRow):
-        raise one
-    if isinstance(other, DamagedRow):
-        raise other
-    return difference(one, other)
+    return difference(_readable(before[0][1]), _readable(after[0][1]))
+
+
+def _readable(version: Page | DamagedRow) -> Page:
+    if isinstance(version, DamagedRow):
+        raise version
+    return version
 
 
 def validators(context: TableContext, url: str) -> dict[str, str]:
-    """Return what `WebTable.validators` does."""
+    """Return the headers with which a request for *url* is conditional; none if "not modified" would be of no use."""
     from email.utils import format_datetime
 
     (page,) = context.counted.read([context.key.encode(url)], ())
@@ -237,12 +236,15 @@ def validators(context: TableContext, url: str) -> dict[str, str]:
     return headers if date is None else {**headers, "If-Modified-Since": date}
 
 
-def versions_in(context: TableContext, row: Row) -> Iterator[tuple[int, Page | DamagedRow]]:
+def versions_in(
+    context: TableContext, row: Row, *, oldest_first: bool = False
+) -> Iterator[tuple[int, Page | DamagedRow]]:
     """Yield the versions in *row*, each with its date in epoch milliseconds, or the error if it cannot be read."""
     names = context.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
-    for capture in row.cells.get(names.capture, ()):
+    captures = row.cells.get(names.capture, ())
+    for capture in reversed(captures) if oldest_first else captures:
         at = capture.timestamp
         try:
             yield at, context.codec.version(row, capture, bodies.get(at), links.get(at))
@@ -257,23 +259,22 @@ def _as_of(context: TableContext, url: str, as_of: datetime, columns: Sequence[s
     if at is None:
         return None
     wanted = EXTRA_COLUMNS if columns is None else fields_of(columns)
-    _, version = next(_versions(context, url, wanted, TimeRange(at, at + 1)), (at, None))
-    if isinstance(version, DamagedRow):
-        raise version
-    return version
+    version = next((version for _, version in _versions(context, url, wanted, TimeRange(at, at + 1))), None)
+    return None if version is None else _readable(version)
 
 
-def _contents(context: TableContext, url: str, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
-    """Return the versions of *url*, newest first, without those that only renew the one before them."""
-    return _contents_in(context, _rows(context, [url], columns)[0], columns)
-
-
-def _contents_in(context: TableContext, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+def _contents(context: TableContext, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+    """Return the versions in *row*, newest first, without those that only renew the one before them."""
     versions: list[tuple[int, Page | DamagedRow]] = []
     for at, version in () if row is None else _with_lost(context, row, columns):
         newer = versions[-1][1] if versions else None
-        if isinstance(newer, Page) and isinstance(version, Page) and _same_content(newer, version):
-            # Content that was only renewed: it was first seen under the older date.
+        if (
+            isinstance(newer, Page)
+            and isinstance(version, Page)
+            and version.digest is not None
+            and brought(newer) == brought(version)
+        ):
+            # Its content was written again for its time to live: it was first seen under the older date.
             versions.pop()
             version = replace(version, body=version.body or newer.body, outlinks=version.outlinks or newer.outlinks)
         versions.append((at, version))
@@ -321,8 +322,11 @@ def _with_lost(context: TableContext, row: Row, columns: Sequence[str]) -> list[
     html, links = (own.body, own.outlinks) if own else (None, None)
     whole = replace(page, body=html, outlinks=links)
     error = context.pages.lost(row.key, whole, context.codec.contents(context.codec.select(columns)))
-    others = [one for one in versions if one[0] != at]
-    return versions if error is None else sorted([*others, (at, error)], key=itemgetter(0), reverse=True)
+    if error is None:
+        return versions
+    return sorted(
+        [*(version for version in versions if version[0] != at), (at, error)], key=itemgetter(0), reverse=True
+    )
 
 
 def _has_body(context: TableContext, page: Page) -> bool:
@@ -340,14 +344,8 @@ class _Many(Iterator["Page | None"]):
         self, rows: Iterator[bytes], read: Callable[[Sequence[bytes]], Iterator[Page | DamagedRow | None]]
     ) -> None:
         batches = iter(lambda: list(islice(rows, READ_AT_ONCE)), [])
-        self._found = (found for batch in batches for found in read(batch))
+        self._pages = (page for batch in batches for page in read(batch))
 
     def __next__(self) -> Page | None:
-        found = next(self._found)
-        if isinstance(found, DamagedRow):
-            raise found
-        return found
-
-
-def _same_content(one: Page, other: Page) -> bool:
-    return one.digest is not None and brought(one) == brought(other)
+        page = next(self._pages)
+        return None if page is None else _readable(page)

@@ -193,16 +193,19 @@ class ScopeRows(PageRows):
 
 
 class TableQuestion(Question[T]):
-    """A question about the pages of a scope in a web table; raises `InvalidArgument` for an order or limit of *window*
-    that *listing* does not have.
+    """A question about the pages of a scope in a web table, declared as `listing`.
+
+    Raises `InvalidArgument` for an order that it does not have, and for a wrong limit.
     """
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, listing: Listing) -> None:
-        window.check(*listing.orders)
+    listing: Listing
+
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        window.check(*self.listing.orders)
         self.context: TableContext = context
         self.scope: Scope = scope
         self.window: Window = window
-        self.columns: Columns = listing.columns
+        self.columns: Columns = self.listing.columns
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         """Return a new collection of damaged rows, which counts them for the table."""
@@ -230,8 +233,8 @@ class ScopeQuestion(TableQuestion[T]):
     """What holds of the whole kind of question."""
     notes: Sequence[str] = ()
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, listing: Listing) -> None:
-        super().__init__(context, scope, window, listing)
+    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+        super().__init__(context, scope, window)
         self.pages: ScopeRows = ScopeRows(context, scope)
 
     def url_of(self, result: T) -> str:
@@ -376,10 +379,12 @@ _FIELD = {"status": "status", "min_size": "size", "max_size": "size"}
 class PagesQuestion(ScopeQuestion[Page]):
     """Which pages of a scope are stored, and meet a condition."""
 
+    listing = LISTING
+
     def __init__(
         self, context: TableContext, scope: Scope, window: Window, condition: Condition, columns: Sequence[str] | None
     ) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.condition = condition
         keep, label = condition.filter()
         self.keep: Callable[[Page], bool] | None = keep

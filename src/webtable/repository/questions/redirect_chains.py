@@ -95,10 +95,11 @@ LISTING = Listing(
 class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
     """Where the redirects of a scope lead."""
 
+    listing = LISTING
     notes: Sequence[str] = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
 
     def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         self.title: str = f"chains of redirects{self.pages.label_after('from')}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[RedirectChain]:

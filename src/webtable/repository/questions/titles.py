@@ -78,8 +78,10 @@ _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
 class TitlesQuestion(SortedQuestion[TitleProblem]):
     """Which problems the titles of the pages of a scope have."""
 
+    listing = LISTING
+
     def __init__(self, context: TableContext, scope: Scope, window: Window, max_length: int) -> None:
-        super().__init__(context, scope, window, LISTING)
+        super().__init__(context, scope, window)
         if type(max_length) is not int or not 0 < max_length < 2**63:
             raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
         self.max_length = max_length

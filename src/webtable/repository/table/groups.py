@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.context import CopyTarget, TableContext
     from webtable.repository.copying import Copied, CopyCheck
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
-    from webtable.repository.indexes.answer import PageOptions
+    from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.links.inlinks import Inlink
     from webtable.repository.links.links import BrokenLink, Freshness
     from webtable.repository.maintenance.create import AlterOptions

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
     from webtable.repository.full_text.matching import Hit, SearchIn
     from webtable.repository.hosts.hosts import Hosts
-    from webtable.repository.indexes.answer import PageOptions
+    from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.indexes.questions import SizeClass
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
