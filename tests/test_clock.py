@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from manual_clock import ManualClock
-from webtable._clock import Fresh, clock
+from webtable._clock import CachedFor, clock
 
 
 def test_the_clock_tells_the_time_of_the_machine():
@@ -34,7 +34,7 @@ def test_a_clock_of_a_test_passes_where_the_library_sleeps(monkeypatch):
 
 def test_a_value_is_read_again_when_it_is_too_old(manual_clock):
     numbers = count()
-    fresh = Fresh[int](2.0)
+    fresh = CachedFor[int](2.0)
 
     def recent(after: float) -> int:
         manual_clock.passed += after
@@ -44,7 +44,7 @@ def test_a_value_is_read_again_when_it_is_too_old(manual_clock):
 
 
 def test_a_value_is_as_old_as_its_reading_is_ago(manual_clock):
-    fresh = Fresh[str](2.0)
+    fresh = CachedFor[str](2.0)
     fresh.recent(lambda: manual_clock.sleep(1.5) or "slow")
     manual_clock.passed += 0.5
 
@@ -52,7 +52,7 @@ def test_a_value_is_as_old_as_its_reading_is_ago(manual_clock):
 
 
 def test_a_value_is_read_again_when_somebody_knows_that_it_has_changed(manual_clock):
-    fresh = Fresh[str](2.0)
+    fresh = CachedFor[str](2.0)
     fresh.recent(lambda: "old")
 
     assert fresh.read(lambda: "changed") == "changed"

@@ -17,7 +17,7 @@ from webtable.errors import InvalidArgument
 from webtable.formats import Place, ReadReport, read_pages, surt, write_warc
 from webtable.formats.read import parts_of
 from webtable.formats.warc import MOST_BYTES, MOST_RECORDS
-from webtable.page.methods import Request, asked_by, request_of, stored_url
+from webtable.page.methods import Request, request_of, split_request, stored_url
 
 URL = "https://example.com/a"
 FORM = "application/x-www-form-urlencoded"
@@ -219,7 +219,7 @@ def test_keys_are_those_of_cdxj_indexer(case):
 @pytest.mark.parametrize("url", [URL, f"{URL}?x=1", "https://example.com/"])
 @pytest.mark.parametrize("asked", [Request(), Request("HEAD"), Request("POST", "a=1&b=2"), Request("PUT", "x")])
 def test_a_key_leads_back_to_the_request(url, asked):
-    assert asked_by(stored_url(url, asked)) == (url, asked)
+    assert split_request(stored_url(url, asked)) == (url, asked)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _tables() -> list[list[int]]:
     for start in range(0, 32, 8):
         table = [0]
         for _, bits in rows[start : start + 8]:
-            table += [bits ^ known for known in table]
+            table += [bits ^ combined for combined in table]
         tables.append(table)
     return tables
 

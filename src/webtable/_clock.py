@@ -71,7 +71,7 @@ def possible_moment(timestamp: int) -> datetime:
     return moment_of(min(timestamp, _LAST))
 
 
-class Fresh(Generic[T]):
+class CachedFor(Generic[T]):
     """A cached value that is read again when it is older than *seconds*, counted from when its reading began.
 
     It is thread-safe; several threads may read the value at the same time.
@@ -79,13 +79,13 @@ class Fresh(Generic[T]):
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._known: tuple[float, T] | None = None
+        self._cached: tuple[float, T] | None = None
 
     def recent(self, read: Callable[[], T]) -> T:
         """Return the cached value if it is not older than those seconds, else that of `read()`."""
-        known = self._known
-        if known is not None and clock.monotonic() - known[0] < self._seconds:
-            return known[1]
+        cached = self._cached
+        if cached is not None and clock.monotonic() - cached[0] < self._seconds:
+            return cached[1]
         return self.read(read)
 
     def read(self, read: Callable[[], T]) -> T:
@@ -97,8 +97,8 @@ class Fresh(Generic[T]):
 
     def learn(self, value: T, read_at: float) -> None:
         """Cache *value*, whose reading began at *read_at*, a time of `clock.monotonic`."""
-        self._known = read_at, value
+        self._cached = read_at, value
 
     def forget(self) -> None:
         """Drop the cached value."""
-        self._known = None
+        self._cached = None

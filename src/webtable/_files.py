@@ -92,7 +92,7 @@ def naming_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        own = {name for one in (path, partial_path(path)) for name in (str(one), one.name)}
+        own = {name for candidate in (path, partial_path(path)) for name in (str(candidate), candidate.name)}
         if exc.errno is None or exc.filename not in (None, *own):
             raise
         why = "the disk is full; make space, and try again" if is_full(exc) else exc.strerror

@@ -21,21 +21,21 @@ FILE_FORMAT: Final = 2
 """The `user_version` of an SQLite file."""
 
 
-def check_format(name: str, kind: str, found: int, known: int) -> None:
-    """Raise `NewerFormat` or `OlderFormat` if *name* has another format of this *kind* than the *known* one.
+def check_format(name: str, kind: str, number: int, supported: int) -> None:
+    """Raise `NewerFormat` or `OlderFormat` if *name* has another format of this *kind* than the *supported* one.
 
     The first upgrade belongs here: once a release has stored an older format, that is read, or converted, instead of
     the error.
     """
-    if found > known:
+    if number > supported:
         raise NewerFormat(
-            f"{name} has {kind} format {found}, of a later webtable; this one reads {known}: use a version that knows "
-            f"{kind} format {found}. Nothing was changed"
+            f"{name} has {kind} format {number}, of a later webtable; this one reads {supported}: use a version that "
+            f"knows {kind} format {number}. Nothing was changed"
         )
-    if found < known:
+    if number < supported:
         raise OlderFormat(
-            f"{name} has {kind} format {found}, which no release has written; this one reads {known}: export it with "
-            "the version that made it, and import that. Nothing was changed"
+            f"{name} has {kind} format {number}, which no release has written; this one reads {supported}: export it "
+            "with the version that made it, and import that. Nothing was changed"
         )
 
 

@@ -25,7 +25,7 @@ class Forked(Protocol):
         """Make new locks, and drop threads and connections; called in the child, before anything else runs."""
 
 
-_known: weakref.WeakSet[Forked] = weakref.WeakSet()
+_holders: weakref.WeakSet[Forked] = weakref.WeakSet()
 _forks = 0
 
 
@@ -34,20 +34,20 @@ def generation() -> int:
     return _forks
 
 
-def renew_after_fork(one: Forked) -> None:
-    """Have `one.after_fork()` called in every process that is forked from this one, as long as *one* is in use.
+def renew_after_fork(holder: Forked) -> None:
+    """Have `holder.after_fork()` called in every process that is forked from this one, as long as *holder* is in use.
 
     A lock that another thread holds at the moment of the fork is never released in the child, where that thread does
     not exist, so the child needs new locks. The data that they guard may be half changed.
     """
-    _known.add(one)
+    _holders.add(holder)
 
 
 def _in_child() -> None:
     global _forks
     _forks += 1
-    for one in list(_known):
-        one.after_fork()
+    for holder in list(_holders):
+        holder.after_fork()
 
 
 os.register_at_fork(after_in_child=_in_child)
@@ -113,11 +113,11 @@ def handling_signals(
             handler(signal.Signals(number))
 
     before = {number: signal.getsignal(number) for number in signals}
-    for number, known in before.items():
-        if number != signal.SIGHUP or known is not signal.SIG_IGN:
+    for number, earlier in before.items():
+        if number != signal.SIGHUP or earlier is not signal.SIG_IGN:
             signal.signal(number, interrupted)
     try:
         yield
     finally:
-        for number, known in before.items():
-            signal.signal(number, known)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

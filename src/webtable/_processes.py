@@ -238,14 +238,14 @@ class Workers(Generic[T]):
     workers then import it.
     """
 
-    def __init__(self, function: Callable[[Tasks[T]], object], most: int, *, with_main: bool = False) -> None:
+    def __init__(self, function: Callable[[Tasks[T]], object], count: int, *, with_main: bool = False) -> None:
         if with_main and _is_importing_main:
             raise WebTableError('a script starts worker processes only below its `if __name__ == "__main__":`')
         self._function = function
-        self._most = most
+        self._count = count
         self._with_main = with_main
         self._workers: dict[Any, _Worker[T]] = {}
-        self._again: deque[tuple[int, T]] = deque()
+        self._returned: deque[tuple[int, T]] = deque()
         self._deaths: Counter[int] = Counter()
         self._false_starts = 0
         """How many workers died before their first message, since the last message of any worker."""
@@ -265,7 +265,7 @@ class Workers(Generic[T]):
 
     def start(self) -> None:
         """Start the missing workers; that takes a moment, in which the caller can do other work."""
-        for _ in range(self._most - len(self._workers)):
+        for _ in range(self._count - len(self._workers)):
             preparation = None
             if self._with_main:
                 from multiprocessing import spawn
@@ -301,22 +301,22 @@ class Workers(Generic[T]):
 
         following = next(tasks, None)
         while True:
-            while self._again and not is_ending() and self._is_given(*self._again[0]):
-                self._again.popleft()
-            while following and not (self._again or is_ending()) and has_room() and self._is_given(*following):
+            while self._returned and not is_ending() and self._hand_out(*self._returned[0]):
+                self._returned.popleft()
+            while following and not (self._returned or is_ending()) and has_room() and self._hand_out(*following):
                 following = next(tasks, None)
             self._is_ending = is_ending()
-            if self._is_ending or not (self._again or following):
+            if self._is_ending or not (self._returned or following):
                 self._tell_to_end()
             if is_overdue():
                 self.kill()
             if not self._workers:
                 break
             for pipe in wait(list(self._workers), _SECONDS):
-                yield from self._heard(self._workers[pipe])
-        self.unfinished += [task for _, task in self._again]
+                yield from self._receive_from(self._workers[pipe])
+        self.unfinished += [task for _, task in self._returned]
 
-    def _is_given(self, number: int, task: T) -> bool:
+    def _hand_out(self, number: int, task: T) -> bool:
         """Give the task to an idle worker; returns False if there is none yet."""
         for worker in self._workers.values():
             if worker.is_idle and worker.sent((number, task)):
@@ -331,11 +331,11 @@ class Workers(Generic[T]):
             if (worker.is_idle or self._is_ending) and not worker.is_to_end:
                 worker.is_to_end = worker.sent(None)
 
-    def _heard(self, worker: _Worker[T]) -> Iterator[tuple[int | None, Any]]:
+    def _receive_from(self, worker: _Worker[T]) -> Iterator[tuple[int | None, Any]]:
         try:
             message = worker.child.pipe.recv()
         except (EOFError, OSError):
-            yield from self._let_go(worker)
+            yield from self._remove(worker)
             return
         worker.was_heard, self._false_starts = True, 0
         if isinstance(message, _Idle):
@@ -351,7 +351,7 @@ class Workers(Generic[T]):
                     worker.doing[number] = rest
             yield number, value
 
-    def _let_go(self, worker: _Worker[T]) -> Iterator[tuple[int, GivenUp]]:
+    def _remove(self, worker: _Worker[T]) -> Iterator[tuple[int, GivenUp]]:
         """Remove a worker that has ended; what it had not finished is given to others."""
         del self._workers[worker.child.pipe]
         worker.child.end(kill=False)
@@ -359,7 +359,7 @@ class Workers(Generic[T]):
         if death is not None:
             self.deaths.append(death)
             self._false_starts += not worker.was_heard
-            if self._false_starts > self._most:
+            if self._false_starts > self._count:
                 raise WebTableError(f"workers die before they can begin: {death}")
         if self._is_ending:
             self.unfinished += worker.doing.values()
@@ -367,6 +367,6 @@ class Workers(Generic[T]):
         for number, task in worker.doing.items():
             self._deaths[number] += 1
             if self._deaths[number] < MOST_DEATHS:
-                self._again.append((number, task))
+                self._returned.append((number, task))
             else:
                 yield number, GivenUp(task, f"{MOST_DEATHS} workers died there: {death}")

@@ -25,8 +25,8 @@ class RecentValues(Generic[K, V]):
     (None, 'second')
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, size: int) -> None:
+        self._size = size
         self.after_fork()
         renew_after_fork(self)
 
@@ -36,11 +36,11 @@ class RecentValues(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value of *key*, which is then the one used last; None if it is not here."""
         with self._lock:
-            found = self._values.get(key)
-            if found is None:
+            entry = self._values.get(key)
+            if entry is None:
                 return None
             self._values.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def keep(self, key: K, value: V, size: int) -> None:
         """Keep *value*, which takes *size* bytes, in place of those that were used least recently.
@@ -48,15 +48,15 @@ class RecentValues(Generic[K, V]):
         A value that is larger than all the room is not kept.
         """
         with self._lock:
-            if size > self._most or key in self._values:
+            if size > self._size or key in self._values:
                 return
             self._values[key] = value, size
-            self._left -= size
-            while self._left < 0:
-                self._left += self._values.popitem(last=False)[1][1]
+            self._room -= size
+            while self._room < 0:
+                self._room += self._values.popitem(last=False)[1][1]
 
     def after_fork(self) -> None:
         """Begin with nothing: a thread of the parent may hold the lock, and have changed half of the rest."""
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._left = self._most
+        self._room = self._size
         self._lock = threading.Lock()

@@ -151,7 +151,7 @@ class TestTheJournal:
 
         with IngestJournal(tmp_path / "journal", "") as journal:
             assert journal.begin(part) == (Place(10, 1), 1)
-            assert journal.is_known(part)
+            assert journal.has_begun(part)
         with IngestJournal(tmp_path / "journal", "other options") as journal:
             assert journal.begin(part) == (Place(), 0)
 

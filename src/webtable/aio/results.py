@@ -75,18 +75,18 @@ class Calls:
         """Start *job*."""
         return self._threads.submit(job)
 
-    async def run(self, job: Callable[[], T], left: Callable[[Future[T]], object] | None = None) -> T:
+    async def run(self, job: Callable[[], T], on_abandoned: Callable[[Future[T]], object] | None = None) -> T:
         """Return what *job* returns, or raise what it raises.
 
         If the caller is cancelled, a job that has not begun is cancelled too; one that has begun runs to its end in its
-        thread, and *left* is called with its future, which nobody else has.
+        thread, and *on_abandoned* is called with its future, which nobody else has.
         """
         future = self._threads.submit(job).future()
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if left is not None:
-                left(future)
+            if on_abandoned is not None:
+                on_abandoned(future)
             raise
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wr
     return method
 
 
-class Missed:
+class AbandonedCalls:
     """The calls of one table and its writers that nobody awaits any longer. Thread-safe."""
 
     def __init__(self) -> None:
@@ -135,10 +135,10 @@ class Missed:
         Each error is returned once. An owner's calls run one after another, so one that has not ended is the caller.
         """
         with self._lock:
-            taken = [one for one in self._calls if (one[1].done() if one[0] is owner else also_others)]
-            self._calls = [one for one in self._calls if one not in taken]
-        found = [_error(call) for _, call in taken]
-        return [error for error in found if error is not None]
+            taken = [kept for kept in self._calls if (kept[1].done() if kept[0] is owner else also_others)]
+            self._calls = [kept for kept in self._calls if kept not in taken]
+        errors = [_error(call) for _, call in taken]
+        return [error for error in errors if error is not None]
 
 
 def _error(call: Future[Any]) -> Exception | None:
@@ -187,7 +187,7 @@ class Opening(Generic[C]):
             await self._opened.close()
 
 
-def close_unasked(future: Future[Any]) -> None:
+def close_abandoned(future: Future[Any]) -> None:
     """Close what *future* opens as soon as it is open: its caller no longer waits for it."""
     future.add_done_callback(_close)
 
@@ -210,7 +210,7 @@ PIECE_SECONDS = 0.05
 
 
 @dataclass(slots=True)
-class _Piece(Generic[T]):
+class _Chunk(Generic[T]):
     """Some results, the error that came after them, and whether there are no more."""
 
     results: list[T]
@@ -224,32 +224,32 @@ class _Reader(Generic[T]):
     def __init__(self, ask: Callable[[], Iterator[T]]) -> None:
         self._ask = ask
         self._rows: Iterator[T] | None = None
-        self._most = FIRST_RESULTS
+        self._limit = FIRST_RESULTS
         self._is_closed = False
         self._lock = threading.Lock()
         self._process = os.getpid()
 
-    def piece(self) -> _Piece[T]:
+    def piece(self) -> _Chunk[T]:
         """Return the next results."""
         results: list[T] = []
         with self._lock:
             if self._is_closed:
-                return _Piece(results, None, True)
-            most, self._most = self._most, PIECE_RESULTS
+                return _Chunk(results, None, True)
+            limit, self._limit = self._limit, PIECE_RESULTS
             try:
-                return _Piece(results, None, self._fill(results, most))
+                return _Chunk(results, None, self._fill(results, limit))
             except Exception as exc:  # noqa: BLE001 - raised when the caller reaches it
-                return _Piece(results, exc)
+                return _Chunk(results, exc)
 
-    def _fill(self, results: list[T], most: int) -> bool:
+    def _fill(self, results: list[T], limit: int) -> bool:
         """Put the next results into *results*, and return whether there are no more."""
         if self._rows is None:
             self._rows = iter(self._ask())
         size, until = 0, clock.monotonic() + PIECE_SECONDS
-        for one in self._rows:
-            results.append(one)
-            size += _weight(one)
-            if len(results) >= most or size >= PIECE_BYTES or clock.monotonic() >= until:
+        for result in self._rows:
+            results.append(result)
+            size += _weight(result)
+            if len(results) >= limit or size >= PIECE_BYTES or clock.monotonic() >= until:
                 return False
         return True
 
@@ -265,9 +265,13 @@ class _Reader(Generic[T]):
                 close()
 
 
-def _weight(one: object) -> int:
-    """Return about how many bytes *one* takes, if these may be many."""
-    return memory_of(one) if isinstance(one, Page) and (one.body is not None or one.outlinks is not None) else 0
+def _weight(result: object) -> int:
+    """Return about how many bytes *result* takes, if these may be many."""
+    return (
+        memory_of(result)
+        if isinstance(result, Page) and (result.body is not None or result.outlinks is not None)
+        else 0
+    )
 
 
 class Stream(AsyncIterator[T]):
@@ -283,7 +287,7 @@ class Stream(AsyncIterator[T]):
         self._ready: deque[T] = deque()
         self._error: Exception | None = None
         self._is_over = False
-        self._coming: Task[_Piece[T]] | None = None
+        self._coming: Task[_Chunk[T]] | None = None
         # In a thread, because it may call the store.
         self._dropped = weakref.finalize(self, calls.submit, self._reader.close)
         self._dropped.atexit = False
@@ -419,7 +423,7 @@ class Hosts(Results[SyncHost]):
         return draw_hosts(await self._calls.run(lambda: list(self._core)), by, ax)
 
 
-def asked(
+def question(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Results[T]]:
     """Return *function*, whose answer is lazy, as a method whose answer is read with `async for`."""
@@ -431,7 +435,7 @@ def asked(
     return method
 
 
-def asked_of_the_store(
+def awaited_question(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
     """Return *function*, which reads before it answers, as a method whose answer is awaited first."""
@@ -443,10 +447,10 @@ def asked_of_the_store(
     return method
 
 
-def asked_hosts(
+def hosts_question(
     function: Callable[Concatenate[S, P], SyncResults[SyncHost]],
 ) -> Callable[Concatenate[Wrapped[S], P], Hosts]:
-    """Return what `asked` does, for hosts."""
+    """Return what `question` does, for hosts."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Hosts:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 
 from webtable.aio.results import (
     THREADS,
+    AbandonedCalls,
     Calls,
-    Missed,
     Opening,
     Stream,
     Wrapped,
-    asked,
-    asked_hosts,
-    asked_of_the_store,
     awaited,
+    awaited_question,
     checked_threads,
-    close_unasked,
+    close_abandoned,
+    hosts_question,
+    question,
     streamed,
 )
 from webtable.aio.writer import Writer
@@ -129,7 +129,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
 
         async def opened() -> Self:
             calls = Calls(1, "webtable-aio-open")
-            return cls(await calls.run(make, close_unasked), threads=threads)
+            return cls(await calls.run(make, close_abandoned), threads=threads)
 
         return Opening(opened)
 
@@ -191,13 +191,13 @@ T = TypeVar("T")
 class TableLinks(Wrapped[groups.TableLinks]):
     """The links between pages, as `webtable.WebTable.links`."""
 
-    to: Final = asked(groups.TableLinks.to)
-    of: Final = asked(groups.TableLinks.of)
-    most_linked: Final = asked(groups.TableLinks.most_linked)
-    dead_ends: Final = asked(groups.TableLinks.dead_ends)
-    broken: Final = asked(groups.TableLinks.broken)
-    orphans: Final = asked(groups.TableLinks.orphans)
-    discovered: Final = asked(groups.TableLinks.discovered)
+    to: Final = question(groups.TableLinks.to)
+    of: Final = question(groups.TableLinks.of)
+    most_linked: Final = question(groups.TableLinks.most_linked)
+    dead_ends: Final = question(groups.TableLinks.dead_ends)
+    broken: Final = question(groups.TableLinks.broken)
+    orphans: Final = question(groups.TableLinks.orphans)
+    discovered: Final = question(groups.TableLinks.discovered)
     refresh: Final = awaited(groups.TableLinks.refresh)
     freshness: Final = awaited(groups.TableLinks.freshness)
 
@@ -280,7 +280,7 @@ class WebTable(Wrapped[SyncWebTable]):
         self.search_index: Final = TableSearchIndex(table.search_index, self._calls)
         self.maintenance: Final = TableMaintenance(table.maintenance, self._calls)
         self._closing = Calls(1, "webtable-aio-close")
-        self._missed = Missed()
+        self._abandoned = AbandonedCalls()
 
     def __repr__(self) -> str:
         return f"<aio.WebTable {self.name} salt={self.layout.salt}>"
@@ -336,30 +336,30 @@ class WebTable(Wrapped[SyncWebTable]):
     diff: Final = awaited(SyncWebTable.diff)
     validators: Final = awaited(SyncWebTable.validators)
 
-    pages: Final = asked(SyncWebTable.pages)
-    hosts: Final = asked_hosts(SyncWebTable.hosts)
-    edges: Final = asked(SyncWebTable.edges)
-    unresolved: Final = asked(SyncWebTable.unresolved)
-    search: Final = asked(SyncWebTable.search)
+    pages: Final = question(SyncWebTable.pages)
+    hosts: Final = hosts_question(SyncWebTable.hosts)
+    edges: Final = question(SyncWebTable.edges)
+    unresolved: Final = question(SyncWebTable.unresolved)
+    search: Final = question(SyncWebTable.search)
     stats: Final = awaited(SyncWebTable.stats)
-    changes: Final = asked(SyncWebTable.changes)
-    duplicate_groups: Final = asked(SyncWebTable.duplicate_groups)
-    near_duplicate_groups: Final = asked(SyncWebTable.near_duplicate_groups)
-    titles: Final = asked(SyncWebTable.titles)
-    redirect_chains: Final = asked(SyncWebTable.redirect_chains)
-    crawls: Final = asked(SyncWebTable.crawls)
+    changes: Final = question(SyncWebTable.changes)
+    duplicate_groups: Final = question(SyncWebTable.duplicate_groups)
+    near_duplicate_groups: Final = question(SyncWebTable.near_duplicate_groups)
+    titles: Final = question(SyncWebTable.titles)
+    redirect_chains: Final = question(SyncWebTable.redirect_chains)
+    crawls: Final = question(SyncWebTable.crawls)
     audit: Final = awaited(SyncWebTable.audit)
 
-    fetched: Final = asked(SyncWebTable.fetched)
-    modified: Final = asked(SyncWebTable.modified)
-    outdated: Final = asked(SyncWebTable.outdated)
-    largest: Final = asked(SyncWebTable.largest)
-    with_status: Final = asked(SyncWebTable.with_status)
-    errors: Final = asked(SyncWebTable.errors)
-    redirects: Final = asked(SyncWebTable.redirects)
-    duplicates: Final = asked(SyncWebTable.duplicates)
-    near_duplicates: Final = asked(SyncWebTable.near_duplicates)
-    indexed: Final = asked_of_the_store(SyncWebTable.indexed)
+    fetched: Final = question(SyncWebTable.fetched)
+    modified: Final = question(SyncWebTable.modified)
+    outdated: Final = question(SyncWebTable.outdated)
+    largest: Final = question(SyncWebTable.largest)
+    with_status: Final = question(SyncWebTable.with_status)
+    errors: Final = question(SyncWebTable.errors)
+    redirects: Final = question(SyncWebTable.redirects)
+    duplicates: Final = question(SyncWebTable.duplicates)
+    near_duplicates: Final = question(SyncWebTable.near_duplicates)
+    indexed: Final = awaited_question(SyncWebTable.indexed)
     by_id: Final = awaited(SyncWebTable.by_id)
     resolve: Final = awaited(SyncWebTable.resolve)
 
@@ -368,7 +368,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
         A cancelled close goes on, and may be awaited again.
         """
-        await self._closing.run(self._closed, partial(self._missed.keep, self))
+        await self._closing.run(self._closed, partial(self._abandoned.keep, self))
         self._closing.close()
         self._calls.close()
 
@@ -382,7 +382,7 @@ class WebTable(Wrapped[SyncWebTable]):
 
     async def opened_writer(self, make: Callable[[], SyncWriter]) -> Writer:
         """Return the writer that *make* returns, for asyncio."""
-        return Writer(await self._calls.run(make, close_unasked), self._calls, self._missed)
+        return Writer(await self._calls.run(make, close_abandoned), self._calls, self._abandoned)
 
     async def called(self, job: Callable[[], T]) -> T:
         """Return the result of *job*, called in one of the table's threads."""
@@ -394,7 +394,7 @@ class WebTable(Wrapped[SyncWebTable]):
             self._core.close()
         except Exception as exc:  # noqa: BLE001 - it is raised with the others
             errors.append(exc)
-        if errors := self._missed.errors(self, also_others=True) + errors:
+        if errors := self._abandoned.errors(self, also_others=True) + errors:
             raise failed_together(self.name, errors)
 
 
@@ -419,7 +419,7 @@ def open(
     make = partial(sync_open, url, create=create, regions=regions, strict=strict, **options)
 
     async def opened() -> WebTable:
-        return WebTable(await _once(make, close_unasked), threads=threads)
+        return WebTable(await _once(make, close_abandoned), threads=threads)
 
     return Opening(opened)
 
@@ -440,7 +440,7 @@ def copy_target(
     make = partial(sync_copy_target, source.synchronous, url, regions=regions, **options)
 
     async def opened() -> WebTable:
-        return WebTable(await _once(make, close_unasked), threads=threads)
+        return WebTable(await _once(make, close_abandoned), threads=threads)
 
     return Opening(opened)
 
@@ -453,10 +453,10 @@ def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]
     return awaited
 
 
-async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = None) -> T:
+async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | None = None) -> T:
     calls = Calls(1, "webtable-aio-open")
     try:
-        return await calls.run(job, left)
+        return await calls.run(job, on_abandoned)
     finally:
         calls.close()
 

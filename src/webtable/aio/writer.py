@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
-from webtable.aio.results import Calls, Missed, Wrapped, awaited
+from webtable.aio.results import AbandonedCalls, Calls, Wrapped, awaited
 from webtable.errors import failed_together
 from webtable.repository.writing.outcomes import Receipt as SyncReceipt
 from webtable.repository.writing.writer import Writer as SyncWriter
@@ -71,10 +71,10 @@ class Writer(Wrapped[SyncWriter]):
     and iterables given to `put_many`, run in threads.
     """
 
-    def __init__(self, core: SyncWriter, table: Calls, missed: Missed) -> None:
+    def __init__(self, core: SyncWriter, table: Calls, abandoned: AbandonedCalls) -> None:
         super().__init__(core, Calls(1, "webtable-aio-writer"))
         self._table = table
-        self._missed = missed
+        self._abandoned = abandoned
 
     @property
     def name(self) -> str:
@@ -141,13 +141,13 @@ class Writer(Wrapped[SyncWriter]):
 
     async def _ended(self, job: Callable[[], None]) -> None:
         """Do *job*, and raise its errors together with those of earlier jobs whose callers were cancelled."""
-        await self._calls.run(partial(self._with_missed_errors, job), partial(self._missed.keep, self))
+        await self._calls.run(partial(self._with_earlier_errors, job), partial(self._abandoned.keep, self))
 
-    def _with_missed_errors(self, job: Callable[[], None]) -> None:
+    def _with_earlier_errors(self, job: Callable[[], None]) -> None:
         errors: list[Exception] = []
         try:
             job()
         except Exception as exc:  # noqa: BLE001 - it is raised with the others
             errors.append(exc)
-        if errors := self._missed.errors(self) + errors:
+        if errors := self._abandoned.errors(self) + errors:
             raise failed_together(f"{self.name}: a writer", errors)

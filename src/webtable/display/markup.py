@@ -84,13 +84,13 @@ def web_link(url: str) -> Markup:
     return tag("a", shown, href=url, rel="noopener noreferrer nofollow")
 
 
-def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return *text* with at most *most* characters.
+def shortened(text: str, limit: int = MOST_CHARACTERS) -> str:
+    """Return *text* with at most *limit* characters.
 
     >>> shortened("example", 4)
     'exa…'
     """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], **attributes: object) -> Markup:
@@ -111,9 +111,11 @@ def bar(share: float) -> Markup:
 
 def shares(counts: Mapping[str, int]) -> Markup:
     """Return a wide bar with a part for each of *counts*, whose names are the CSS classes of the parts."""
-    said = {name: f"{count:,} {name}" for name, count in counts.items()}
-    parts = (tag("i", class_=name, title=said[name], style=f"flex:{count}") for name, count in counts.items() if count)
-    return tag("div", parts, class_="shares", role="img", aria_label=", ".join(said.values()))
+    labels = {name: f"{count:,} {name}" for name, count in counts.items()}
+    parts = (
+        tag("i", class_=name, title=labels[name], style=f"flex:{count}") for name, count in counts.items() if count
+    )
+    return tag("div", parts, class_="shares", role="img", aria_label=", ".join(labels.values()))
 
 
 def style() -> Markup:
@@ -232,7 +234,7 @@ class Shown:
     def _are_numeric(self) -> list[bool]:
         """Return of each column whether it has numbers, and nothing else."""
         values = [[row[place] for row in self.rows if row[place] is not None] for place in range(len(self.columns))]
-        return [bool(some) and all(map(_is_number, some)) for some in values]
+        return [bool(column) and all(map(_is_number, column)) for column in values]
 
 
 def _is_number(value: object) -> bool:

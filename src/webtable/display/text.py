@@ -35,8 +35,8 @@ def size_of(text: str) -> int | None:
     >>> size_of("5MB"), size_of("2KiB"), size_of("1.5k"), size_of("big")
     (5000000, 2048, 1500, None)
     """
-    found = _SIZE.fullmatch(text.strip())
-    size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
+    match = _SIZE.fullmatch(text.strip())
+    size = float(match[1]) * _UNITS[(match[2] or "").lower()] if match else 0.0
     return int(size) if 1 <= size < math.inf else None
 
 
@@ -170,9 +170,9 @@ def plain_text(value: object) -> str:
     """
     match value:
         case Mapping():
-            return ", ".join(f"{name}: {one}" for name, one in value.items())
+            return ", ".join(f"{name}: {item}" for name, item in value.items())
         case list() | tuple() if type(value) in (list, tuple):  # a named tuple has a text of its own
-            return (" " if all(isinstance(one, str) for one in value) else ", ").join(map(str, value))
+            return (" " if all(isinstance(item, str) for item in value) else ", ").join(map(str, value))
     return str(value)
 
 

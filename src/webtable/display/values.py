@@ -34,8 +34,8 @@ def texts(record: Any, columns: Iterable[Column]) -> Iterator[str]:
 
 def charset_in(record: Any) -> str | None:
     """Return the charset of *record*, if it is a page, or of the page in it; None if it is unknown."""
-    found: str | None = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
-    return found
+    charset: str | None = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
+    return charset
 
 
 def value_text(value: object, charset: str | None = None) -> str:
@@ -58,7 +58,7 @@ def value_text(value: object, charset: str | None = None) -> str:
             return decoded(value, charset or "utf-8")
         case int():
             return str(value)
-        case tuple() | list() if value and all(isinstance(one, str) for one in value):
+        case tuple() | list() if value and all(isinstance(item, str) for item in value):
             return " ".join(value)
         case _:
             return msgspec.json.encode(value).decode()

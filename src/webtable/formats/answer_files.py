@@ -67,13 +67,13 @@ def write(
             return write(records, file, format=named, columns=columns, for_terminal=for_terminal)
     if format not in FORMATS:
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
-    rows, known = _rows_of(records, columns)
-    if known is None:
+    rows, available = _rows_of(records, columns)
+    if available is None:
         if columns is None:
             return 0
         chosen: Sequence[Column] = [column(name) for name in column_names(columns)]
     else:
-        chosen = known.in_json() if columns is None and format == "jsonl" else known.chosen(columns)
+        chosen = available.in_json() if columns is None and format == "jsonl" else available.chosen(columns)
     return write_rows(rows, chosen, target, format, for_terminal=for_terminal)
 
 

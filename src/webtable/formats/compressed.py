@@ -186,13 +186,13 @@ class _Feed:
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
-        self._left = b""
+        self._rest = b""
         self._position = 0
 
     def read(self, size: int = -1) -> bytes:
-        data = self._left or next(self._blocks, b"")
+        data = self._rest or next(self._blocks, b"")
         taken = data[:size] if size >= 0 else data
-        self._left = data[len(taken) :]
+        self._rest = data[len(taken) :]
         self._position += len(taken)
         return taken
 
@@ -232,7 +232,7 @@ class _CompressedMember(Protocol):
     name: str
     magic: bytes
     """The bytes with which a member begins."""
-    most: int
+    input_bytes: int
     """How many bytes are passed to it at once."""
 
     @property
@@ -246,7 +246,7 @@ class _GzipMember:
     name = "gzip"
     magic = b"\x1f\x8b\x08"
     # The rest after each member is copied, and there may be thousands of members in a block.
-    most = 1 << 14
+    input_bytes = 1 << 14
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)
@@ -264,7 +264,7 @@ class _ZstdMember:
     name = "zstd"
     magic = _ZSTD_FRAME
     # It returns all decompressed data at once, up to 32 KB for each byte of input.
-    most = 1 << 10
+    input_bytes = 1 << 10
 
     def __init__(self, context: zstandard.ZstdDecompressor) -> None:
         self._inner = context.decompressobj()
@@ -292,8 +292,8 @@ def _zstd_context(first: bytes) -> zstandard.ZstdDecompressor:
 
 def _unpacked(dictionary: bytes) -> bytes:
     member, parts, length = zstandard.ZstdDecompressor().decompressobj(), [], 0
-    for start in range(0, len(dictionary), _ZstdMember.most):
-        parts.append(member.decompress(dictionary[start : start + _ZstdMember.most]))
+    for start in range(0, len(dictionary), _ZstdMember.input_bytes):
+        parts.append(member.decompress(dictionary[start : start + _ZstdMember.input_bytes]))
         length += len(parts[-1])
         if length > _MAX_DICTIONARY:
             raise DamagedFile(f"its zstd dictionary has over {_MAX_DICTIONARY:,} bytes")
@@ -346,14 +346,14 @@ class _Members:
         """Yield the decompressed data of the *member* at *offset*."""
         packed = self._packed
         while not member.eof:
-            data = packed.ahead(member.most)
+            data = packed.ahead(member.input_bytes)
             if not data:
                 raise _UnreadableMember(f"the file ends inside a {member.name} member")
             try:
-                out, left = member.decompress(data)
+                out, rest = member.decompress(data)
             except (zlib.error, zstandard.ZstdError) as exc:
                 raise _UnreadableMember(f"its {member.name} data is damaged: {exc}") from exc
-            packed.take(len(data) - left)
+            packed.take(len(data) - rest)
             self._total += len(out)
             if self._total > max(_ALWAYS_INFLATED, self._limits.inflation * packed.offset):
                 raise DamagedFile(
@@ -365,16 +365,16 @@ class _Members:
         """Seek the next place where a member may begin, by its first bytes; return False if there is none."""
         packed, member = self._packed, self._opened()
         while packed.find(member.magic):
-            at, wanted, found = packed.offset, self._start(), b""
-            member.most = _TRIED  # read no more than needed of what is not a member
+            at, wanted, data = packed.offset, self._start(), b""
+            member.input_bytes = _TRIED  # read no more than needed of what is not a member
             try:
                 for out in self._data(member, at):
-                    found += out
-                    if len(found) >= max(len(wanted), 1):
+                    data += out
+                    if len(data) >= max(len(wanted), 1):
                         break
             except _UnreadableMember:
-                found = b""
-            if found and found.startswith(wanted):
+                data = b""
+            if data and data.startswith(wanted):
                 packed.seek(at)
                 if packed.offset == at:
                     return True
@@ -494,10 +494,10 @@ class ByteStream:
     def skip_run(self, run: re.Pattern[bytes]) -> Iterator[bytes]:
         """Consume the bytes that *run* matches, any number, and yield them in parts."""
         while True:
-            found = run.match(self._data, self._at)
-            if found and found.end() > self._at:
-                self._at = found.end()
-                yield found[0]
+            match = run.match(self._data, self._at)
+            if match and match.end() > self._at:
+                self._at = match.end()
+                yield match[0]
             if self._at < len(self._data) or not self._more():
                 return
 
@@ -537,7 +537,7 @@ class ByteStream:
                 return
 
     def _taken_to(self, end: bytes) -> Iterator[bytes]:
-        while (found := self._data.find(end, self._at)) < 0:
+        while (end_at := self._data.find(end, self._at)) < 0:
             # The last bytes may be the beginning of *end*.
             stop = max(self._at, len(self._data) - len(end) + 1)
             part = self._data[self._at : stop]
@@ -548,8 +548,8 @@ class ByteStream:
                 self._at = len(self._data)
                 yield part
                 return
-        part = self._data[self._at : found + len(end)]
-        self._at = found + len(end)
+        part = self._data[self._at : end_at + len(end)]
+        self._at = end_at + len(end)
         yield part
 
     def _more(self, size: int = 0) -> bool:

@@ -37,7 +37,7 @@ from webtable._files import Folder, atomic_file, naming_errors
 from webtable._limits import EXPORT_LIMITS
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, WebTableError
 from webtable.formats.archives import Archived
-from webtable.formats.parquet import as_given
+from webtable.formats.parquet import as_put
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
 from webtable.formats.warc_out import Written, capture, software, warcinfo, write_member, write_with_revisits
@@ -205,23 +205,25 @@ def read_manifest(folder: Path) -> Manifest:
             raise FormatError(f"{path}: format number {number}, and this version of webtable reads {FORMAT_NUMBER}")
         if len(sealed) - len(memoryview(header.files)) > MOST_OF_TABLE:
             raise FormatError(f"{path}: more than {MOST_OF_TABLE:,} bytes about the table")
-        found = msgspec.json.decode(unsealed(sealed), type=Manifest)
+        manifest = msgspec.json.decode(unsealed(sealed), type=Manifest)
     except (*UNREADABLE, msgspec.MsgspecError) as exc:
         raise FormatError(f"{path}: damaged, altered or not a manifest: {exc}") from exc
     except WebTableError as exc:
         raise exc if isinstance(exc, FormatError) else FormatError(f"{path}: {exc}") from exc
-    _check(path, found)
-    return found
+    _check(path, manifest)
+    return manifest
 
 
-def _check(path: Path, found: Manifest) -> None:
-    names = [file.name for file in found.files]
+def _check(path: Path, manifest: Manifest) -> None:
+    names = [file.name for file in manifest.files]
     for name in names:
-        if not _FILE.fullmatch(name) or not name.endswith(ENDINGS[found.format]):
+        if not _FILE.fullmatch(name) or not name.endswith(ENDINGS[manifest.format]):
             raise FormatError(f"{path}: {name!r} is not a file name of an export")
     if names != sorted(set(names), key=lambda name: (len(name), name)):  # workers leave numbers out
         raise FormatError(f"{path}: its files are not in the order of their numbers")
-    if any(sum(getattr(file, what) for file in found.files) != getattr(found, what) for what in ("pages", "captures")):
+    if any(
+        sum(getattr(file, what) for file in manifest.files) != getattr(manifest, what) for what in ("pages", "captures")
+    ):
         raise FormatError(f"{path}: its counts are not the sums of the counts of its files")
 
 
@@ -405,7 +407,7 @@ class JSONLinesFile:
         """Write a line for each capture of a page."""
         count = 0
         for count, page in enumerate(captures, 1):  # noqa: B007 - it is returned
-            self._lines.write(page_to_json(as_given(page)) + b"\n")
+            self._lines.write(page_to_json(as_put(page)) + b"\n")
         return count
 
     def close(self) -> None:
@@ -428,7 +430,7 @@ class ParquetFile:
     incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        beside = {one.name for one in _BESIDE}
+        beside = {own.name for own in _BESIDE}
         self._columns = (*PAGES.chosen([name for name in GIVEN if name not in beside]), *_BESIDE)
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
@@ -438,7 +440,7 @@ class ParquetFile:
         """Write a row for each capture of a page."""
         count = 0
         for count, page in enumerate(captures, 1):  # noqa: B007
-            self._rows.append(as_given(page))
+            self._rows.append(as_put(page))
             self.waiting += len(page.body or b"") + LINK_BYTES * len(page.outlinks or ())
             if self.waiting >= BATCH_BYTES or len(self._rows) == BATCH_ROWS:
                 self._write_group()
@@ -551,7 +553,7 @@ class NumberedFiles:
     ) -> None:
         self._folder = folder
         self._form = form
-        self._most = file_bytes
+        self._file_bytes = file_bytes
         self._report = report
 
     def written(self, captures: Iterator[Page], first: int) -> Iterator[NumberedFile]:
@@ -584,7 +586,7 @@ class NumberedFiles:
         counts, kind = _FileCounts(), KINDS[self._form](file, name)
         following: _Captures | None = page
         # The header that a format writes may be larger than a file may be already.
-        while following is not None and (not counts.pages or file.tell() + kind.waiting < self._most):
+        while following is not None and (not counts.pages or file.tell() + kind.waiting < self._file_bytes):
             counts.add(following, kind)
             self._report(counts.pages)
             following = next(pages, None)
@@ -741,15 +743,15 @@ def write_export(
         _drop_unlisted(opened, exported.manifest)
         run = _Export(context, scope, folder, exported, on_progress)
         if workers == 1:
-            run.by_one(file_bytes)
+            run.run_here(file_bytes)
         else:
-            run.by_workers(workers, file_bytes)
+            run.run_in_workers(workers, file_bytes)
             _drop_unlisted(opened, exported.manifest)  # of workers that were killed
     return exported
 
 
 def _new_manifest(context: TableContext, site: Site | None, form: Format) -> Manifest:
-    indexes = [one for one in context.indexes.read().values() if one.state.phase in ("ready", "building")]
+    indexes = [index for index in context.indexes.read().values() if index.state.phase in ("ready", "building")]
     return Manifest(
         webtable=software().partition(" ")[2],
         table=context.table,
@@ -757,7 +759,7 @@ def _new_manifest(context: TableContext, site: Site | None, form: Format) -> Man
         site=site_text(site or ALL),
         begun=clock.now(),
         layout=context.layouts.recent(),
-        indexes=tuple(sorted(one.state.of or one.name for one in indexes)),
+        indexes=tuple(sorted(index.state.of or index.name for index in indexes)),
     )
 
 
@@ -785,22 +787,22 @@ def _drop_unlisted(folder: Folder, manifest: Manifest) -> None:
 def _resumed_manifest(opened: Folder, wanted: Manifest) -> Manifest:
     """Return the manifest of an earlier run; raises `InvalidArgument` if its arguments differ or it is complete."""
     folder = opened.path
-    found = read_manifest(folder)
+    manifest = read_manifest(folder)
     for name in ("table", "format", "site", "layout", "indexes"):
-        before, now = getattr(found, name), getattr(wanted, name)
+        before, now = getattr(manifest, name), getattr(wanted, name)
         if before != now:
             raise InvalidArgument(
                 f"{folder}: the export began with {name}={before!r}, now it is {now!r}: export into another directory"
             )
-    if found.is_complete:
+    if manifest.is_complete:
         raise InvalidArgument(f"{folder}: the export there is complete; name another directory")
-    for file in found.files:
+    for file in manifest.files:
         is_there = opened.kind(file.name) == "file"
         if not is_there or (folder / file.name).lstat().st_size != file.bytes:
             raise FormatError(
                 f"{folder / file.name}: missing, or not of the size that was written: export into another directory"
             )
-    return found
+    return manifest
 
 
 def _compare(exported: Exported, table: WebTable) -> None:
@@ -832,7 +834,7 @@ class _Export:
         self._on_progress = on_progress
         self._damaged_before = exported.manifest.damaged
 
-    def by_one(self, file_bytes: int) -> None:
+    def run_here(self, file_bytes: int) -> None:
         """Write all files, and the manifest after each of them."""
         damage = self._context.damage(self._exported.examples)
         begun = self._exported.manifest
@@ -846,14 +848,14 @@ class _Export:
             self._add([file], damage.count)
         self._end(damage.count)
 
-    def by_workers(self, workers: int, file_bytes: int) -> None:
+    def run_in_workers(self, workers: int, file_bytes: int) -> None:
         """Do the same with *workers* processes: a part counts once all before it do, so that a run can be resumed."""
         context, begun = self._context, self._exported.manifest
         before = number_in(begun.files[-1].name) if begun.files else 0
         firsts = count((before // FILES_A_PART + 1) * FILES_A_PART + 1, FILES_A_PART)
         parts = unsalted_parts(context, self._scope.ranges(context), begun.last, PARTS_A_WORKER * workers)
-        given = (self._scope, self._folder, begun.format, file_bytes, begun.last)
-        tasks = [PartTask(_written_part, None, (*given, *one)) for one in zip(firsts, parts, strict=False)]
+        shared = (self._scope, self._folder, begun.format, file_bytes, begun.last)
+        tasks = [PartTask(_written_part, None, (*shared, *own)) for own in zip(firsts, parts, strict=False)]
         damaged = 0
         with done_by(workers, context, tasks) as written:
             for files, damaged_here, examples in written:
@@ -869,10 +871,10 @@ class _Export:
         manifest = self._exported.manifest
         self._update(
             damaged,
-            files=(*manifest.files, *(one.entry for one in files)),
-            pages=manifest.pages + sum(one.entry.pages for one in files),
-            captures=manifest.captures + sum(one.entry.captures for one in files),
-            incomplete=manifest.incomplete + sum(one.incomplete for one in files),
+            files=(*manifest.files, *(file.entry for file in files)),
+            pages=manifest.pages + sum(file.entry.pages for file in files),
+            captures=manifest.captures + sum(file.entry.captures for file in files),
+            incomplete=manifest.incomplete + sum(file.incomplete for file in files),
         )
 
     def _end(self, damaged: int) -> None:

@@ -57,15 +57,15 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
     """
     at = 0
     while True:
-        found = _STATUS_LINE.match(block, at)
-        if found is None:
+        status_line = _STATUS_LINE.match(block, at)
+        if status_line is None:
             begins = block[at : at + 20]
             raise Damaged("it has no HTTP response:  " + (f"it begins {begins!r}" if begins else "it is empty"))
         end = _HEAD_END.search(block, at, at + limits.head)
         if end is None and len(block) - at > limits.head:
             raise OverLimit("head", f"the head of its response has over {limits.head:,} bytes")
         start, stop = end.span() if end else (len(block), len(block))
-        status = int(found[1])
+        status = int(status_line[1])
         if not (100 <= status < 200 and block.startswith(b"HTTP/", stop)):
             return Response(status, parse_headers(block[at:start], limits.fields), block[stop:])
         at = stop
@@ -73,8 +73,8 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
 
 def method_of(block: bytes) -> str | None:
     """Return the method of the HTTP request *block*, in upper case; None if it is none."""
-    found = _REQUEST_LINE.match(block)
-    return None if found is None else found[1].decode("ascii").upper()
+    request_line = _REQUEST_LINE.match(block)
+    return None if request_line is None else request_line[1].decode("ascii").upper()
 
 
 def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request | None:
@@ -93,10 +93,10 @@ def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request 
     return request_of(method, headers.get("content-type"), headers.get("content-length"), content)
 
 
-def parse_headers(head: bytes, most: int | None = None) -> Headers:
+def parse_headers(head: bytes, limit: int | None = None) -> Headers:
     r"""Return the headers below the first line of *head*.
 
-    Raises `OverLimit` for more than *most* fields.
+    Raises `OverLimit` for more than *limit* fields.
 
     >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
     Headers({'Vary': 'a, b'})
@@ -118,8 +118,8 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
         field = name.strip() if colon else ""
         if field:
             count += 1
-            if most is not None and count > most:
-                raise OverLimit("fields", f"its response has over {most:,} header fields")
+            if limit is not None and count > limit:
+                raise OverLimit("fields", f"its response has over {limit:,} header fields")
             field = names.setdefault(field.lower(), field)
             if field in values:
                 values[field].append(", ")
@@ -192,16 +192,16 @@ def _unchunked(body: bytes) -> tuple[bytes, bool]:
     parts: list[bytes] = []
     at = 0
     for _ in range(MAX_CHUNKS):
-        found = _CHUNK_SIZE.match(body, at)
-        if found is None:
+        size_line = _CHUNK_SIZE.match(body, at)
+        if size_line is None:
             break
-        size = int(found[1], 16)
+        size = int(size_line[1], 16)
         if size == 0:
             return b"".join(parts), True
-        stop = found.end() + size
+        stop = size_line.end() + size
         end = _LINE_END.match(body, stop)
         if end is not None or parts:
-            parts.append(body[found.end() : stop])
+            parts.append(body[size_line.end() : stop])
         if end is None:
             break
         at = end.end()
@@ -237,33 +237,33 @@ class _NotEncoded(Exception):
     """The body is not in the encoding."""
 
 
-def _gunzipped(body: bytes, most: int) -> Iterator[bytes]:
+def _gunzipped(body: bytes, members: int) -> Iterator[bytes]:
     if not body.startswith(_GZIP[: len(body)]):
         raise _NotEncoded
-    return _inflated(body, most, 31)
+    return _inflated(body, members, 31)
 
 
-def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
+def _inflated(body: bytes, members: int, wbits: int) -> Iterator[bytes]:
     at = 0
-    for _ in range(most):
+    for _ in range(members):
         member = zlib.decompressobj(wbits)
         while not member.eof:
             # A slice, because the rest after a member is copied.
-            given = body[at : at + _SLICE]
+            data = body[at : at + _SLICE]
             before = member.copy()
             try:
-                part = member.decompress(given, 1 << 20)
+                part = member.decompress(data, 1 << 20)
             except zlib.error:
-                yield from _up_to_damage(before, given)
+                yield from _up_to_damage(before, data)
                 raise
-            at += len(given) - len(member.unused_data if member.eof else member.unconsumed_tail)
+            at += len(data) - len(member.unused_data if member.eof else member.unconsumed_tail)
             yield part
-            if not (part or given or member.eof):
+            if not (part or data or member.eof):
                 raise EOFError("it ends too early")
         if not body.startswith(_GZIP, at):
             # Data after the stream is padding; browsers skip it as well.
             return
-    raise OverLimit("members", f"its body has over {most:,} gzip members")
+    raise OverLimit("members", f"its body has over {members:,} gzip members")
 
 
 def _up_to_damage(member: zlib._Decompress, data: bytes) -> Iterator[bytes]:
@@ -273,13 +273,13 @@ def _up_to_damage(member: zlib._Decompress, data: bytes) -> Iterator[bytes]:
             yield member.decompress(data[at : at + 1])
 
 
-def _deflate_decoded(body: bytes, most: int) -> Iterator[bytes]:
+def _deflate_decoded(body: bytes, members: int) -> Iterator[bytes]:
     """Decode `deflate`, which is zlib's format in RFC 9110, and raw deflate as some servers send it."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-    return _unless_text(body, lambda: _inflated(body, most, 15 if is_zlib else -15))
+    return _unless_text(body, lambda: _inflated(body, members, 15 if is_zlib else -15))
 
 
-def _brotli_decoded(body: bytes, most: int) -> Iterator[bytes]:  # noqa: ARG001 - Brotli has no members
+def _brotli_decoded(body: bytes, members: int) -> Iterator[bytes]:  # noqa: ARG001 - Brotli has no members
     return _unless_text(body, lambda: _brotli_parts(body))
 
 
@@ -317,23 +317,23 @@ class _Dripping(io.BytesIO):
         return super().read(1 << 6 if size is None or size < 0 else min(size, 1 << 6))
 
 
-def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
+def _unzstd(body: bytes, frames: int) -> Iterator[bytes]:
     if not _ZSTD.match(body):
         raise _NotEncoded
     context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     at = 0
-    for _ in range(most):
+    for _ in range(frames):
         if at == len(body):
             return
         frame = context.decompressobj()
         while not frame.eof:
-            given = body[at : at + _ZSTD_SLICE]
-            if not given:
+            data = body[at : at + _ZSTD_SLICE]
+            if not data:
                 raise EOFError("it ends too early")
-            yield frame.decompress(given)
-            at += len(given) - len(frame.unused_data)
+            yield frame.decompress(data)
+            at += len(data) - len(frame.unused_data)
     if at < len(body):
-        raise OverLimit("members", f"its body has over {most:,} zstd frames")
+        raise OverLimit("members", f"its body has over {frames:,} zstd frames")
 
 
 _DECODERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {

@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 NOT_MODIFIED = 304
 
 
-def as_given(page: Page) -> Page:
+def as_put(page: Page) -> Page:
     """Return the capture *page*, which `kept` has returned, in the form in which it must be put to become the same.
 
     It names what its HTML says, so that nothing more is looked for in that. An open revisit says what it repeats. Where
     that does not follow otherwise, the `content_at` of another capture says whether it is a separate version or repeats
     the content of a date: the two must not be confused, nor taken for a repeat of older content.
     """
-    given = replace(page_with(values_of(page, GIVEN)), _html_facts=html_facts(page))
+    capture = replace(page_with(values_of(page, GIVEN)), _html_facts=html_facts(page))
     if page.stored.content_at == page.fetched_at or page.same_as is not None:
-        return given
+        return capture
     if page.body is not None:
-        return replace(given, _content_at=None)
-    return replace(given, same_as=page.url, truncated=False, outlinks=None)
+        return replace(capture, _content_at=None)
+    return replace(capture, same_as=page.url, truncated=False, outlinks=None)
 
 
 FIELD = "WebTable-Page"
@@ -84,10 +84,10 @@ def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
     if value is None:
         return {}
     try:
-        found = msgspec.structs.asdict(_decode(value))
+        decoded = msgspec.structs.asdict(_decode(value))
     except (ValueError, RecursionError) as exc:
         raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
-    extra = {name: value for name, value in found.items() if value is not UNSET}
+    extra = {name: value for name, value in decoded.items() if value is not UNSET}
     for name in ("last_modified", "content_at", "repeats_at"):
         if extra.get(name) is not None and extra[name].tzinfo is None:
             raise Damaged(f"its {FIELD} has a {name} without a time zone")
@@ -219,7 +219,7 @@ class _Rows:
             raise DamagedFile(f"not a sound Parquet file: {described.error}", 0)
         self._size = described.size
         fields = checked_columns(described.columns)
-        self._request = msgspec.structs.replace(self._request, fields=fields, most=ROWS_AT_ONCE)
+        self._request = msgspec.structs.replace(self._request, fields=fields, count=ROWS_AT_ONCE)
         return fields
 
     def __iter__(self) -> Iterator[tuple[int, msgspec.Raw, bool]]:
@@ -237,7 +237,7 @@ class _Rows:
                 self._lose(answer, DamagedRecord(self._source, answer.start + 1, None, reason, "row"))
                 continue
             size = sum([memoryview(row).nbytes for row in answer.rows])
-            self._go_on(answer.stop, ROWS_AT_ONCE if answer.ends else self._request.most)
+            self._go_on(answer.stop, ROWS_AT_ONCE if answer.ends else self._request.count)
             self._take(size + _ROW_BYTES * len(answer.rows) + _ANSWER_BYTES)
             shortened = frozenset(answer.shortened)
             for at, row in enumerate(answer.rows):
@@ -246,8 +246,8 @@ class _Rows:
     def _try_fewer(self) -> None:
         """Ask for fewer rows at once; where even one takes too much memory, go on after its row group."""
         request = self._request
-        if request.most in _FEWER:
-            self._go_on(request.start, _FEWER[request.most])
+        if request.count in _FEWER:
+            self._go_on(request.start, _FEWER[request.count])
             return
         try:
             lost = self._described()
@@ -262,8 +262,8 @@ class _Rows:
         self._report.add_gap(record, answer.compressed, limit)
         self._go_on(answer.stop, ROWS_AT_ONCE)
 
-    def _go_on(self, start: int, most: int) -> None:
-        self._request = msgspec.structs.replace(self._request, start=start, most=most)
+    def _go_on(self, start: int, count: int) -> None:
+        self._request = msgspec.structs.replace(self._request, start=start, count=count)
         if start < self._size:
             self._ask()
 
@@ -279,7 +279,7 @@ class _Rows:
         return DamagedFile(f"its footer takes over {self._memory:,} bytes of memory, or is made to break readers", 0)
 
     def _described(self) -> _Answer:
-        self._ask(msgspec.structs.replace(self._request, most=0))
+        self._ask(msgspec.structs.replace(self._request, count=0))
         return self._answer()
 
     def _ask(self, request: Request | None = None) -> None:

@@ -181,8 +181,8 @@ class PartitionedFiles:
                 file.write_group()
             if file.written >= self._file_bytes * _FULL:
                 self._complete(folder)
-            while sum(one.waiting_bytes for one in self._open.values()) > GROUP_BYTES:
-                max(self._open.values(), key=lambda one: one.waiting_bytes).write_group()
+            while sum(waiting_file.waiting_bytes for waiting_file in self._open.values()) > GROUP_BYTES:
+                max(self._open.values(), key=lambda waiting_file: waiting_file.waiting_bytes).write_group()
             rows = rows.slice(fitting.num_rows)
             if not rows.num_rows:
                 return
@@ -367,7 +367,7 @@ def _hashes(batch: pa.RecordBatch) -> list[bytes]:
     """Return a hash of each row."""
     pa = arrow()
     times = pa.types.is_timestamp
-    columns = [(one.cast(pa.int64()) if times(one.type) else one).to_pylist() for one in batch.columns]
+    columns = [(column.cast(pa.int64()) if times(column.type) else column).to_pylist() for column in batch.columns]
     rows = map(msgspec.msgpack.encode, zip(*columns, strict=True))
     return [blake2b(row, digest_size=_HASH_BYTES).digest() for row in rows]
 
@@ -486,8 +486,8 @@ def write_lake(
     with locked_folder(path) as opened:
         before = _manifest_in(opened, since)
         if before is not None:
-            known = before.columns if columns is None else wanted.columns
-            wanted = _continued(path, before, replace(wanted, columns=known))
+            names = before.columns if columns is None else wanted.columns
+            wanted = _continued(path, before, replace(wanted, columns=names))
         try:
             LakeWriter(opened, wanted, table.key, file_bytes).run(pages, on_progress)
             _settle(opened)
@@ -498,7 +498,11 @@ def write_lake(
 
 def _columns(partition_by: PartitionedBy, named: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of the columns of the files, for those that are *named*; raises `UnknownColumn`."""
-    names = ["url", *(one.name for one in PAGES.chosen(named)), *(["fetched_at"] if partition_by == "month" else ())]
+    names = [
+        "url",
+        *(column.name for column in PAGES.chosen(named)),
+        *(["fetched_at"] if partition_by == "month" else ()),
+    ]
     # A reader has the host from the name of the folder.
     return tuple(name for name in dict.fromkeys(names) if name != partition_by)
 

@@ -31,7 +31,7 @@ _BUFFER = 1 << 20
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True):
-    """Which rows are to be read: at most *most* from the row *start* on, counted from 0; with 0 only what is there."""
+    """Which rows are to be read: at most *count* from the row *start* on, counted from 0; with 0 only what is there."""
 
     path: str
     identity: tuple[int, int]
@@ -39,7 +39,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     fields: dict[str, str] = {}
     """The fields of pages by the columns to be read."""
     start: int = 0
-    most: int = 0
+    count: int = 0
     record: int = 0
     head: int = 0
     links: int = 0
@@ -87,7 +87,7 @@ def answered(work: bytes) -> bytes:
         if _open is None or _open.name != (request.path, request.identity):
             _open = None  # first, so that two files are never open
             _open = _File(request.path, request.identity)
-        answer = _open.answer(request) if request.most else _open.description(request.start)
+        answer = _open.answer(request) if request.count else _open.description(request.start)
     except MemoryError:
         raise
     except (arrow().ArrowException, OSError, ValueError, TypeError, IndexError, OverflowError) as exc:
@@ -115,7 +115,7 @@ class _File:
             self._bounds.append(self._bounds[-1] + max(self._metadata.row_group(group).num_rows, 0))
         self._group = 0
         self._batches: Iterator[pa.RecordBatch] = iter(())
-        self._most = 0
+        self._count = 0
         self._next = -1
         self._rest: pa.RecordBatch | None = None
 
@@ -168,7 +168,11 @@ class _File:
 
     def _batch(self, request: Request) -> pa.RecordBatch | None:
         """Return the rows from that of *request* on, None if their row group has no more."""
-        if request.start != self._next or request.most != self._most or request.start == self._bounds[self._group + 1]:
+        if (
+            request.start != self._next
+            or request.count != self._count
+            or request.start == self._bounds[self._group + 1]
+        ):
             self._begin(request)
         batch, self._rest = self._rest, None
         return next((batch for batch in self._batches if batch.num_rows), None) if batch is None else batch
@@ -176,11 +180,11 @@ class _File:
     def _begin(self, request: Request) -> None:
         """Have the rows of *request* read next: of the row group in which they are, those before them as well."""
         self._batches, self._rest = iter(()), None  # first, so that its memory is free
-        self._group, self._most, self._next = self._group_of(request.start), request.most, -1
+        self._group, self._count, self._next = self._group_of(request.start), request.count, -1
         described = self._metadata.row_group(self._group)
         row_bytes = max(described.total_byte_size // max(described.num_rows, 1), 1)
         self._batches = self._parquet.iter_batches(
-            max(1, min(request.most, BATCH_BYTES // row_bytes)),
+            max(1, min(request.count, BATCH_BYTES // row_bytes)),
             row_groups=[self._group],
             columns=list(request.fields),
             use_threads=False,
@@ -205,15 +209,15 @@ def _bounded(row: Mapping[str, Any] | UnreadableRow, request: Request, answer: A
     if size > request.record:
         return ("record", f"it has over {request.record:,} bytes"), 0
     for name in nested:
-        limit, most = "head", request.head
+        limit, limit_bytes = "head", request.head
         if request.fields[name] == "outlinks":
-            limit, most = "link_text", 4 * request.link_text
+            limit, limit_bytes = "link_text", 4 * request.link_text
             if len(values[name]) > request.links:
                 values[name] = values[name][: request.links]
                 answer.shortened.append(len(answer.rows))
         packed = _encoder.encode(values[name])
-        if len(packed) > most:
-            return (limit, f"its {name} has over {most:,} bytes"), 0
+        if len(packed) > limit_bytes:
+            return (limit, f"its {name} has over {limit_bytes:,} bytes"), 0
         values[name] = msgspec.Raw(packed)
         size += len(packed)
     return values, size

@@ -250,7 +250,7 @@ def whole_parts(file: str) -> list[FilePart]:
         return [FilePart(file)]
     try:
         with Path(file).open("rb") as opened:
-            return [FilePart(file, *one) for one in warc_ranges(opened)] if is_wacz(opened) else [FilePart(file)]
+            return [FilePart(file, *part) for part in warc_ranges(opened)] if is_wacz(opened) else [FilePart(file)]
     except (DamagedFile, OSError):
         return [FilePart(file)]
 
@@ -288,10 +288,10 @@ def _records(whole: FilePart, limits: ReadLimits) -> Iterator[int]:
     for record in chain(_members(whole, limits), [None]):
         if record is not None:
             exchanges.add(record)
-        for found in exchanges.rest() if record is None else exchanges.taken():
-            before, date = date, found.headers.get("warc-date", "")
-            if found.is_start and before not in (None, date):
-                yield whole.begin + found.offset
+        for taken in exchanges.rest() if record is None else exchanges.taken():
+            before, date = date, taken.headers.get("warc-date", "")
+            if taken.is_start and before not in (None, date):
+                yield whole.begin + taken.offset
         if record is None:
             date = None  # no part ends with a gap: it would not know where reading goes on
 
@@ -308,7 +308,7 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | Non
 
 def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | None]:
     member = -1
-    left = 0
+    remaining = 0
     with Path(whole.file).open("rb") as opened:
         bounded = _Bounded(opened, whole)
         pieces, offsets = pieces_of(iter(lambda: bounded.read(BLOCK), b""), limits, lambda: MEMBER_START)
@@ -318,7 +318,7 @@ def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord
             if piece.gap is not None:
                 yield None
             elif piece.offset == member:
-                left -= len(piece.data)
+                remaining -= len(piece.data)
             else:
                 if not piece.data.startswith(MEMBER_START):
                     return
@@ -327,9 +327,9 @@ def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord
                 headers = parse_headers(head).folded()
                 length = headers.get("content-length", "")
                 size = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
-                left = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
+                remaining = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
                 yield _FoundRecord(kind_of(headers), headers, size, offset=piece.offset)
-            if left < 0:
+            if remaining < 0:
                 return
 
 
@@ -467,9 +467,9 @@ def _add_total(file: BinaryIO, report: ReadReport, begin: int) -> None:
 
 
 def _blocks(file: BinaryIO, part: ByteRange, name: str, report: ReadReport) -> Iterator[bytes]:
-    left = part.stop - part.begin
-    while block := file.read(min(BLOCK, left)):
-        left -= len(block)
+    remaining = part.stop - part.begin
+    while block := file.read(min(BLOCK, remaining)):
+        remaining -= len(block)
         if not isinstance(block, bytes):
             raise InvalidArgument(f"source={name!r} gives {type(block).__name__}: open it in binary mode")
         report.bytes_read += len(block)
@@ -494,7 +494,7 @@ def _is_json_lines(name: str, start: bytes) -> bool:
 
 def _filled(page: Page, report: ReadReport, limits: ReadLimits, *, detect_language: bool) -> Page:
     """Return *page* with the fields extracted from its HTML, and count a limit that it is over."""
-    page, found = filled(page, limits, detect_language=detect_language)
-    if found is not None and found.over is not None:
-        (report.shortened if found.is_parsed else report.unparsed)[found.over] += 1
+    page, extracted = filled(page, limits, detect_language=detect_language)
+    if extracted is not None and extracted.over is not None:
+        (report.shortened if extracted.is_parsed else report.unparsed)[extracted.over] += 1
     return page

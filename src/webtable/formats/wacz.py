@@ -49,14 +49,14 @@ def warc_ranges(file: BinaryIO) -> list[ByteRange]:
     Raises `DamagedFile` where the zip cannot be read, has no WARC file, or holds one that is compressed by zip itself.
     """
     size = file.seek(0, 2)
-    found = sorted(_ranges(file, ByteRange(0, size), _MOST_NESTED))
-    if not found:
+    ranges = sorted(_ranges(file, ByteRange(0, size), _MOST_NESTED))
+    if not ranges:
         raise DamagedFile("a zip without a WARC file in it; a collection that only lists WACZ files needs these")
     # Entries may share bytes in a file that is made to be read a thousand times.
-    for before, after in pairwise(found):
+    for before, after in pairwise(ranges):
         if after.begin < before.stop:
             raise DamagedFile("a zip whose WARC files overlap")
-    return found
+    return ranges
 
 
 def _ranges(file: BinaryIO, within: ByteRange, depth: int) -> Iterator[ByteRange]:
@@ -72,8 +72,8 @@ def _ranges(file: BinaryIO, within: ByteRange, depth: int) -> Iterator[ByteRange
                 plain_parts(entry.filename)
             except FormatError as exc:
                 raise DamagedFile(f"its entry {exc}; unzip it, and ingest the WARC files in it") from exc
-            found = _range_of(file, entry, within)
-            yield from _ranges(file, found, depth - 1) if is_nested else (found,)
+            content = _range_of(file, entry, within)
+            yield from _ranges(file, content, depth - 1) if is_nested else (content,)
 
 
 def _range_of(file: BinaryIO, entry: ZipInfo, within: ByteRange) -> ByteRange:
@@ -113,8 +113,8 @@ class _Window:
 
     def read(self, size: int = -1) -> bytes:
         begin = self._within.begin + self._at
-        left = max(0, self._within.stop - begin)
+        remaining = max(0, self._within.stop - begin)
         self._file.seek(begin)
-        data = self._file.read(left if size < 0 else min(size, left))
+        data = self._file.read(remaining if size < 0 else min(size, remaining))
         self._at += len(data)
         return data

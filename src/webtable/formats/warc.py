@@ -112,8 +112,8 @@ class Exchanges(Generic[R]):
     Requests are looked for among *most* records before and after a response.
     """
 
-    def __init__(self, most: int = MOST_RECORDS) -> None:
-        self._most = most
+    def __init__(self, most_between: int = MOST_RECORDS) -> None:
+        self._most_between = most_between
         self._held: deque[R] = deque()
         self._open: dict[int, R] = {}
         """The open ones, which are no more than *most*, by their numbers, in the order of these."""
@@ -214,7 +214,7 @@ class Exchanges(Generic[R]):
     def _expire(self) -> None:
         while self._open:
             first = next(iter(self._open.values()))
-            if self.count - first.number < self._most and self._bytes - first.before - first.size <= MOST_BYTES:
+            if self.count - first.number < self._most_between and self._bytes - first.before - first.size <= MOST_BYTES:
                 return
             self._forget(first)
 
@@ -229,8 +229,8 @@ def _identify(record: ExchangeRecord) -> None:
         record.named = tuple(dict.fromkeys(name.strip("<>") for name in _ID.findall(named)[:_MOST_NAMED]))
 
 
-def _fits(one: ExchangeRecord, other: ExchangeRecord) -> bool:
-    return one.is_request != other.is_request
+def _fits(first: ExchangeRecord, other: ExchangeRecord) -> bool:
+    return first.is_request != other.is_request
 
 
 def _are_neighbours(last: ExchangeRecord, record: ExchangeRecord) -> bool:
@@ -287,7 +287,7 @@ class _Record(ExchangeRecord):
         return self.headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
     @property
-    def asked(self) -> Request:
+    def assumed_request(self) -> Request:
         """What its request asked: without one, what a field such as WARC-Request-Method says, or else GET."""
         if self.request is not None or not self.is_response:
             return self.request or GET_REQUEST
@@ -352,16 +352,16 @@ def read_warc(
 
 def _reported(record: _Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
     """Return the page of *record*; None if it has none, which is counted."""
-    asked = record.asked
-    if record.is_response and not is_wanted(options.methods, asked.method):
-        count(report.other_methods, asked.method)
+    request = record.assumed_request
+    if record.is_response and not is_wanted(options.methods, request.method):
+        count(report.other_methods, request.method)
         return None
     try:
         if record.failure is not None:
             raise record.failure
         if options.verify_digests:
             _verify(record)
-        page, problem = _page(record, asked, options.types, options.limits)
+        page, problem = _page(record, request, options.types, options.limits)
     except LeftOut as what:
         report.add_left_out(str(what))
     except (Damaged, InvalidURL) as reason:
@@ -452,11 +452,11 @@ def _check_kind(record: _Record) -> None:
 
 
 def _page(
-    record: _Record, asked: Request, types: Collection[str] | None, limits: ReadLimits
+    record: _Record, request: Request, types: Collection[str] | None, limits: ReadLimits
 ) -> tuple[Page, str | None]:
     """Return the page of *record*, and why its body is not what its headers say, if that is so."""
     own = canonical_url(record.url)
-    url = own if asked.method == GET else stored_url(own, asked)
+    url = own if request.method == GET else stored_url(own, request)
     extra = extra_fields(record.headers)
     response = _response(record, limits)
     headers, status = response.headers, response.status
@@ -466,7 +466,7 @@ def _page(
     media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
     problem = "WARC-Truncated" if cut else None
     if same_as is None and "body" not in extra:
-        if asked.method == "HEAD":  # the headers are those of a body that was not asked for
+        if request.method == "HEAD":  # the headers are those of a body that was not asked for
             response = response._replace(headers=Headers())
         (body, problem), media = _body(types, response, media, limits, cut=cut)
     else:
@@ -523,9 +523,9 @@ def _body(
         check_type(types, media)
         return decoded_body(response, limits, cut=cut), media
     body = decoded_body(response, limits, cut=cut)
-    found = "text/html" if looks_like_html(body.body) else None
-    check_type(types, found or "unknown")
-    return body, found
+    sniffed = "text/html" if looks_like_html(body.body) else None
+    check_type(types, sniffed or "unknown")
+    return body, sniffed
 
 
 def _response(record: _Record, limits: ReadLimits) -> Response:

@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from webtable._clock import clock
-from webtable.formats.parquet import FIELD, NAMES, NOT_MODIFIED, as_given, field_value
+from webtable.formats.parquet import FIELD, NAMES, NOT_MODIFIED, as_put, field_value
 from webtable.formats.read_report import Damaged, LeftOut
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
 from webtable.page.facts import filled
 from webtable.page.headers import media_type
 from webtable.page.json_lines import values_of
-from webtable.page.methods import GET, asked_by
+from webtable.page.methods import GET, split_request
 from webtable.page.page import Page
 from webtable.page.parts import SAID
 
@@ -79,99 +79,106 @@ def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecor
     A capture without a body but with a known digest is a revisit that refers to no other record. A capture without a
     digest becomes a response that is truncated before its body. A 304 is a response as well.
     """
-    given = as_given(page)
+    expected = as_put(page)
     renamed = _misfits(page)
-    is_revisit = _is_revisit(page, given)
+    is_revisit = _is_revisit(page, expected)
     fields = [
         ("WARC-Target-URI", page.url),
-        *(_repetition(given, repeated) if is_revisit else ()),
+        *(_repetition(expected, repeated) if is_revisit else ()),
         *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page, repeated)) else ()),
-        *_truncated(given),
+        *_truncated(expected),
         *_identified(page),
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
     ]
     kind = "revisit" if is_revisit else "response"
-    head, extra = _head_and_extra(given, kind, fields, _head(page, renamed))
+    head, extra = _head_and_extra(expected, kind, fields, _head(page, renamed))
     text, left_out = field_value(extra)
     fields += [*(((FIELD, text),) if extra else ()), ("WARC-Warcinfo-ID", info)]
     made = record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
     return made._replace(left_out=tuple(left_out))
 
 
-def _is_revisit(page: Page, given: Page) -> bool:
+def _is_revisit(page: Page, expected: Page) -> bool:
     if page.body is not None or page.status == NOT_MODIFIED:
         return False
-    return given.same_as is not None or given.digest is not None
+    return expected.same_as is not None or expected.digest is not None
 
 
-def _repetition(given: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
+def _repetition(expected: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
     yield "WARC-Profile", f"{REVISIT}identical-payload-digest"
-    if given.same_as is None:
+    if expected.same_as is None:
         return
     if repeated:
         yield "WARC-Refers-To", repeated.id
-    yield "WARC-Refers-To-Target-URI", given.same_as
-    if (content_at := given.stored.content_at or given.stored.repeats_at) is not None:
+    yield "WARC-Refers-To-Target-URI", expected.same_as
+    if (content_at := expected.stored.content_at or expected.stored.repeats_at) is not None:
         yield "WARC-Refers-To-Date", date_text(content_at)
 
 
-def _truncated(given: Page) -> Iterator[tuple[str, str]]:
-    if given.truncated and given.body is not None:
+def _truncated(expected: Page) -> Iterator[tuple[str, str]]:
+    if expected.truncated and expected.body is not None:
         yield "WARC-Truncated", "length"
-    elif given.body is None and given.same_as is None and given.digest is None and given.status != NOT_MODIFIED:
+    elif (
+        expected.body is None
+        and expected.same_as is None
+        and expected.digest is None
+        and expected.status != NOT_MODIFIED
+    ):
         yield "WARC-Truncated", "unspecified"
 
 
 def _head_and_extra(
-    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes
+    expected: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes
 ) -> tuple[bytes, dict[str, Any]]:
-    """Return the head of the response, and the fields of the page *given* that cannot be read from the record.
+    """Return the head of the response, and the fields of the page *expected* that cannot be read from the record.
 
     If the record could not be read with these headers, the response is written without them.
     """
     extra: dict[str, Any] = {}
-    if given.same_as is None and (kind == "revisit" or given.status == NOT_MODIFIED):
+    if expected.same_as is None and (kind == "revisit" or expected.status == NOT_MODIFIED):
         extra["same_as"] = None
-    if given.same_as not in (None, given.url) and given.status == NOT_MODIFIED:
-        extra["same_as"] = given.same_as
-    if given.same_as is None and given.body is None:
+    if expected.same_as not in (None, expected.url) and expected.status == NOT_MODIFIED:
+        extra["same_as"] = expected.same_as
+    if expected.same_as is None and expected.body is None:
         extra["body"] = None
-    for some in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
+    for written_head in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
         try:
-            found = _read_again(given, kind, fields, some, extra)
+            reread = _read_again(expected, kind, fields, written_head, extra)
         except (Damaged, LeftOut):
             continue
-        if found.body == given.body:
-            return some, extra | _differences(given, found)
-    return some, extra | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"body": given.body}
+        if reread.body == expected.body:
+            return written_head, extra | _differences(expected, reread)
+    return written_head, extra | _differences(expected, Page(url=expected.url, fetched_at=expected.fetched_at)) | {
+        "body": expected.body
+    }
 
 
 def _read_again(
-    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes, extra: Mapping[str, Any]
+    expected: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes, extra: Mapping[str, Any]
 ) -> Page:
-    known = [("WARC-Type", kind), ("WARC-Date", date_text(given.fetched_at)), *fields]
+    record_fields = [("WARC-Type", kind), ("WARC-Date", date_text(expected.fetched_at)), *fields]
     if extra:
-        known.append((FIELD, field_value(extra)[0]))
-    return filled(page_of_record(known, head + (given.body or b"")))[0]
+        record_fields.append((FIELD, field_value(extra)[0]))
+    return filled(page_of_record(record_fields, head + (expected.body or b"")))[0]
 
 
-def _differences(given: Page, found: Page) -> dict[str, Any]:
-    """Return the fields of *given* that matter for its kind and that *found* lacks."""
-    compared_already = ("body", "same_as", *_measured(given))
+def _differences(expected: Page, reread: Page) -> dict[str, Any]:
+    """Return the fields of *expected* that matter for its kind and that *reread* lacks."""
+    compared_already = ("body", "same_as", *_measured(expected))
     names = [name for name in NAMES if name not in compared_already]
-    own, others = values_of(given, names), values_of(found, names)
+    own, others = values_of(expected, names), values_of(reread, names)
     extra = {name: value for name, value in own.items() if value != others[name]}
     if any(value is None and name in SAID for name, value in extra.items()) or (
-        given.body is not None and "html_facts" in extra
+        expected.body is not None and "html_facts" in extra
     ):
         # A page with links and `html_facts` has all that its HTML says.
         extra |= own
     return {name: value for name, value in extra.items() if value is not None}
 
 
-def _measured(given: Page) -> tuple[str, ...]:
-    """Return the fields that are extracted from the body of *given*, whatever the record says."""
-    is_told = given.body is None or (given.truncated and (given.size or 0) > len(given.body))
+def _measured(expected: Page) -> tuple[str, ...]:
+    """Return the fields that are extracted from the body of *expected*, whatever the record says."""
+    is_told = expected.body is None or (expected.truncated and (expected.size or 0) > len(expected.body))
     return () if is_told else ("digest", "size")
 
 
@@ -292,7 +299,7 @@ def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename
 
     An answer to another method than GET has the fields of cdxj-indexer: the URL that was asked, and how.
     """
-    url, asked = asked_by(page.url)
+    url, request = split_request(page.url)
     fields = {
         "url": url,
         "mime": "warc/revisit" if record.kind == "revisit" else page.content_type or "unk",
@@ -301,7 +308,7 @@ def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename
         "length": str(length),
         "offset": str(offset),
         "filename": filename,
-        **({} if asked.method == GET else {"requestBody": asked.query, "method": asked.method}),
+        **({} if request.method == GET else {"requestBody": request.query, "method": request.method}),
     }
     moment = page.fetched_at.astimezone(UTC)
     return f"{surt(page.url)} {moment:%Y%m%d%H%M%S} ".encode() + msgspec.json.encode(fields) + b"\n"
@@ -349,7 +356,7 @@ def write_with_revisits(captures: Iterable[Page], write: Callable[[Page, Written
 
 
 class WarcFiles:
-    """WARC files that *opened* opens by name, one gzip member per record; a file ends when it exceeds *most* bytes.
+    """WARC files that *opened* opens by name, one gzip member per record; a file ends when it is over *file_bytes*.
 
     `records` counts the records, `incomplete` those of which something is too long to be written. Index lines are
     passed to *indexed*, and each complete file to *written*.
@@ -358,12 +365,12 @@ class WarcFiles:
     def __init__(
         self,
         opened: Callable[[str], AbstractContextManager[IO[bytes]]],
-        most: int,
+        file_bytes: int,
         indexed: Callable[[bytes], None],
         written: Callable[[MeasuredFile], None],
     ) -> None:
         self._opened = opened
-        self._most = most
+        self._file_bytes = file_bytes
         self._indexed = indexed
         self._written = written
         self._open = ExitStack()
@@ -375,7 +382,7 @@ class WarcFiles:
 
     def write(self, page: Page, repeated: Written | None) -> Written:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""
-        if self._file is None or self._file.size >= self._most:
+        if self._file is None or self._file.size >= self._file_bytes:
             self.close()
             self._file = self._next()
         file, offset = self._file, self._file.size

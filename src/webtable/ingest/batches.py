@@ -62,7 +62,7 @@ def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
     large: set[str] = set()
     ideal = sum(sizes.values()) / workers
     for file in sorted(sizes, key=lambda file: -sizes[file]):
-        pieces = [piece for one, size in sizes.items() for piece in pieces_of(size, one in large)]
+        pieces = [piece for other, size in sizes.items() for piece in pieces_of(size, other in large)]
         if sizes[file] <= PART_BYTES or _longest(pieces, workers) <= _TOLERANCE * ideal:
             break
         large.add(file)
@@ -137,7 +137,7 @@ class PageBatch:
     is_stored: bool = False
 
     @property
-    def left(self) -> UnreadPart | None:
+    def remaining(self) -> UnreadPart | None:
         """What is left to read; None after the last batch of the part."""
         return None if self.is_last or self.damage is not None else self.rest
 
@@ -162,7 +162,7 @@ def batches_of(
     repeats: list[Page] = []
     size = 0
     # Pages from a pipe are passed on at once, as the next may come much later.
-    most = BATCH_PAGES if Path(unread.part.file).is_file() else 1
+    most_pages = BATCH_PAGES if Path(unread.part.file).is_file() else 1
 
     def batch(*, is_last: bool = False, damage: str | None = None) -> PageBatch:
         rest = unread._replace(place=total.place, records=unread.records + total.records - before)
@@ -183,7 +183,7 @@ def batches_of(
                 comes_last = report is None and page.same_as is not None and page.body is None
                 (repeats if comes_last else pages).append(page)
                 size += memory_of(page)
-                if is_ending() or size >= BATCH_BYTES or len(pages) + len(repeats) >= most:
+                if is_ending() or size >= BATCH_BYTES or len(pages) + len(repeats) >= most_pages:
                     yield batch()
                     if is_ending():
                         return
@@ -201,7 +201,7 @@ class _Unsettled:
     """A batch and the number of its pages that are not settled yet, plus 1 until all are put."""
 
     batch: PageBatch
-    left: int
+    pending: int
 
 
 class BatchStorer:
@@ -316,8 +316,8 @@ class BatchStorer:
 
     def _settle(self, entry: _Unsettled) -> None:
         with self._lock:
-            entry.left -= 1
-            while self._batches and not self._batches[0].left:
+            entry.pending -= 1
+            while self._batches and not self._batches[0].pending:
                 batch = self._batches.popleft().batch
                 batch.is_stored = True
                 self._on_stored(batch)

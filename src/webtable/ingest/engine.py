@@ -101,15 +101,15 @@ class IngestJournal(Journal[_Ingested]):
         self._is_open = False
         self.alone("ingest")
         try:
-            found = self.begun() or _Ingested()
+            ingested = self.begun() or _Ingested()
         except BaseException:
             self.close()
             raise
-        self._before = {(part.file, part.begin): part for part in found.parts}
+        self._before = {(part.file, part.begin): part for part in ingested.parts}
         self._now = self._before.copy()
         self._begun: dict[FilePart, _StoredPart] = {}
         self._is_open = True
-        self._in_parts = {part.file for part in found.parts if part.begin or part.stop is not None}
+        self._in_parts = {part.file for part in ingested.parts if part.begin or part.stop is not None}
 
     def forget(self) -> None:
         """Forget what earlier runs have stored."""
@@ -128,7 +128,7 @@ class IngestJournal(Journal[_Ingested]):
         begun = self._begun[part] = self._stored(part)
         return None if begun.is_done else (begun.place, begun.records)
 
-    def is_known(self, part: FilePart) -> bool:
+    def has_begun(self, part: FilePart) -> bool:
         """Whether an earlier run has stored some of *part*."""
         stored = self._stored(part)
         return stored.place != Place(part.begin) or stored.is_done
@@ -170,8 +170,8 @@ class IngestJournal(Journal[_Ingested]):
             begin=part.begin,
             stop=part.stop,
         )
-        known = self._before.get((new.file, new.begin))
-        return known if known is not None and known.is_of(new) else new
+        earlier = self._before.get((new.file, new.begin))
+        return earlier if earlier is not None and earlier.is_of(new) else new
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def read_parts(options: IngestOptions, tasks: Tasks[UnreadPart]) -> None:
     """
 
     def report(batch: PageBatch) -> None:
-        tasks.report(batch.number, batch, batch.left)
+        tasks.report(batch.number, batch, batch.remaining)
 
     if options.open_table is None:
         _read_all(options, tasks, report, lambda: False)
@@ -476,7 +476,7 @@ class Ingest:
         """Return the parts of *file*; an earlier run that began it decides how it is split."""
         journal, in_parts = self.journal, file in self._large
         if journal is not None:
-            in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
+            in_parts = not journal.has_begun(FilePart(file)) and (in_parts or journal.is_in_parts(file))
         return parts_of(file, limits=self.options.limits) if in_parts else iter(whole_parts(file))
 
     def _source(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:

@@ -41,18 +41,18 @@ class AnswerSource(Datasource):  # type: ignore[misc] # Ray is unknown where typ
         # Without their rows: what is an estimate here Ray returns as `Dataset.count()`.
         return [
             ReadTask(
-                partial(_blocks, some, self._schema),
-                BlockMetadata(num_rows=None, size_bytes=_bytes_of(some), input_files=None, exec_stats=None),
+                partial(_blocks, parts, self._schema),
+                BlockMetadata(num_rows=None, size_bytes=_bytes_of(parts), input_files=None, exec_stats=None),
                 schema=self._schema,
                 per_task_row_limit=per_task_row_limit,
             )
-            for some in tasks
+            for parts in tasks
         ]
 
 
 def _bytes_of(parts: Sequence[Partition[Any]]) -> int | None:
-    known = [part.bytes for part in parts if part.bytes is not None]
-    return sum(known) if len(known) == len(parts) else None
+    sizes = [part.bytes for part in parts if part.bytes is not None]
+    return sum(sizes) if len(sizes) == len(parts) else None
 
 
 def _blocks(parts: Sequence[Partition[Any]], schema: pa.Schema) -> Iterator[pa.Table]:

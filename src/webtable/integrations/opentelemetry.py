@@ -103,13 +103,13 @@ def _attributes_of(name: str) -> dict[str, str | int]:
     scheme, colon, _ = name.partition(":")
     if not colon or len(scheme) < 2 or "/" in scheme:
         return {"db.system.name": "sqlite"}
-    found: dict[str, str | int] = {"db.system.name": scheme}
+    attributes: dict[str, str | int] = {"db.system.name": scheme}
     address = urlsplit(name)
     if address.hostname and "," not in address.netloc:
-        found["server.address"] = address.hostname
+        attributes["server.address"] = address.hostname
         if address.port is not None:
-            found["server.port"] = address.port
-    return found
+            attributes["server.port"] = address.port
+    return attributes
 
 
 def _observe(meter: Meter, tables: Iterable[WebTable | KeyedTable]) -> None:

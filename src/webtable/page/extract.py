@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MAX_FACT = 1_000
 """Characters of each of them that are kept."""
 
-_SAID_IN_HEAD = "link[rel][href], meta[name][content]"
+_HEAD_FACTS = "link[rel][href], meta[name][content]"
 # A picture within the page and its parts have titles of their own.
 _TITLE_IN_BODY = "title:not(svg title, math title), :is(foreignObject, desc, title, annotation-xml) title"
 
@@ -73,20 +73,20 @@ class Outlinks:
     are sent.
     """
 
-    def __init__(self, url: str, most: int, most_text: int, encoding: str = "utf-8") -> None:
+    def __init__(self, url: str, most_links: int, most_text: int, encoding: str = "utf-8") -> None:
         self._url = self.base = url
         self._encoding = encoding
-        self._most = most
+        self._most_links = most_links
         self._room = most_text
         self._is_own = True
         self._directory = ""
         self._led_to: Callable[[str, str], str] = resolved
-        self.found: dict[str, Link] = {}
+        self.links: dict[str, Link] = {}
         self.over: Literal["links", "link_text"] | None = None
 
     def add_all(self, tree: LexborHTMLParser) -> None:
         """Add the links of *tree*."""
-        found = self.found
+        links = self.links
         # A name of a link and what it leads to; most pages link to most others several times.
         targets: dict[str, str] = {}
         for node in self._nodes(tree):
@@ -98,11 +98,11 @@ class Outlinks:
                 target = targets[reference] = self._target(reference, targets)
             if not target:
                 continue
-            link = found.get(target)
+            link = links.get(target)
             if link is None:
                 self._add(node, target, attributes.get("rel"))
             elif not link.anchor and (anchor := _anchor(node)):
-                found[target] = link._replace(anchor=anchor)
+                links[target] = link._replace(anchor=anchor)
                 self._room -= len(anchor)
             if self.over:
                 return
@@ -128,8 +128,8 @@ class Outlinks:
         if jump:
             if self._is_own and not relative:
                 return ""
-            if (known := targets.get(relative)) is not None:
-                return known
+            if (target_before := targets.get(relative)) is not None:
+                return target_before
         if not relative or relative[0] == "?":
             target = resolved(self.base, relative)
         else:
@@ -141,12 +141,12 @@ class Outlinks:
         return target
 
     def _add(self, node: LexborNode, target: str, rel: str | None) -> None:
-        if len(self.found) >= self._most:
+        if len(self.links) >= self._most_links:
             self.over = self.over or "links"
             return
         anchor = _anchor(node)
         rel = shortened(rel, MAX_ANCHOR).lower() if rel else ""
-        self.found[target] = Link(target, anchor, rel)
+        self.links[target] = Link(target, anchor, rel)
         self._room -= len(anchor) + len(rel)
 
 
@@ -197,7 +197,7 @@ def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
     canonical = description = None
     robots: list[str] = []
     head, root = tree.head, tree.root
-    for node in () if head is None else head.css(_SAID_IN_HEAD):
+    for node in () if head is None else head.css(_HEAD_FACTS):
         attributes = node.attributes
         if node.tag == "link":
             if not canonical and "canonical" in (attributes["rel"] or "").lower().split():
@@ -206,8 +206,8 @@ def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
         name = (attributes["name"] or "").strip().lower()
         if name == "description" and description is None:
             description = _text(attributes["content"])
-        elif name == "robots" and (said := _text(attributes["content"])):
-            robots.append(said.lower())
+        elif name == "robots" and (rules := _text(attributes["content"])):
+            robots.append(rules.lower())
     return Facts(
         title=_title(tree),
         canonical=canonical or None,
@@ -301,7 +301,7 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
     if len(body) <= limits.parsed:
         page = _Page(body, charset, url, limits.links, limits.link_text)
         if light := _light(page):
-            return _found(page, *light)
+            return _extracted(page, *light)
         try:
             return _extract_decoder.decode(_apart(page, limits))
         except TooMuch as exc:
@@ -358,14 +358,14 @@ def main_content(
         return None if text is None else MainContent(text)
     # A page that is stored is asked up to three times in a row: for its language, its signature and its full text.
     key = blake3(body).digest(), charset, content_type, limits
-    known = _main_contents.get(key)
-    if known is None:
-        known = (_found_main_content(body, charset, content_type, limits),)
-        _main_contents.keep(key, known, getsizeof("") if known[0] is None else 2 * getsizeof(known[0].text))
-    return known[0]
+    cached = _main_contents.get(key)
+    if cached is None:
+        cached = (_read_main_content(body, charset, content_type, limits),)
+        _main_contents.keep(key, cached, getsizeof("") if cached[0] is None else 2 * getsizeof(cached[0].text))
+    return cached[0]
 
 
-def _found_main_content(
+def _read_main_content(
     body: bytes, charset: str | None, content_type: str | None, limits: ReadLimits
 ) -> MainContent | None:
     if is_text(body, charset, content_type) and len(body) <= limits.parsed:
@@ -419,7 +419,7 @@ def answered(work: bytes) -> bytes:
             return msgspec.msgpack.encode(_main_content(html))
         if page.url is None:
             return _readable(html).encode()
-        return msgspec.msgpack.encode(_found(page, html, encoding))
+        return msgspec.msgpack.encode(_extracted(page, html, encoding))
     except (HTMLParserException, SelectolaxError) as exc:
         raise MemoryError from exc
 
@@ -438,20 +438,20 @@ def _light(page: _Page) -> tuple[bytes, str] | None:
 
 def _copied(html: bytes) -> int:
     """Return how many characters every tag of *html* may make the parser copy, at most."""
-    found = _COPIED.findall(html)
-    together = b">".join(found)
+    tags = _COPIED.findall(html)
+    together = b">".join(tags)
     if _GOES_ON.search(together + b">"):
         return len(html)
     # One link ends the one before it, and no other element does.
-    links = [len(tag) for tag in found if tag[1] in b"aA"]
-    return _COPY * (len(found) - len(links)) + len(together) - sum(links) + max(links, default=0)
+    links = [len(tag) for tag in tags if tag[1] in b"aA"]
+    return _COPY * (len(tags) - len(links)) + len(together) - sum(links) + max(links, default=0)
 
 
-def _found(page: _Page, html: bytes, encoding: str) -> Extract:
+def _extracted(page: _Page, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
-    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
-    links.add_all(tree)
-    return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
+    outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
+    outlinks.add_all(tree)
+    return Extract(facts_of(tree, outlinks.base), tuple(outlinks.links.values()), encoding, outlinks.over)
 
 
 def _main_content(html: bytes) -> MainContent:

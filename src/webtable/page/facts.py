@@ -17,7 +17,7 @@ from resiliparse.parse.lang import detect_fast
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page.body import is_html, is_text
 from webtable.page.extract import Extract, extract, main_content
-from webtable.page.headers import Headers, canonical_link, redirect_target, said_once
+from webtable.page.headers import Headers, canonical_link, redirect_target, single_value
 from webtable.page.page import Page, with_header_fields
 from webtable.page.parts import SHARED, HTMLFacts
 
@@ -45,12 +45,14 @@ def with_facts(page: Page, html: HTMLFacts) -> Page:
 
 def compacted(page: Page) -> Page:
     """Return *page* in its stored form: without `html_facts` where the fields themselves are what the HTML says."""
-    return page if page._html_facts is None or page._html_facts != _own(page) else replace(page, _html_facts=None)
+    return (
+        page if page._html_facts is None or page._html_facts != _shared_facts(page) else replace(page, _html_facts=None)
+    )
 
 
 def html_facts(page: Page | Capture) -> HTMLFacts:
     """Return what the HTML of the stored *page* says."""
-    return _own(page) if page._html_facts is None else page._html_facts
+    return _shared_facts(page) if page._html_facts is None else page._html_facts
 
 
 def repeated_facts(page: Page, source: Page | Capture, headers: Mapping[str, str]) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def repeated_facts(page: Page, source: Page | Capture, headers: Mapping[str, str
     These are the `SHARED` facts and the language of the text. Facts that a caller gave stay, those given with *page*
     before those given with *source*.
     """
-    caller = _given(source, getattr(source, "url", page.url)) | _given(page, page.url)
+    caller = _callers_facts(source, getattr(source, "url", page.url)) | _callers_facts(page, page.url)
     bare = replace(page, headers=headers, **{name: caller.get(name) for name in SHARED})
     whole = with_facts(bare, html_facts(source))
     detected = next((capture.language for capture in (page, source) if capture.language_detected), None)
@@ -72,12 +74,12 @@ def _combined(html: HTMLFacts, url: str, headers: Mapping[str, str]) -> dict[str
     named = (headers if isinstance(headers, Headers) else Headers(headers)).folded()
     return {
         "canonical": html.get("canonical") or canonical_link(url, named.get("link")),
-        "robots": _both(html.get("robots"), named.get("x-robots-tag", "").lower()),
-        "language": html.get("language") or said_once(named.get("content-language")),
+        "robots": _joined_rules(html.get("robots"), named.get("x-robots-tag", "").lower()),
+        "language": html.get("language") or single_value(named.get("content-language")),
     }
 
 
-def _both(html: str | None, header: str) -> str | None:
+def _joined_rules(html: str | None, header: str) -> str | None:
     """Return the rules of both for crawlers; what both say is there once."""
     if not (html and header):
         return html or header or None
@@ -86,16 +88,16 @@ def _both(html: str | None, header: str) -> str | None:
     return ", ".join([html, *further])
 
 
-def _own(page: Page | Capture) -> dict[SharedFact, str]:
+def _shared_facts(page: Page | Capture) -> dict[SharedFact, str]:
     return {name: value for name in SHARED if (value := getattr(page, name))}
 
 
-def _given(page: Page | Capture, url: str) -> dict[SharedFact, str]:
+def _callers_facts(page: Page | Capture, url: str) -> dict[SharedFact, str]:
     """Return the facts of *page* that neither its HTML nor its headers say, nor its text: a caller gave them."""
     facts = _combined(html_facts(page), url, page.headers)
     return {
         name: value
-        for name, value in _own(page).items()
+        for name, value in _shared_facts(page).items()
         if value != facts[name] and not (name == "language" and page.language_detected)
     }
 
@@ -137,9 +139,9 @@ def detected(text: str) -> str | None:
     if han + kana + hangul >= _EAST_ASIAN * len(text):
         # Japanese has two to five kana for each Han character, and Chinese none.
         return "ko" if hangul > han + kana else "ja" if kana > han / 5 else "zh"
-    found: Any = detect_fast(text, cutoff=_ANY, n_results=2)
-    (language, rank), (_, next_rank) = found
-    is_clear = any(rank <= most and next_rank - rank >= lead for most, lead in _CLEAR)
+    ranked: Any = detect_fast(text, cutoff=_ANY, n_results=2)
+    (language, rank), (_, next_rank) = ranked
+    is_clear = any(rank <= highest and next_rank - rank >= lead for highest, lead in _CLEAR)
     return str(language) if is_clear else None
 
 

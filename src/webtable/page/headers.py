@@ -51,8 +51,8 @@ class Headers(dict[str, str]):
 
     __slots__ = ()
 
-    def __init__(self, given: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
-        super().__init__(given if isinstance(given, Headers) else _joined(given))
+    def __init__(self, headers: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
+        super().__init__(headers if isinstance(headers, Headers) else _joined(headers))
 
     @classmethod
     def as_stored(cls, headers: Mapping[str, str]) -> Headers:
@@ -63,17 +63,17 @@ class Headers(dict[str, str]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of the header *name*, in upper or lower case, or *default*."""
-        found = super().get(name)
-        if found is not None:
-            return found
+        exact = super().get(name)
+        if exact is not None:
+            return exact
         wanted = name.lower()
-        return next((value for given, value in self.items() if given.lower() == wanted), default)
+        return next((value for own_name, value in self.items() if own_name.lower() == wanted), default)
 
     def __getitem__(self, name: str) -> str:
-        found: str | None = self.get(name)
-        if found is None:
+        value: str | None = self.get(name)
+        if value is None:
             raise KeyError(name)
-        return found
+        return value
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -153,11 +153,11 @@ class HeadersOnDemand:
                 self._field.__set__(page, (Headers.as_stored if kind is dict else Headers)(headers))
 
 
-def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    """Return the headers *given*, with repeated ones joined under the first spelling of their name."""
+def _joined(headers: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """Return the headers *headers*, with repeated ones joined under the first spelling of their name."""
     names: dict[str, str] = {}
     values: dict[str, list[str]] = {}
-    for pair in given.items() if hasattr(given, "items") else given:
+    for pair in headers.items() if hasattr(headers, "items") else headers:
         if isinstance(pair, str | bytes):
             raise TypeError(f"a header is a name and a value, not {pair[:100]!r}")
         name, value = pair
@@ -236,8 +236,8 @@ def media_type(content_type: str | None) -> tuple[str | None, str | None]:
 
 
 def _media_type(content_type: str) -> tuple[str | None, str | None]:
-    found, charset = _MEDIA_TYPE.match(content_type), _CHARSET.search(content_type)
-    return found[1].lower() if found else None, charset[1] if charset else None
+    media, charset = _MEDIA_TYPE.match(content_type), _CHARSET.search(content_type)
+    return media[1].lower() if media else None, charset[1] if charset else None
 
 
 # A crawl has few of them and many pages.
@@ -282,16 +282,16 @@ def canonical_link(url: str, links: str | None) -> str | None:
     'https://example.com/a.pdf'
     """
     for reference, parameters in _LINK.findall(links or ""):
-        found = _REL.search(parameters)
-        if found and "canonical" in (found[1] or found[2]).lower().split():
+        rel = _REL.search(parameters)
+        if rel and "canonical" in (rel[1] or rel[2]).lower().split():
             return redirect_target(url, reference.strip())
     return None
 
 
-def said_once(value: str | None) -> str | None:
+def single_value(value: str | None) -> str | None:
     """Return the *value* of a header in lower case, as it is where it names one thing; None for a list of several.
 
-    >>> said_once("pt-BR"), said_once("de, en")
+    >>> single_value("pt-BR"), single_value("de, en")
     ('pt-br', None)
     """
     return None if not value or "," in value else value.strip().lower() or None
@@ -346,9 +346,9 @@ def body_of(response: object, body: bytes | None) -> bytes:
             raise InvalidArgument(f"body is {type(body).__name__}; it must be bytes")
         return bytes(body)
     for name in ("content", "body"):
-        found = attribute_of(response, name)
-        if isinstance(found, bytes):
-            return found
+        content = attribute_of(response, name)
+        if isinstance(content, bytes):
+            return content
     raise InvalidArgument(
         f"response={_shown(response)} has no body that is read already: give it, "
         "as in Page.from_response(response, body=await response.read())"

@@ -21,8 +21,8 @@ from webtable.page.parts import unknown_column
 # --- Values of fields as rows of other tools have them: headers, times and numbers in several forms -------------------
 
 
-def headers_in_row(given: Any) -> Headers:
-    """Return the headers *given* as a mapping or pairs; a value may be a list of values or a number.
+def headers_in_row(headers: Any) -> Headers:
+    """Return the headers *headers* as a mapping or pairs; a value may be a list of values or a number.
 
     A header without a value is left out: tables have one for every name in any of their rows. Raises `TypeError` and
     `ValueError` for what is not names and values.
@@ -32,10 +32,10 @@ def headers_in_row(given: Any) -> Headers:
     >>> headers_in_row([["Vary", "a"], ["vary", "b"]])
     Headers({'Vary': 'a, b'})
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise TypeError(f"its headers are {type(given).__name__}, not names and values")
+    if isinstance(headers, str | bytes) or not isinstance(headers, Iterable):
+        raise TypeError(f"its headers are {type(headers).__name__}, not names and values")
     pairs: list[tuple[Any, Any]] = []
-    for pair in given.items() if isinstance(given, Mapping) else given:
+    for pair in headers.items() if isinstance(headers, Mapping) else headers:
         if isinstance(pair, Mapping):
             name, value = _entry(pair)
         elif isinstance(pair, list | tuple) and len(pair) == 2:
@@ -63,30 +63,30 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def time_in_row(given: Any) -> datetime:
-    """Return the time *given*, also as text in ISO 8601; one without a time zone is in UTC.
+def time_in_row(value: Any) -> datetime:
+    """Return the time *value*, also as text in ISO 8601; one without a time zone is in UTC.
 
     Raises `TypeError`, `ValueError`, and `OverflowError` for a time that is before the year 1 in UTC, or after 9999.
 
     >>> time_in_row("2026-11-01 12:00:00").isoformat()
     '2026-11-01T12:00:00+00:00'
     """
-    if isinstance(given, str):
-        given = datetime.fromisoformat(given)
-    if not isinstance(given, datetime):
-        raise TypeError(f"a time is text in ISO 8601 or a timestamp, not {type(given).__name__}")
-    return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        raise TypeError(f"a time is text in ISO 8601 or a timestamp, not {type(value).__name__}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def whole_number(given: Any) -> int:
-    """Return the number *given*; raises `ValueError` and `TypeError` for one that is not whole, and for no number.
+def whole_number(value: Any) -> int:
+    """Return the number *value*; raises `ValueError` and `TypeError` for one that is not whole, and for no number.
 
     >>> whole_number(200.0)
     200
     """
-    if isinstance(given, bool) or not isinstance(given, int | float) or given != int(given):
-        raise TypeError(f"{str(given)[:100]!r} is not a whole number")
-    return int(given)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        raise TypeError(f"{str(value)[:100]!r} is not a whole number")
+    return int(value)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -134,16 +134,16 @@ def _content_of(request: object) -> bytes:
     )
 
 
-def asked_by(url: str) -> tuple[str, Request]:
+def split_request(url: str) -> tuple[str, Request]:
     """Return the URL and the request of the stored *url*.
 
-    >>> asked_by("https://example.com/a?b=1&__wb_method=POST&c=2")
+    >>> split_request("https://example.com/a?b=1&__wb_method=POST&c=2")
     ('https://example.com/a?b=1', Request(method='POST', query='c=2'))
     """
-    found = _KEY.search(url)
-    if found is None:
+    key = _KEY.search(url)
+    if key is None:
         return url, GET_REQUEST
-    return url[: found.start()], Request(found[1], found[2] or "")
+    return url[: key.start()], Request(key[1], key[2] or "")
 
 
 def _query(media: str, content: bytes) -> str:
@@ -154,8 +154,8 @@ def _query(media: str, content: bytes) -> str:
         except UnicodeDecodeError:
             return _encoded(content)
     if media.startswith("multipart/"):
-        found = _BOUNDARY.search(media)
-        boundary = found and (found[1] or found[2])
+        match = _BOUNDARY.search(media)
+        boundary = match and (match[1] or match[2])
         fields = _fields(content, boundary.encode()) if boundary else None
         return _encoded(content) if fields is None else urlencode(fields)
     if media.startswith("application/json"):

@@ -175,11 +175,11 @@ class Page(
         Raises `InvalidArgument` for a method that is not among them, and for an object that is no such response.
         """
         status = status_of(response)
-        asked = request_of_response(response, methods, request_body)
+        request = request_of_response(response, methods, request_body)
         url = url_of(response)
         page = msgspec.structs.replace(
             BLANK,
-            url=url if asked.method == GET else stored_url(url, asked),
+            url=url if request.method == GET else stored_url(url, request),
             body=None if status == 304 else body_of(response, body),
             status=status,
             headers=headers_of(response),
@@ -238,8 +238,8 @@ class Page(
         """
         from webtable.page.extract import main_content
 
-        found = None if self.body is None else main_content(self.body, charset_of(self), media_of(self))
-        return None if found is None else found.text
+        content = None if self.body is None else main_content(self.body, charset_of(self), media_of(self))
+        return None if content is None else content.text
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if not isinstance(vars(Page).get(name), WrongName)]
@@ -252,8 +252,8 @@ class Page(
 
     def _shown(self) -> Shown:
         """Return the status, and the fields that differ from their defaults; of body and links how much there is."""
-        known = [(name.removeprefix("_"), getattr(self, name), default) for name, default in _DEFAULTS.items()]
-        rows = [(name, _extent(value)) for name, value, default in known if value != default or name == "status"]
+        fields = [(name.removeprefix("_"), getattr(self, name), default) for name, default in _DEFAULTS.items()]
+        rows = [(name, _extent(value)) for name, value, default in fields if value != default or name == "status"]
         return Shown(self.url, ("field", "value"), rows)
 
     def __repr__(self) -> str:

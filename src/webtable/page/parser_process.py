@@ -50,7 +50,7 @@ class ParserProcess:
     def __init__(self, name: str, *, keeps: bool = False) -> None:
         self._name = name
         self._keeps = keeps
-        self._asked: tuple[bytes, int, float] | None = None
+        self._question: tuple[bytes, int, float] | None = None
         self._lock = threading.Lock()
         self._child: Child | None = None
         self._unavailable = not hasattr(signal, "setitimer")  # as on Windows
@@ -74,20 +74,20 @@ class ParserProcess:
     def answer(self) -> bytes:
         """Return the answer to what was asked last; raises what `call` does."""
         with self._lock:
-            if self._child is None and self._asked is not None:  # after a fork
-                self._ask(*self._asked)
+            if self._child is None and self._question is not None:  # after a fork
+                self._ask(*self._question)
             return self._answer()
 
     def drop_question(self) -> None:
         """End the process if it was asked something: its answer would be taken for the answer to the next."""
         with self._lock:
-            if self._asked is not None:
-                self._asked = None
+            if self._question is not None:
+                self._question = None
                 self._end()
 
     def _ask(self, work: bytes, memory: int, seconds: float) -> None:
         child = self._child or self._started()
-        self._asked = (work, memory, seconds)
+        self._question = (work, memory, seconds)
         with self._ending():
             child.pipe.send_bytes(json.dumps([memory, seconds]).encode())
             child.pipe.send_bytes(work)
@@ -99,7 +99,7 @@ class ParserProcess:
         with self._ending():
             goes_on = child.pipe.recv_bytes()
             answer = child.pipe.recv_bytes()
-        self._asked = None
+        self._question = None
         if not (goes_on or self._keeps):
             self._end()
         return answer
@@ -110,11 +110,11 @@ class ParserProcess:
         try:
             yield
         except (OSError, EOFError) as exc:
-            self._asked = None
+            self._question = None
             raise TooMuch("seconds" if self._end(kill=False) == -signal.SIGPROF else "memory") from exc
         except BaseException:
             # What it answers to this would be taken for the answer to the next.
-            self._asked = None
+            self._question = None
             self._end()
             raise
 

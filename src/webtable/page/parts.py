@@ -29,17 +29,17 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # only where something is wrong
 
-    known = list(names)
-    close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else get_close_matches(name, known, 1)
+    existing = list(names)
+    close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in existing else get_close_matches(name, existing, 1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def unknown_column(name: str, noun: str, names: Iterable[str]) -> str:
     """Return what is wrong with the column *name* of a *noun* that has the columns *names*."""
-    known = list(names)
-    close = meant(name, known)
+    existing = list(names)
+    close = meant(name, existing)
     of = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
-    return f"columns={name!r} is not a column of {of}{close}{' It' if close else '; it'} has {', '.join(known)}"
+    return f"columns={name!r} is not a column of {of}{close}{' It' if close else '; it'} has {', '.join(existing)}"
 
 
 class WrongName:

@@ -97,15 +97,15 @@ def _hashes(text: str) -> Hashes:
     return _mixed(joined)
 
 
-def similarity(one: Hashes, other: Hashes) -> float:
+def similarity(first: Hashes, other: Hashes) -> float:
     """Return the Jaccard similarity of two texts by their shingles: what both have, of what either has.
 
     >>> similarity(shingles("one two three four five six"), shingles("zero one two three four five"))
     0.3333333333333333
     """
-    both = len(np.intersect1d(one, other, assume_unique=True))
-    either = len(one) + len(other) - both
-    return both / either if either else 0.0
+    common = len(np.intersect1d(first, other, assume_unique=True))
+    either = len(first) + len(other) - common
+    return common / either if either else 0.0
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -126,9 +126,9 @@ def _powers(bits: int) -> tuple[Hashes, Hashes]:
     """Return the first 2**bits powers of the base of the polynomials, and what undoes a multiplication by each."""
     bases = (_BASE, pow(_BASE, -1, 2**64))
     ones = [np.full(2**bits, base, np.uint64) for base in bases]
-    for one in ones:
-        one[0] = 1
-    first, second = (np.cumprod(one, dtype=np.uint64) for one in ones)
+    for row in ones:
+        row[0] = 1
+    first, second = (np.cumprod(row, dtype=np.uint64) for row in ones)
     return first, second
 
 

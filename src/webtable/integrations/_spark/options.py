@@ -47,14 +47,14 @@ class SparkQuestion:
     @classmethod
     def of(cls, options: Mapping[str, str], *, name: str | None = None, also: Collection[str] = ()) -> Self:
         """Return the question that *options* describe, except for those named in *also*; raises `InvalidArgument`."""
-        asked = options.get("question", name or "pages")
-        if asked not in ((name,) if name else QUESTIONS):
-            raise InvalidArgument(f"question={asked!r} must be one of {', '.join([name] if name else QUESTIONS)}")
+        question = options.get("question", name or "pages")
+        if question not in ((name,) if name else QUESTIONS):
+            raise InvalidArgument(f"question={question!r} must be one of {', '.join([name] if name else QUESTIONS)}")
         columns = options.get("columns")
         arguments = {name: value for name, value in options.items() if name not in {*_OWN, *also, "site"}}
         return cls(
             store_of(options),
-            asked,
+            question,
             {"site": _site(options.get("site", "all")), **arguments},
             None if columns is None else tuple(_listed(columns)),
             number_of("partitions", options.get("partitions", str(PARTITIONS_A_CORE * (os.cpu_count() or 1)))),
@@ -83,12 +83,12 @@ def store_of(options: Mapping[str, str]) -> str:
     return options["store"]
 
 
-def check_names(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Raise `InvalidArgument` for a name among *given* that *what* does not have."""
-    for name in given:
-        if name not in known:
+def check_names(names: Collection[str], taken: Collection[str], what: str) -> None:
+    """Raise `InvalidArgument` for a name among *names* that *what* does not have."""
+    for name in names:
+        if name not in taken:
             meant = "; it is called 'site' here" if name == "domain" else ""
-            raise InvalidArgument(f"there is no option {name!r} for {what}{meant}: {', '.join(sorted(known))}")
+            raise InvalidArgument(f"there is no option {name!r} for {what}{meant}: {', '.join(sorted(taken))}")
 
 
 def number_of(name: str, text: str) -> int:
@@ -115,7 +115,7 @@ def moment_of(name: str, text: str) -> datetime:
 
 
 def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _site(text: str) -> Site:
@@ -128,7 +128,7 @@ def _value(question: str, name: str, value: Any) -> Any:
         return value
     match name:
         case "status" if question == "pages":
-            return [number_of(name, one) for one in _listed(value)]
+            return [number_of(name, item) for item in _listed(value)]
         case "status" | "min_size" | "max_size":
             return number_of(name, value)
         case "past" | "substring" | "within_host":

@@ -142,8 +142,8 @@ class FilteringReader(AnswerReader):
 
     def pushFilters(self, filters: Sequence[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Narrow the question by *filters*, all of which must hold, and return those that Spark has to test."""
-        self.question, left = narrowed(self.question, filters, _has_time_index)
-        return left
+        self.question, remaining = narrowed(self.question, filters, _has_time_index)
+        return remaining
 
 
 def narrowed(
@@ -156,12 +156,14 @@ def narrowed(
     if question.name != "pages":
         return question, list(filters)
     arguments: dict[str, Any] = dict(question.arguments)
-    left = [one for one in filters if not _takes_site(arguments, one)]
+    remaining = [condition for condition in filters if not _takes_site(arguments, condition)]
     period = {} if arguments != {"site": ALL} else _period(filters)
     if period and has_time_index(question):
-        return replace(question, name="fetched", arguments=period), [one for one in left if not _bounds(one)]
-    left = [one for one in left if not _takes_condition(arguments, one)]
-    return replace(question, arguments=arguments), left
+        return replace(question, name="fetched", arguments=period), [
+            condition for condition in remaining if not _bounds(condition)
+        ]
+    remaining = [condition for condition in remaining if not _takes_condition(arguments, condition)]
+    return replace(question, arguments=arguments), remaining
 
 
 def _has_time_index(question: SparkQuestion) -> bool:
@@ -180,14 +182,14 @@ def _takes_site(arguments: dict[str, Any], condition: Filter) -> bool:
             return True
         case EqualTo(("registered_domain",), str(domain)) if _HOST.fullmatch(domain):
             arguments["site"] = domain
-        case StringStartsWith(("url",), str(start)) if found := _DIRECTORY.match(start):
-            arguments["site"] = found[0]
+        case StringStartsWith(("url",), str(start)) if directory := _DIRECTORY.match(start):
+            arguments["site"] = directory[0]
     return False
 
 
 def _period(filters: Sequence[Filter]) -> dict[str, datetime]:
     """Return the arguments of `fetched` for the bounds of `fetched_at`; none if nothing can be between them."""
-    bounds = [bound for one in filters for bound in _bounds(one).items()]
+    bounds = [bound for condition in filters for bound in _bounds(condition).items()]
     since = max((moment for name, moment in bounds if name == "since"), default=None)
     until = min((moment for name, moment in bounds if name == "until"), default=None)
     if since is not None and since > min(until or since, datetime.now(UTC)):
@@ -213,23 +215,23 @@ def _takes_condition(arguments: dict[str, Any], condition: Filter) -> bool:
     """Add a *condition* to the arguments of `pages`, and return whether that has no such argument yet."""
     match condition:
         case EqualTo(("status",), int(status)) if status in _STATUSES:
-            given: dict[str, Any] = {"status": [status]}
-        case In(("status",), values) if all(one in _STATUSES for one in values):
-            given = {"status": list(values)}
+            taken: dict[str, Any] = {"status": [status]}
+        case In(("status",), values) if all(value in _STATUSES for value in values):
+            taken = {"status": list(values)}
         case EqualTo(("content_type",), str(kind)) if _TYPE.fullmatch(kind):
-            given = {"content_type": kind}
+            taken = {"content_type": kind}
         case GreaterThanOrEqual(("size",), int(size)) if size >= 0:
-            given = {"min_size": size}
+            taken = {"min_size": size}
         case GreaterThan(("size",), int(size)) if size >= 0:
-            given = {"min_size": size + 1}
+            taken = {"min_size": size + 1}
         case LessThanOrEqual(("size",), int(size)) if size >= 0:
-            given = {"max_size": size}
+            taken = {"max_size": size}
         case LessThan(("size",), int(size)) if size > 0:
-            given = {"max_size": size - 1}
+            taken = {"max_size": size - 1}
         case _:
             return False
-    sizes = {**arguments, **given}
-    if arguments.keys() & given.keys() or int(sizes.get("min_size", 0)) > int(sizes.get("max_size", _LARGEST)):
+    sizes = {**arguments, **taken}
+    if arguments.keys() & taken.keys() or int(sizes.get("min_size", 0)) > int(sizes.get("max_size", _LARGEST)):
         return False
-    arguments.update(given)
+    arguments.update(taken)
     return True

@@ -48,12 +48,12 @@ class StoredRows(WriterCommitMessage):
 
 def check_stored(messages: Sequence[StoredRows | None]) -> None:
     """Raise `WriteFailed`, which names rows and reasons, if any row was refused; all others are stored then."""
-    reports = [one for one in messages if one is not None]
-    refused = sum(one.refused for one in reports)
+    reports = [report for report in messages if report is not None]
+    refused = sum(report.refused for report in reports)
     if refused:
-        named = [line for one in reports for line in one.named][:MOST_NAMED]
+        named = [line for report in reports for line in report.named][:MOST_NAMED]
         more = f"\nand {refused - len(named):,} more" if refused > len(named) else ""
-        rows = sum(one.rows for one in reports)
+        rows = sum(report.rows for report in reports)
         raise WriteFailed(f"{refused:,} of {rows:,} rows were not stored; the others are:\n" + "\n".join(named) + more)
 
 
@@ -74,10 +74,10 @@ class RowStore:
         if overwrite:
             raise InvalidArgument("mode: pages have dates, and are not overwritten; say mode('append')")
         check_names(options.keys() - _OF_SPARK, _OWN, "writing")
-        given = options.get("fetched_at")
-        if is_stream and given is None and not set(_DATES) & set(schema.names):
+        fetched_at = options.get("fetched_at")
+        if is_stream and fetched_at is None and not set(_DATES) & set(schema.names):
             raise InvalidArgument("a stream needs a column fetched_at, so that a repeated batch has the same dates")
-        made = cls(store_of(options), datetime.now(UTC) if given is None else moment_of("fetched_at", given))
+        made = cls(store_of(options), datetime.now(UTC) if fetched_at is None else moment_of("fetched_at", fetched_at))
         create = truth_of("create", options.get("create", "false"))
         with webtable.open(made.store, create=create) as table, table.writer() as writer:
             writer.put_many(pa.table({name: pa.nulls(0) for name in schema.names}))

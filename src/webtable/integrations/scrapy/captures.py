@@ -129,8 +129,8 @@ class WebTableMiddleware:
         """Yield *result* after *response* was accepted by the writer."""
         if self._table.is_full:
             await self._taken(response)
-        async for one in result:
-            yield one
+        async for item in result:
+            yield item
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
@@ -141,8 +141,8 @@ class WebTableMiddleware:
     async def _raised(self, response: Response, exception: Exception) -> AsyncIterator[Any]:
         await self._taken(response)
         nothing: tuple[Any, ...] = ()
-        for one in nothing:
-            yield one
+        for item in nothing:
+            yield item
         raise exception
 
     async def _taken(self, response: Response) -> None:
@@ -183,10 +183,10 @@ class WebTablePipeline:
             return page_of(item, self._table.methods) if is_new else None
         if not ItemAdapter.is_item(item):
             return None
-        given = ItemAdapter(item)
-        if not given.keys() >= _NEEDED:
+        adapter = ItemAdapter(item)
+        if not adapter.keys() >= _NEEDED:
             return None
-        fields = {name: given[name] for name in _FIELDS & given.keys()}
+        fields = {name: adapter[name] for name in _FIELDS & adapter.keys()}
         if isinstance(fields["body"], str):
             fields |= {"body": fields["body"].encode(), "charset": "utf-8"}
         return Page(**fields)

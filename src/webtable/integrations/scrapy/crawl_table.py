@@ -84,12 +84,12 @@ class TableSettings:
             raise InvalidArgument(
                 "the setting WEBTABLE_URI is missing: a file, as in 'crawl.db', or 'hbase://host:9090/table'"
             )
-        given = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
-        given |= {name: settings.getbool(name) for name in given if _WRITER[name] is bool}
+        options = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
+        options |= {name: settings.getbool(name) for name in options if _WRITER[name] is bool}
         return cls(
             str(settings["WEBTABLE_URI"]),
             {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
-            {_argument(name): _as(_WRITER[name], name, value) for name, value in given.items()},
+            {_argument(name): _as(_WRITER[name], name, value) for name, value in options.items()},
             _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
             settings.getbool("WEBTABLE_WRITER_PROCESS"),
             _methods(settings),
@@ -182,7 +182,7 @@ class CrawlCounts:
     def publish(self, stats: StatsCollector) -> None:
         """Write the counts into *stats*; to be called in the thread to which they belong."""
         with self._lock:
-            found: dict[str, float] = {
+            values: dict[str, float] = {
                 "webtable/stored": self._stored,
                 "webtable/unchanged": self._unchanged,
                 "webtable/dropped": self._dropped,
@@ -192,7 +192,7 @@ class CrawlCounts:
                 **{f"webtable/other_methods/{method}": count for method, count in self._other_methods.items()},
                 **{f"webtable/failed/{reason}": count for reason, count in self._failed.items()},
             }
-        for name, value in found.items():
+        for name, value in values.items():
             stats.set_value(name, value)
 
 

@@ -25,7 +25,7 @@ MOST_WAITING = 64
 NOT_MODIFIED = "not modified"
 """The flag of a response for which the server has confirmed that the stored body is current."""
 
-_ASKED: Final = "webtable_conditional"
+_VALIDATED_URL: Final = "webtable_conditional"
 """The key of `Request.meta` with the URL whose validators were added; False to add none."""
 
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
@@ -50,20 +50,20 @@ class ConditionalMiddleware:
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         """Add the validators of the stored page to *request*, if there is one with a body."""
-        asked = request.meta.get(_ASKED)
-        if asked:
+        validated_url = request.meta.get(_VALIDATED_URL)
+        if validated_url:
             # A retry, or a request for the target of a redirect, which has the headers of the earlier request.
             _without_validators(request)
-        if request.method != "GET" or asked is False or any(name in request.headers for name in _VALIDATORS):
+        if request.method != "GET" or validated_url is False or any(name in request.headers for name in _VALIDATORS):
             return
         try:
-            found = await self._table.read(partial(WebTable.validators, url=request.url))
+            validators = await self._table.read(partial(WebTable.validators, url=request.url))
         except WebTableError as exc:
             self._table.count_unreadable(request.url, exc)
             return
-        if found:
-            request.headers.update(found)
-            request.meta[_ASKED] = request.url
+        if validators:
+            request.headers.update(validators)
+            request.meta[_VALIDATED_URL] = request.url
             self._crawler.stats.inc_value("webtable/conditional")
 
     async def process_response(
@@ -73,7 +73,7 @@ class ConditionalMiddleware:
 
         If its body can no longer be read, the page is requested again without validators.
         """
-        if response.status != 304 or request.meta.get(_ASKED) != request.url:
+        if response.status != 304 or request.meta.get(_VALIDATED_URL) != request.url:
             return response
         stored = await self._stored(request)
         if stored is None:
@@ -95,7 +95,7 @@ class ConditionalMiddleware:
 
 
 def _without_validators(request: Request) -> None:
-    del request.meta[_ASKED]
+    del request.meta[_VALIDATED_URL]
     for name in _VALIDATORS:
         request.headers.pop(name, None)
 
@@ -103,7 +103,7 @@ def _without_validators(request: Request) -> None:
 def _whole(request: Request) -> Request:
     again = request.copy()
     _without_validators(again)
-    return again.replace(dont_filter=True, meta={**again.meta, _ASKED: False})
+    return again.replace(dont_filter=True, meta={**again.meta, _VALIDATED_URL: False})
 
 
 class WebTableCacheStorage:

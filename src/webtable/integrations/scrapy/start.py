@@ -36,8 +36,8 @@ class WebTableStart(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the requests of `start_urls`, then those of `outdated_requests` and `discovered_requests`."""
-        async for one in super().start():
-            yield one
+        async for item in super().start():
+            yield item
         for domain in getattr(self, "allowed_domains", None) or [ALL]:
             if self.outdated_after is not None:
                 async for request in self.outdated_requests(self.outdated_after, domain):
@@ -56,7 +56,7 @@ class WebTableStart(scrapy.Spider):
         def read(after: str | None, table: WebTable) -> Batch[Page]:
             return table.outdated(site, not_fetched_since=since, after=after).page(size=AT_ONCE)
 
-        async for page in self._asked(read):
+        async for page in self._items_of(read):
             yield scrapy.Request(page.url)
 
     async def discovered_requests(self, site: Site = ALL) -> AsyncIterator[scrapy.Request]:
@@ -68,17 +68,17 @@ class WebTableStart(scrapy.Spider):
         def read(after: str | None, table: WebTable) -> Batch[str]:
             return table.links.discovered(site, after=after).page(size=AT_ONCE)
 
-        async for url in self._asked(read):
+        async for url in self._items_of(read):
             yield scrapy.Request(url)
 
-    async def _asked(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
+    async def _items_of(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
         """Yield the items of all batches, which *read* returns for each token."""
         table = CrawlTable.of(self.crawler)
         after: str | None = None
         while True:
             batch = await table.read(partial(read, after))
-            for one in batch:
-                yield one
+            for item in batch:
+                yield item
             if (after := batch.next_token) is None:
                 return
             if self.crawler.engine is not None and self.crawler.engine.needs_backout():

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from webtable._clock import Fresh, clock
+from webtable._clock import CachedFor, clock
 from webtable._importable import importable
 from webtable._messages import Command
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
@@ -132,7 +132,7 @@ class Indexes:
         self._layouts = layouts
         self._table = table
         self._meta = meta_table(table).name
-        self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
+        self._known: CachedFor[dict[str, Maintained]] = CachedFor(FRESH_SECONDS)
         # The cells that were read last, and what they say: a writer reads them for each batch, and they rarely change.
         self._parsed: tuple[Mapping[bytes, Sequence[Cell]], dict[str, Maintained]] = {}, {}
         self.may_have_revisits: bool = False

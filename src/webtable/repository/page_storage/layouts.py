@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
-from webtable._clock import Fresh, clock, milliseconds, moment_of
+from webtable._clock import CachedFor, clock, milliseconds, moment_of
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.page.parts import LinkCounts
 from webtable.repository.page_storage.cells import JSONValue, checked_json
@@ -41,7 +41,7 @@ class Layouts:
         self._table = table
         self._cells: dict[bytes, bytes] = {}
         self._altered: dict[bytes, int] | None = None
-        self._recent: Fresh[Layout] = Fresh(FRESH_SECONDS)
+        self._recent: CachedFor[Layout] = CachedFor(FRESH_SECONDS)
         self._recent.learn(known, clock.monotonic())
         self.known: Layout = known
         """The layout as it was last read."""
@@ -105,7 +105,7 @@ class Limits:
         self._table = table
         self._names = codec.columns
         self._layouts = layouts
-        self._families: Fresh[Mapping[str, FamilySchema]] = Fresh(FRESH_SECONDS)
+        self._families: CachedFor[Mapping[str, FamilySchema]] = CachedFor(FRESH_SECONDS)
 
     @property
     def versions(self) -> int:
@@ -187,7 +187,7 @@ class Refreshed:
     def __init__(self, store: Store, table: str) -> None:
         self._store = store
         self._meta = meta_table(table).name
-        self._known: Fresh[datetime | None] = Fresh(FRESH_SECONDS)
+        self._known: CachedFor[datetime | None] = CachedFor(FRESH_SECONDS)
 
     def until(self) -> datetime | None:
         """Return up to when all links were counted, as of a moment ago, or None if they never were."""

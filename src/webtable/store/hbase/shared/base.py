@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from webtable._clock import Fresh, clock
+from webtable._clock import CachedFor, clock
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema, create_statement, plan
@@ -141,7 +141,7 @@ class TableCache:
         self._tables = tables
         self._name = name
         self._families: dict[str, Collection[bytes]] = {}
-        self._bounds: dict[str, Fresh[list[bytes]]] = {}
+        self._bounds: dict[str, CachedFor[list[bytes]]] = {}
 
     def families(self, table: str, deadline: Deadline, refresh: bool = False) -> Collection[bytes]:
         """Return the names of the table's families; with *refresh* they are read again."""
@@ -160,7 +160,7 @@ class TableCache:
 
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
         """Return the first keys of all regions except the first, at most a minute old."""
-        bounds = self._bounds.setdefault(table, Fresh(_REGIONS_SECONDS))
+        bounds = self._bounds.setdefault(table, CachedFor(_REGIONS_SECONDS))
         return bounds.recent(lambda: [region.keys.start for region in self._tables.regions(table, deadline)][1:])
 
     def forget(self, table: str) -> None:
