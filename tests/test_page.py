@@ -24,7 +24,14 @@ from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import write
 from webtable.page import Bookkeeping
 from webtable.page.json_lines import page_to_json
-from webtable.page.page import with_header_fields
+from webtable.page.page import (
+    INHERITED_FROM_BODY,
+    INHERITED_FROM_RESPONSE,
+    inherited,
+    repeated_content,
+    with_header_fields,
+)
+from webtable.page.parts import SHARED
 
 BODY = "<title>Привет</title>".encode("koi8-r")
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
@@ -255,6 +262,45 @@ def test_what_the_store_notes_is_one_value(tmp_path):
     assert found.stored == Bookkeeping(content_at=fetched_at, only_self_links=True)
     assert given.with_stored(found.stored).stored == found.stored
     assert not hasattr(found, "content_at")
+
+
+def test_a_repeat_inherits_what_it_does_not_have_itself():
+    original = Page(url="https://a.example/", title="Old", h1="First", content_type="text/html", etag='"1"')
+    repeat = Page(url="https://a.example/", title="New", status=304)
+    elsewhere = Page(url="https://b.example/", status=200)
+
+    assert inherited(repeat, original) == {
+        "title": "New",
+        "description": None,
+        "h1": "First",
+        "content_type": "text/html",
+        "charset": None,
+        "etag": '"1"',
+        "last_modified": None,
+        "redirect_to": None,
+    }
+    assert "etag" not in inherited(elsewhere, original, INHERITED_FROM_BODY)
+
+
+def test_a_304_has_the_status_of_what_it_repeats_and_another_repeat_its_own():
+    original = Page(url="https://a.example/", status=404, digest="blake3:0", size=3)
+
+    assert repeated_content(Page(url="https://a.example/", status=304), original) == {
+        "digest": "blake3:0",
+        "size": 3,
+        "status": 404,
+    }
+    assert repeated_content(Page(url="https://a.example/", status=200), original)["status"] == 200
+
+
+def test_of_each_field_it_is_known_whether_a_repeat_inherits_it():
+    repeated = {*INHERITED_FROM_RESPONSE, "digest", "size", "status", "truncated", "body", "outlinks"}
+    shared = {*SHARED, "language_detected", "headers"}  # webtable.page.facts and the headers of a 304
+    own = {"url", "fetched_at", "same_as"}
+    when_stored = {"first_seen", "changed_at", "change_count", "has_body", "outlink_count", "link_counts"}
+    bookkeeping = {name for name in Page.__struct_fields__ if name.startswith("_")}
+
+    assert repeated | shared | own | when_stored | bookkeeping == set(Page.__struct_fields__)
 
 
 @pytest.mark.parametrize(

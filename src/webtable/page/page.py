@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,8 +29,9 @@ from webtable.page.parts import SAID, Bookkeeping, HTMLFacts, Link, LinkCounts, 
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
+    from webtable.repository.page_storage.state import Capture
 
 STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
 """The names that fields have in stored JSON, where these are other ones."""
@@ -259,6 +260,25 @@ class Page(
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+# What a capture that repeats another one (a 304, a revisit) has of that one, beside the headers and what these and the
+# HTML say (`repeated_facts`). Every other field is its own, or is computed when it is stored.
+INHERITED_FROM_BODY = ("title", "description", "h1", "content_type", "charset")
+"""The fields that come with a body, from whatever URL; they are inherited where the capture does not have its own."""
+INHERITED_FROM_RESPONSE = (*INHERITED_FROM_BODY, "etag", "last_modified", "redirect_to")
+"""The same of a repeat of its own URL: the validators of another URL, and where that leads, are not its own."""
+
+
+def inherited(page: Page, source: Page | Capture, names: Sequence[str] = INHERITED_FROM_RESPONSE) -> dict[str, Any]:
+    """The fields *names* of *page*, which repeats *source*: its own, else those of *source*."""
+    return {name: getattr(page, name) or getattr(source, name) for name in names}
+
+
+def repeated_content(page: Page, source: Page | Capture) -> dict[str, Any]:
+    """What identifies the content of *source* as fields of *page*, which repeats it; a 304 also has its status."""
+    status = source.status if page.status == 304 else page.status
+    return {"digest": source.digest, "size": source.size, "status": status}
 
 
 _headers = HeadersOnDemand(vars(Page)["headers"])

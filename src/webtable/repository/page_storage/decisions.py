@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from webtable.page.facts import repeated_facts
 from webtable.page.headers import Headers, freshened
-from webtable.page.page import Page
+from webtable.page.page import Page, inherited, repeated_content
 from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
-    RESPONSE_FIELDS,
     Capture,
     PageWrite,
     Stored,
@@ -302,10 +301,15 @@ def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datet
 def _again(page: Page, before: Page, version: Version) -> PageWrite:
     """Return the write of *page*, which repeats an older *version*, as a new version with that content."""
     capture = version.capture
+    again = replace(
+        page,
+        **response_fields(page, capture),
+        **repeated_content(page, capture),
+        truncated=capture.truncated,
+        _similarity=None,
+        _payload_digest=capture._payload_digest,
+    )
     content = {"digest": capture.digest, "size": capture.size, "truncated": capture.truncated}
-    status = capture.status if page.status == 304 else page.status
-    again = replace(page, **response_fields(page, capture), status=status, **content, _similarity=None)
-    again = replace(again, _payload_digest=capture._payload_digest)
     source = replace(before, _content_at=version.at, has_body=True, outlink_count=0, **content)
     return PageWrite(_changed(again, before.change_count + 1), content_of=source)
 
@@ -329,9 +333,7 @@ def _repeated(page: Page, before: Page) -> Page:
         page,
         same_as=None,
         **response_fields(page, before),
-        status=before.status if page.status == 304 else page.status,
-        digest=before.digest,
-        size=before.size,
+        **repeated_content(page, before),
         _links_digest=before.stored.links_digest,
     )
 
@@ -344,11 +346,10 @@ def response_fields(page: Page, before: Page | Capture) -> dict[str, Any]:
     """
     if content_date(page) is not None:
         return {}
-    fields = {name: getattr(page, name) or getattr(before, name) for name in RESPONSE_FIELDS}
     headers = page.headers if isinstance(page.headers, Headers) else Headers(page.headers)
     if page.status == 304 or not headers:
         headers = freshened(before.headers, headers)
-    return {**fields, **repeated_facts(page, before, headers), "headers": headers}
+    return {**inherited(page, before), **repeated_facts(page, before, headers), "headers": headers}
 
 
 def _changed(page: Page, count: int) -> Page:

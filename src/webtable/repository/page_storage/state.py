@@ -48,8 +48,6 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
 
 CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
 """The fields of a page that a capture keeps: its own first ones."""
-RESPONSE_FIELDS = ("title", "description", "h1", "content_type", "charset", "etag", "last_modified", "redirect_to")
-"""The fields that come from a response; if it repeats stored content without them, the stored ones are kept."""
 KEPT = (
     "first_seen",
     "changed_at",

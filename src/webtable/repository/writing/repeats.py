@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
 from webtable.page.body import algorithm_of, payload_digest_of
 from webtable.page.facts import repeated_facts
-from webtable.page.page import BLANK, Page
+from webtable.page.page import BLANK, INHERITED_FROM_BODY, Page, inherited, repeated_content
 from webtable.repository.links.inlink_cells import with_self_links
 from webtable.repository.page_storage.decisions import response_fields
 from webtable.repository.page_storage.state import CAPTURED, DAMAGED_CAPTURE, NEWEST, Version
@@ -281,10 +281,8 @@ def _whole(
     else:
         source = replace(BLANK, url=url, **{name: getattr(capture, name) for name in CAPTURED})
         own = {
-            **{name: getattr(page, name) or getattr(capture, name) for name in ("title", "description", "h1")},
+            **inherited(page, capture, INHERITED_FROM_BODY),
             **repeated_facts(page, source, page.headers),
-            "content_type": page.content_type or capture.content_type,
-            "charset": page.charset or capture.charset,
         }
     links = content.outlinks
     return with_self_links(
@@ -293,10 +291,8 @@ def _whole(
             same_as=None,
             _repeats_at=None,
             **own,
-            status=capture.status if page.status == NOT_MODIFIED else page.status,
+            **repeated_content(page, capture),
             body=content.body,
-            digest=capture.digest,
-            size=capture.size,
             truncated=capture.truncated,
             outlinks=links,
             outlink_count=None if links is None else len(links),
