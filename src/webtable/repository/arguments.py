@@ -81,18 +81,18 @@ def parse_time(name: str, text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def duration_of(name: str, given: timedelta | str) -> timedelta:
-    """Return *given*, a `timedelta` or a text, as a `timedelta`; raises `InvalidArgument`, which quotes *name*.
+def duration_of(name: str, value: timedelta | str) -> timedelta:
+    """Return *value*, a `timedelta` or a text, as a `timedelta`; raises `InvalidArgument`, which quotes *name*.
 
     >>> duration_of("gap", "6h"), duration_of("gap", "2d")
     (datetime.timedelta(seconds=21600), datetime.timedelta(days=2))
     """
-    duration = given if isinstance(given, timedelta) else timedelta()
-    if isinstance(given, str) and (found := _AGO.fullmatch(given.strip().lower())):
+    duration = value if isinstance(value, timedelta) else timedelta()
+    if isinstance(value, str) and (ago := _AGO.fullmatch(value.strip().lower())):
         with suppress(OverflowError):
-            duration = timedelta(**{_UNITS[found[2]]: float(found[1])})
+            duration = timedelta(**{_UNITS[ago[2]]: float(ago[1])})
     if duration <= timedelta():
-        raise InvalidArgument(f"{name}={given!r} must be a time above 0, as in {DURATIONS}")
+        raise InvalidArgument(f"{name}={value!r} must be a time above 0, as in {DURATIONS}")
     return duration
 
 
@@ -139,30 +139,30 @@ def _beginning(text: str) -> datetime | None:
     return None
 
 
-def given_moment(name: str, given: Moment | None) -> datetime | None:
-    """Return the moment that was *given* as the argument *name*; raises `InvalidArgument`.
+def given_moment(name: str, value: Moment | None) -> datetime | None:
+    """Return the moment of the argument *name* with this *value*; raises `InvalidArgument`.
 
     >>> given_moment("since", date(2026, 11, 20))
     datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc)
     """
     try:
-        match given:
+        match value:
             case None:
                 return None
             case str():
-                return parse_time(name, given)
-            case timedelta() if given < timedelta():
-                raise InvalidArgument(f"{name}={given!r} is a time ago, and must not be negative")
+                return parse_time(name, value)
+            case timedelta() if value < timedelta():
+                raise InvalidArgument(f"{name}={value!r} is a time ago, and must not be negative")
             case timedelta():
-                return clock.now() - given
-            case datetime() if given.tzinfo is not None:
-                return given
-            case date() if not isinstance(given, datetime):
-                return datetime(given.year, given.month, given.day, tzinfo=UTC)
+                return clock.now() - value
+            case datetime() if value.tzinfo is not None:
+                return value
+            case date() if not isinstance(value, datetime):
+                return datetime(value.year, value.month, value.day, tzinfo=UTC)
     except OverflowError as exc:
-        raise InvalidArgument(f"{name}={given!r} is before all time") from exc
+        raise InvalidArgument(f"{name}={value!r} is before all time") from exc
     raise InvalidArgument(
-        f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {TIME_FORMS}"
+        f"{name}={value!r} must be a datetime with a timezone, as in datetime.now(UTC), or {TIME_FORMS}"
     )
 
 
@@ -179,13 +179,13 @@ def said_time(moment: datetime) -> str:
     return day if time == "00:00:00" else f"{text} UTC"
 
 
-def moments(**given: Moment | None) -> dict[str, datetime | None]:
-    """Return the moments that were *given*, by the names of the arguments.
+def moments(**arguments: Moment | None) -> dict[str, datetime | None]:
+    """Return the moments of the *arguments*, by their names.
 
     Raises `InvalidArgument` for an invalid moment, for a `since` in the future, an `until` before `since` and a
     `new` before `old`.
     """
-    times = {name: given_moment(name, moment) for name, moment in given.items()}
+    times = {name: given_moment(name, moment) for name, moment in arguments.items()}
     since = times.get("since")
     if since is not None and since > clock.now():
         raise InvalidArgument(f"since={since} is in the future: nothing can have happened since then")

@@ -156,9 +156,9 @@ class RateLimit:
         self._rate = rate
         self._next = 0.0
 
-    def at_once(self, most: int) -> int:
-        """Return how many rows to read at once: those of one second, but at most *most*."""
-        return most if self._rate is None else max(1, min(most, int(self._rate)))
+    def at_once(self, limit: int) -> int:
+        """Return how many rows to read at once: those of one second, but at most *limit*."""
+        return limit if self._rate is None else max(1, min(limit, int(self._rate)))
 
     def wait(self, count: int) -> None:
         """Wait as long as *count* rows take at this rate, counted from the end of the last wait."""
@@ -208,7 +208,7 @@ class TablePair:
     def keep_inlinks(self) -> bool:
         """Whether both tables store inlinks."""
         return all(
-            any(one.keeps_inlinks for one in side.indexes.read().values()) for side in (self.source, self.target)
+            any(index.keeps_inlinks for index in side.indexes.read().values()) for side in (self.source, self.target)
         )
 
     @property
@@ -226,14 +226,14 @@ class TablePair:
         """Yield the rows of the source after the row key *after* that are pages or deleted pages, some at once."""
         wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
         spec = ScanSpec(self.source.table, [self.source.keys_of(self.source.table)], wanted)
-        found = in_storage_order(self.source.store, spec, after or None)
-        while rows := list(islice(found, limit.at_once(ROWS_AT_ONCE))):
+        scanned = in_storage_order(self.source.store, spec, after or None)
+        while rows := list(islice(scanned, limit.at_once(ROWS_AT_ONCE))):
             yield self._piece(rows)
             limit.wait(len(rows))
 
     def _piece(self, rows: Sequence[Row]) -> ComparedRows:
         piece = ComparedRows(rows[-1].key, [], [])
-        known: list[tuple[Row, Stored, bytes]] = []
+        readable: list[tuple[Row, Stored, bytes]] = []
         for row in rows:
             key, there = self.target_row(row.key), self.source.codec.stored(row)
             if isinstance(key, DamagedRow):
@@ -241,10 +241,12 @@ class TablePair:
             elif there.unreadable is not None:
                 piece.damaged.append(there.unreadable.error)
             else:
-                known.append((row, there, key))
-        keys = [key for _, _, key in known]
+                readable.append((row, there, key))
+        keys = [key for _, _, key in readable]
         stored = self.target.pages.stored(keys, self.target.layouts.recent().versions) if keys else []
-        piece.rows.extend(RowPair(row, key, there, here) for (row, there, key), here in zip(known, stored, strict=True))
+        piece.rows.extend(
+            RowPair(row, key, there, here) for (row, there, key), here in zip(readable, stored, strict=True)
+        )
         return piece
 
     def target_row(self, row: bytes) -> bytes | DamagedRow:
@@ -257,7 +259,7 @@ class TablePair:
     def kept(self, versions: Sequence[Version]) -> list[Version]:
         """Return those of the *versions* of a page in the source, newest first, that the target keeps."""
         layout, now = self.target.layouts.known, clock.now()
-        return [one for one in versions[: layout.versions] if not _is_past(one.at, layout.ttl, now)]
+        return [version for version in versions[: layout.versions] if not _is_past(version.at, layout.ttl, now)]
 
     def relation(self, there: Stored, here: Stored) -> Relation:
         """Return the relation of the state *here*, in the target, to the state *there*, in the source."""
@@ -271,10 +273,10 @@ class TablePair:
             return "outdated" if not other else "own"
         if here.page.fetched_at > there.page.fetched_at:
             return "own"
-        known = set(map(_brought, there.versions))
+        brought_there = set(map(_brought, there.versions))
         return (
             "outdated"
-            if all(_brought(one) in known or self._is_gone(there, one.at) for one in here.versions)
+            if all(_brought(version) in brought_there or self._is_gone(there, version.at) for version in here.versions)
             else "own"
         )
 
@@ -291,7 +293,7 @@ def as_kept(there: Stored) -> Page | None:
     In the source its limits may explain the missing version; in the target nothing would.
     """
     page = there.page
-    if page is None or not page.has_body or any(one.at == page.stored.content_at for one in there.versions):
+    if page is None or not page.has_body or any(version.at == page.stored.content_at for version in there.versions):
         return page
     return replace(page, has_body=False)
 
@@ -345,7 +347,9 @@ class Content:
     @property
     def bytes(self) -> int:
         """The bytes of the bodies and links, as they are stored."""
-        return sum(len(value) for one in self.packed for value in (one.body, one.links) if value is not None)
+        return sum(
+            len(value) for version in self.packed for value in (version.body, version.links) if value is not None
+        )
 
     def page(self, page: Page) -> Page:
         """Return *page* with its links."""
@@ -364,7 +368,7 @@ class ContentReader:
 
     def content(self, row: Row, versions: Sequence[Version]) -> Content:
         """Return the content of *row* in these *versions*, which are to be copied."""
-        found = Content([], {}, [])
+        content = Content([], {}, [])
         wanted = {milliseconds(version.at) for version in versions}
         names = self._source.columns
         bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
@@ -373,10 +377,10 @@ class ContentReader:
             if cell.timestamp not in wanted:
                 continue
             try:
-                self._add(found, row, cell, bodies.get(cell.timestamp), links.get(cell.timestamp))
+                self._add(content, row, cell, bodies.get(cell.timestamp), links.get(cell.timestamp))
             except DamagedRow as exc:
-                found.damaged.append(exc)
-        return found
+                content.damaged.append(exc)
+        return content
 
     def cells(self, row: bytes, content: Content) -> Iterator[NewCell]:
         """Yield the cells of *content* in the *row* of the target."""
@@ -390,29 +394,31 @@ class ContentReader:
         bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
         captures = [
             replace(
-                source.version(row, cells[one.timestamp], None if one.body is None else bodies[one.timestamp]),
-                outlinks=None if one.timestamp not in content.links else tuple(content.links[one.timestamp]),
+                source.version(
+                    row, cells[version.timestamp], None if version.body is None else bodies[version.timestamp]
+                ),
+                outlinks=None if version.timestamp not in content.links else tuple(content.links[version.timestamp]),
                 _content_at=None,
             )
-            for one in reversed(content.packed)
+            for version in reversed(content.packed)
         ]
         if not captures or page.fetched_at > captures[-1].fetched_at:
-            own = [one for one in captures if one.fetched_at == page.stored.content_at]
+            own = [version for version in captures if version.fetched_at == page.stored.content_at]
             html, links = (own[0].body, own[0].outlinks) if own else (None, None)
             captures.append(with_self_links(replace(page, body=html, outlinks=links)))
         return captures
 
-    def _add(self, found: Content, row: Row, cell: Cell, body: Cell | None, links: Cell | None) -> None:
+    def _add(self, content: Content, row: Row, cell: Cell, body: Cell | None, links: Cell | None) -> None:
         version = self._source.capture(row, cell)
         capture = version.capture
         # Another capture of the same millisecond may have left its body or links.
         unpacked = None if body is None or capture.digest is None else self._body(row, body, version)
-        known = None if links is None or not capture.has_links else self._source.links(row, links)
+        own_links = None if links is None or not capture.has_links else self._source.links(row, links)
         packed = None if unpacked is None or body is None else self._packed(body.value, unpacked)
-        packed_links = None if known is None or links is None else self._packed(links.value)
-        found.packed.append(PackedVersion(cell.timestamp, capture, packed, packed_links))
-        if known is not None:
-            found.links[cell.timestamp] = known
+        packed_links = None if own_links is None or links is None else self._packed(links.value)
+        content.packed.append(PackedVersion(cell.timestamp, capture, packed, packed_links))
+        if own_links is not None:
+            content.links[cell.timestamp] = own_links
 
     def _packed(self, stored: bytes, unpacked: bytes | None = None) -> bytes:
         """Return a *stored* body or list of links as the target stores it: unchanged, if both compress the same way."""
@@ -469,71 +475,71 @@ class PageCopier:
         for piece in self._tables.pieces(after, limit):
             for damaged in piece.damaged:
                 self._counts.add_damaged(damaged)
-            others = [both for both in piece.rows if self._differs(both)]
-            for some in together((both, self._weight(both)) for both in others):
-                self._copy(some)
-                yield some[-1].row.key
+            others = [pair for pair in piece.rows if self._differs(pair)]
+            for piece_pairs in together((pair, self._weight(pair)) for pair in others):
+                self._copy(piece_pairs)
+                yield piece_pairs[-1].row.key
             yield piece.last
 
-    def _differs(self, both: RowPair) -> bool:
+    def _differs(self, pair: RowPair) -> bool:
         """Whether a row must be copied; counts it as unchanged if not."""
-        if not covers(both.here.deleted, both.there.deleted):
+        if not covers(pair.here.deleted, pair.there.deleted):
             return True
-        if both.there.page is None:
+        if pair.there.page is None:
             return False
-        is_same = self._tables.relation(both.there, both.here) == "same"
+        is_same = self._tables.relation(pair.there, pair.here) == "same"
         self._counts.add(unchanged=is_same)
         return not is_same
 
-    def _weight(self, both: RowPair) -> int:
-        return sum(version.capture.size or 0 for version in both.there.versions)
+    def _weight(self, pair: RowPair) -> int:
+        return sum(version.capture.size or 0 for version in pair.there.versions)
 
-    def _copy(self, some: Sequence[RowPair]) -> None:
-        deleted = [both for both in some if not covers(both.here.deleted, both.there.deleted)]
-        for both in deleted:
-            self._repeat_delete(both)
+    def _copy(self, pairs: Sequence[RowPair]) -> None:
+        deleted = [pair for pair in pairs if not covers(pair.here.deleted, pair.there.deleted)]
+        for pair in deleted:
+            self._repeat_delete(pair)
         outdated: list[_Copy] = []
         own: list[_Copy] = []
-        for one in self._read(some, stale={both.target_row for both in deleted}):
-            relation = self._tables.relation(one.there, one.here)
+        for copy in self._read(pairs, stale={pair.target_row for pair in deleted}):
+            relation = self._tables.relation(copy.there, copy.here)
             if relation == "same":
                 self._counts.add(unchanged=1)
             else:
-                (outdated if relation == "outdated" else own).append(one)
+                (outdated if relation == "outdated" else own).append(copy)
         self._store_outdated(outdated)
         self._merge(own)
 
-    def _repeat_delete(self, both: RowPair) -> None:
-        if both.there.deleted is None:
+    def _repeat_delete(self, pair: RowPair) -> None:
+        if pair.there.deleted is None:
             return
         try:
             if not self._dry_run:
                 with closing(Deletion(self._tables.target, with_inlinks=self._with_inlinks)) as deletion:
-                    deletion.repeat(both.target_row, both.there.deleted)
+                    deletion.repeat(pair.target_row, pair.there.deleted)
         except WebTableError as exc:
             self._counts.add_failed(exc)
         else:
             self._counts.add(deleted=1)
 
-    def _read(self, some: Sequence[RowPair], stale: set[bytes]) -> Iterator[_Copy]:
-        """Yield the whole pages of *some* rows that can be copied; those in *stale* rows of the target were deleted.
+    def _read(self, pairs: Sequence[RowPair], stale: set[bytes]) -> Iterator[_Copy]:
+        """Yield the whole pages of *pairs* that can be copied; those in *stale* rows of the target were deleted.
 
         They are read again, since captures may have been added after they were compared.
         """
         source, target = self._tables.source, self._tables.target
         names, versions = source.codec.columns, source.layouts.known.versions
         columns = [names.page, names.deleted, names.urls, source.codec.family]
-        rows = source.store.read(source.table, [both.row.key for both in some], Wanted(columns, versions=versions))
+        rows = source.store.read(source.table, [pair.row.key for pair in pairs], Wanted(columns, versions=versions))
         renewed = list(stale)
         now: dict[bytes, Stored] = {}
         if self._dry_run:
-            now = {both.target_row: _without_deleted(both) for both in some if both.target_row in stale}
+            now = {pair.target_row: _without_deleted(pair) for pair in pairs if pair.target_row in stale}
         elif stale:
             now = dict(zip(renewed, target.pages.stored(renewed, target.layouts.known.versions), strict=True))
-        for both, row in zip(some, rows, strict=True):
-            one = row and self._one(row, both.target_row, now.get(both.target_row, both.here))
-            if one is not None:
-                yield one
+        for pair, row in zip(pairs, rows, strict=True):
+            copy = row and self._one(row, pair.target_row, now.get(pair.target_row, pair.here))
+            if copy is not None:
+                yield copy
 
     def _one(self, row: Row, target_row: bytes, here: Stored) -> _Copy | None:
         there = self._tables.stored_there(row)
@@ -554,7 +560,7 @@ class PageCopier:
     def _lost(self, row: bytes, there: Stored, content: Content) -> list[DamagedRow]:
         """Return an error if the source has lost content that its page should have."""
         page, html = there.page, self._tables.source.codec.columns.body
-        dates = {one.timestamp for one in content.packed if one.body is not None}
+        dates = {version.timestamp for version in content.packed if version.body is not None}
         if page is None or (at := page.stored.content_at) is None or milliseconds(at) in dates:
             return []
         error = self._tables.source.pages.lost(row, page, [html])
@@ -566,62 +572,64 @@ class PageCopier:
             return
         indexes = self._tables.target.indexes.read()
         if sign_pages(indexes.values()):
-            copies = [self._signed(one) for one in copies]
+            copies = [self._signed(copy) for copy in copies]
         puts: list[PagePut] = []
         unwritable: dict[int, WebTableError] = {}
-        for at, one in enumerate(copies):
-            planned = PlannedWrite(at, one.target_row, PageWrite(one.page), one.here.page)
+        for at, copy in enumerate(copies):
+            planned = PlannedWrite(at, copy.target_row, PageWrite(copy.page), copy.here.page)
             try:
-                puts.append(PagePut(planned, one.page, Put(one.target_row, self._cells(one))))
+                puts.append(PagePut(planned, copy.page, Put(copy.target_row, self._cells(copy))))
             except WebTableError as exc:
                 unwritable[at] = exc
         if self._dry_run:
-            for at, one in enumerate(copies):
-                self._settle(one, unwritable.get(at))
+            for at, copy in enumerate(copies):
+                self._settle(copy, unwritable.get(at))
             return
-        update = self._updater.prepare([one.change for one in puts], indexes)
-        plan = BatchPlan(len(copies), [one.planned for one in puts], [], {})
-        batch = [(one.target_row, one.page) for one in copies]
-        known = {one.target_row: one.here._replace(versions=one.there.versions) for one in copies}
-        outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, update, known))
-        for one, outcome in zip(copies, outcomes, strict=True):
-            self._settle(one, outcome.error)
+        update = self._updater.prepare([put.change for put in puts], indexes)
+        plan = BatchPlan(len(copies), [put.planned for put in puts], [], {})
+        batch = [(copy.target_row, copy.page) for copy in copies]
+        states = {copy.target_row: copy.here._replace(versions=copy.there.versions) for copy in copies}
+        outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, update, states))
+        for copy, outcome in zip(copies, outcomes, strict=True):
+            self._settle(copy, outcome.error)
 
-    def _signed(self, one: _Copy) -> _Copy:
-        at = one.page.stored.content_at
-        if at is None or not is_unsigned(one.page):
-            return one
-        packed = [version.body for version in one.content.packed if version.timestamp == milliseconds(at)]
+    def _signed(self, copy: _Copy) -> _Copy:
+        at = copy.page.stored.content_at
+        if at is None or not is_unsigned(copy.page):
+            return copy
+        packed = [version.body for version in copy.content.packed if version.timestamp == milliseconds(at)]
         body = self._tables.target.codec.unpacked(packed[0]) if packed and packed[0] is not None else None
-        return one._replace(page=with_signature(one.page, body))
+        return copy._replace(page=with_signature(copy.page, body))
 
-    def _cells(self, one: _Copy) -> list[NewCell]:
-        codec, row, date = self._tables.target.codec, one.target_row, milliseconds(one.page.fetched_at)
-        cells = [*self._reader.cells(row, one.content), *codec.metadata_cells(row, date, one.page, one.here.page)]
-        codec.check_sizes(one.page, cells)
+    def _cells(self, copy: _Copy) -> list[NewCell]:
+        codec, row, date = self._tables.target.codec, copy.target_row, milliseconds(copy.page.fetched_at)
+        cells = [*self._reader.cells(row, copy.content), *codec.metadata_cells(row, date, copy.page, copy.here.page)]
+        codec.check_sizes(copy.page, cells)
         return cells
 
     def _merge(self, copies: Sequence[_Copy]) -> None:
         """Put the captures of pages of which the target has other captures."""
-        for one in copies:
+        for copy in copies:
             try:
-                is_new = self._put_each(one)
+                is_new = self._put_each(copy)
             except WebTableError as exc:
                 self._counts.add_failed(exc)
                 continue
             if is_new:
-                self._settle(one, None)
+                self._settle(copy, None)
                 self._counts.add(merged=1)
             else:
                 self._counts.add(unchanged=1)
 
-    def _put_each(self, one: _Copy) -> bool:
+    def _put_each(self, copy: _Copy) -> bool:
         """Put the captures of a page that the target would keep, and return whether any had new content."""
         layouts = self._tables.target.layouts
-        captures = (checked(page, layouts) for page in self._reader.captures(one.row, one.content, one.page))
-        versions, most = one.here.versions, layouts.known.versions
-        oldest = versions[-1].at if len(versions) >= most else EPOCH
-        batch: Sequence[tuple[bytes, Page]] = [(one.target_row, page) for page in captures if page.fetched_at >= oldest]
+        captures = (checked(page, layouts) for page in self._reader.captures(copy.row, copy.content, copy.page))
+        versions, limit = copy.here.versions, layouts.known.versions
+        oldest = versions[-1].at if len(versions) >= limit else EPOCH
+        batch: Sequence[tuple[bytes, Page]] = [
+            (copy.target_row, page) for page in captures if page.fetched_at >= oldest
+        ]
         is_new = False
         while batch:
             prepared = self._batches.prepare(batch)
@@ -634,20 +642,20 @@ class PageCopier:
             batch = prepared.rest
         return is_new
 
-    def _settle(self, one: _Copy, error: WebTableError | None) -> None:
+    def _settle(self, copy: _Copy, error: WebTableError | None) -> None:
         if error is not None:
             self._counts.add_failed(error)
             return
-        self._counts.add(pages=1, versions=len(one.content.packed), bytes=one.content.bytes)
+        self._counts.add(pages=1, versions=len(copy.content.packed), bytes=copy.content.bytes)
 
 
-def _without_deleted(both: RowPair) -> Stored:
+def _without_deleted(pair: RowPair) -> Stored:
     """Return the state of the target once the delete of the source is repeated there."""
-    deleted, here = both.there.deleted, both.here
+    deleted, here = pair.there.deleted, pair.here
     if deleted is None:
         return here
     page = None if here.page is None or deleted.hides(here.page.fetched_at) else here.page
-    versions = [one for one in here.versions if not deleted.hides(one.at)]
+    versions = [version for version in here.versions if not deleted.hides(version.at)]
     return here._replace(page=page, versions=versions, deleted=deleted)
 
 
@@ -688,8 +696,8 @@ class InlinkPairs:
         source = self._tables.source
         wanted = Wanted([self._there + b":"], keys_only=True)
         spec = ScanSpec(source.table, [source.keys_of(source.table)], wanted)
-        found = in_storage_order(source.store, spec, after or None)
-        while rows := [row.key for row in islice(found, limit.at_once(ROWS_AT_ONCE))]:
+        scanned = in_storage_order(source.store, spec, after or None)
+        while rows := [row.key for row in islice(scanned, limit.at_once(ROWS_AT_ONCE))]:
             yield rows[-1], self._some(rows)
             limit.wait(len(rows))
 
@@ -698,19 +706,19 @@ class InlinkPairs:
         # A row without a key in the target was reported in the first pass.
         keys = {row: key for row in rows if not isinstance(key := self._tables.target_row(row), DamagedRow)}
         yield (few := self._piece(keys, ALL_QUALIFIERS, NARROW))
-        for one in few:
-            there = one.there
+        for inlinks in few:
+            there = inlinks.there
             limit = NARROW
             while len(there) >= limit:
                 limit = PIECE
-                (piece,) = self._piece({one.row: one.target_row}, ALL_QUALIFIERS.after(max(there)), limit)
+                (piece,) = self._piece({inlinks.row: inlinks.target_row}, ALL_QUALIFIERS.after(max(there)), limit)
                 there = piece.there
                 yield [piece]
 
     def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[RowInlinks]:
         source, target = self._tables.source, self._tables.target
-        found = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
-        known = target.store.read_cells(
+        source_cells = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
+        target_cells = target.store.read_cells(
             target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=not self._with_values
         )
         return [
@@ -721,20 +729,20 @@ class InlinkPairs:
                 {column[len(self._here) + 1 :]: cell for column, cell in here},
                 qualifiers == ALL_QUALIFIERS and len(there) < limit and len(here) < limit,
             )
-            for row, there, here in zip(keys, found, known, strict=True)
+            for row, there, here in zip(keys, source_cells, target_cells, strict=True)
         ]
 
-    def exactly(self, one: RowInlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
+    def exactly(self, inlinks: RowInlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
         """Return the cells of a row with these *qualifiers*, in the source and in the target."""
-        found = []
+        sides = []
         for side, row, family in (
-            (self._tables.source, one.row, self._there),
-            (self._tables.target, one.target_row, self._here),
+            (self._tables.source, inlinks.row, self._there),
+            (self._tables.target, inlinks.target_row, self._here),
         ):
             columns = {family + b":" + qualifier: qualifier for qualifier in qualifiers}
             (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
-            found.append({columns[column]: some[0] for column, some in cells.cells.items()} if cells else {})
-        return found
+            sides.append({columns[column]: versions[0] for column, versions in cells.cells.items()} if cells else {})
+        return sides
 
 
 class InlinkCopier:
@@ -752,14 +760,14 @@ class InlinkCopier:
     def run(self, after: bytes, limit: RateLimit) -> Iterator[bytes]:
         """Copy the inlinks after the row key *after*, and yield the rows up to which they are copied."""
         for last, pieces in self._both.pieces(after, limit):
-            for some in pieces:
-                self._copy(some)
+            for inlinks in pieces:
+                self._copy(inlinks)
             yield last
 
-    def _copy(self, some: Sequence[RowInlinks]) -> None:
+    def _copy(self, rows: Sequence[RowInlinks]) -> None:
         changes: list[Put | Delete] = []
-        for one in some:
-            changes += self._changes(one)
+        for row in rows:
+            changes += self._changes(row)
         if not changes or self._dry_run:
             return
         # First, as before a batch of pages: an unnecessary recount does no harm.
@@ -770,22 +778,22 @@ class InlinkCopier:
             written(target.store, target.table, changes)
             self._queue.write([self._queue.done(entered)])
 
-    def _changes(self, one: RowInlinks) -> Iterator[Put | Delete]:
+    def _changes(self, row: RowInlinks) -> Iterator[Put | Delete]:
         """Yield the changes that make the inlinks of the target equal to those of the source."""
         new = [
             NewCell(self._column(qualifier), cell.timestamp, cell.value)
-            for qualifier, cell in one.there.items()
-            if qualifier not in one.here or one.here[qualifier].timestamp < cell.timestamp
+            for qualifier, cell in row.there.items()
+            if qualifier not in row.here or row.here[qualifier].timestamp < cell.timestamp
         ]
         self._counts.add(inlinks=len(new))
         if new:
-            yield Put(one.target_row, new)
-        past = {qualifier.removeprefix(PAST): cell for qualifier, cell in one.there.items() if qualifier[:1] == PAST}
-        if past and one.here:
-            there, here = (one.there, one.here) if one.are_all else self._both.exactly(one, list(past))
+            yield Put(row.target_row, new)
+        past = {qualifier.removeprefix(PAST): cell for qualifier, cell in row.there.items() if qualifier[:1] == PAST}
+        if past and row.here:
+            there, here = (row.there, row.here) if row.are_all else self._both.exactly(row, list(past))
             for qualifier in past.keys() & here.keys() - there.keys():
                 if here[qualifier].timestamp <= past[qualifier].timestamp:
-                    yield Delete(one.target_row, here[qualifier].timestamp, [self._column(qualifier)])
+                    yield Delete(row.target_row, here[qualifier].timestamp, [self._column(qualifier)])
 
     def _column(self, qualifier: bytes) -> bytes:
         return self._here + b":" + qualifier
@@ -878,11 +886,11 @@ def _copied(
 
 def _copy_revisits(tables: TablePair) -> None:
     """Copy the open revisits; those whose originals the target has are completed there."""
-    source, target = (OpenRevisits(one.store, one.table, one.key) for one in (tables.source, tables.target))
+    source, target = (OpenRevisits(side.store, side.table, side.key) for side in (tables.source, tables.target))
     rows = source.rows([ALL_KEYS])
     with closing(BatchWriter(tables.target, None, is_completing=True)) as writer:
-        while some := list(islice(rows, AT_ONCE)):
-            pages = [page for page in map(page_in, some) if page is not None]
+        while piece := list(islice(rows, AT_ONCE)):
+            pages = [page for page in map(page_in, piece) if page is not None]
             target.enter(pages)
             complete(target, writer, pages, [])
 
@@ -1009,60 +1017,60 @@ class _Differences:
 
 def check_copy(source: TableContext, target: TableContext, on_progress: Progress | None, *, full: bool) -> CopyCheck:
     """Do what `TableMaintenance.check_copy` promises."""
-    tables, found = TablePair(source, target), _Differences()
+    tables, differences = TablePair(source, target), _Differences()
     source.layouts.recent()
     for piece in tables.pieces(b"", RateLimit(None)):
-        found.counts["damaged"] += len(piece.damaged)
-        same = [both for both in piece.rows if _compare(tables, both, found)]
+        differences.counts["damaged"] += len(piece.damaged)
+        same = [pair for pair in piece.rows if _compare(tables, pair, differences)]
         if full:
-            for some in together((both, _weight(both)) for both in same):
-                _compare_bodies(tables, some, found)
+            for piece_pairs in together((pair, _weight(pair)) for pair in same):
+                _compare_bodies(tables, piece_pairs, differences)
         if on_progress is not None:
-            on_progress(found.counts["pages"])
+            on_progress(differences.counts["pages"])
     if full and tables.keep_inlinks:
-        _compare_links(tables, found)
-    found.counts["extra"] = _pages_of(target) - found.counts["there"]
-    counts = {name: found.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
-    return CopyCheck(**counts, examples=tuple(found.examples))
+        _compare_links(tables, differences)
+    differences.counts["extra"] = _pages_of(target) - differences.counts["there"]
+    counts = {name: differences.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
+    return CopyCheck(**counts, examples=tuple(differences.examples))
 
 
-def _compare(tables: TablePair, both: RowPair, found: _Differences) -> bool:
+def _compare(tables: TablePair, pair: RowPair, differences: _Differences) -> bool:
     """Count a row, and return whether it seems to be the same, without comparing bodies."""
-    there, here = both.there, both.here
-    found.counts["there"] += here.page is not None
+    there, here = pair.there, pair.here
+    differences.counts["there"] += here.page is not None
     if there.page is None:
         if here.page is not None and there.deleted is not None and there.deleted.hides(here.page.fetched_at):
-            found.add("deleted", tables, both.row.key)
+            differences.add("deleted", tables, pair.row.key)
         return False
-    found.counts["pages"] += 1
-    found.counts["versions"] += len(there.versions)
+    differences.counts["pages"] += 1
+    differences.counts["versions"] += len(there.versions)
     relation = tables.relation(there, here)
     if relation == "own":
-        found.counts["own"] += 1
+        differences.counts["own"] += 1
     elif relation == "outdated" or not covers(here.deleted, there.deleted):
-        found.add("missing" if here.page is None else "different", tables, both.row.key)
+        differences.add("missing" if here.page is None else "different", tables, pair.row.key)
     return relation == "same"
 
 
-def _compare_bodies(tables: TablePair, some: Sequence[RowPair], found: _Differences) -> None:
-    rows = _in_full(tables.source, [both.row.key for both in some])
-    copies = _in_full(tables.target, [both.target_row for both in some])
-    for both, row, copy in zip(some, rows, copies, strict=True):
+def _compare_bodies(tables: TablePair, pairs: Sequence[RowPair], differences: _Differences) -> None:
+    rows = _in_full(tables.source, [pair.row.key for pair in pairs])
+    copies = _in_full(tables.target, [pair.target_row for pair in pairs])
+    for pair, row, copy in zip(pairs, rows, copies, strict=True):
         there = {} if row is None else dict(versions_in(tables.source, row))
         here = {} if copy is None else dict(versions_in(tables.target, copy))
-        kept = {moment for moment, _ in tables.kept(both.there.versions)}
+        kept = {moment for moment, _ in tables.kept(pair.there.versions)}
         if any(isinstance(version, DamagedRow) for version in there.values()):
-            found.counts["damaged"] += 1
+            differences.counts["damaged"] += 1
         elif any(here.get(at) != version for at, version in there.items() if moment_of(at) in kept):
-            found.add("different", tables, both.row.key)
+            differences.add("different", tables, pair.row.key)
 
 
-def _compare_links(tables: TablePair, found: _Differences) -> None:
+def _compare_links(tables: TablePair, differences: _Differences) -> None:
     added = b""
     for row, links, differs in differing_rows(tables):
-        found.counts["links"] += links
+        differences.counts["links"] += links
         if differs and row != added:  # a row with many links comes several times
-            found.add("different", tables, row)
+            differences.add("different", tables, row)
             added = row
 
 
@@ -1071,8 +1079,8 @@ def _in_full(side: TableContext, rows: Sequence[bytes]) -> list[Row | None]:
     return side.store.read(side.table, rows, Wanted(columns, versions=side.layouts.known.versions)) if rows else []
 
 
-def _weight(both: RowPair) -> int:
-    return 2 * sum(version.capture.size or 0 for version in both.there.versions)
+def _weight(pair: RowPair) -> int:
+    return 2 * sum(version.capture.size or 0 for version in pair.there.versions)
 
 
 def _pages_of(side: TableContext) -> int:
@@ -1085,12 +1093,12 @@ def differing_rows(tables: TablePair) -> Iterator[tuple[bytes, int, bool]]:
 
     Newer links in the target are not differences. Links that the target no longer keeps are not compared.
     """
-    both, oldest = InlinkPairs(tables, with_values=True), _oldest_kept(tables)
-    for _, pieces in both.pieces(b"", RateLimit(None)):
-        for some in pieces:
-            for one in some:
-                kept = {name: cell for name, cell in one.there.items() if cell.timestamp > oldest}
-                yield one.row, len(kept), _differs(both, one, kept)
+    pairs, oldest = InlinkPairs(tables, with_values=True), _oldest_kept(tables)
+    for _, pieces in pairs.pieces(b"", RateLimit(None)):
+        for rows in pieces:
+            for row in rows:
+                kept = {name: cell for name, cell in row.there.items() if cell.timestamp > oldest}
+                yield row.row, len(kept), _differs(pairs, row, kept)
 
 
 def _oldest_kept(tables: TablePair) -> int:
@@ -1099,14 +1107,14 @@ def _oldest_kept(tables: TablePair) -> int:
     return -1 if ttl is None else now_in_milliseconds() - 2 * ttl * 1000
 
 
-def _differs(both: InlinkPairs, one: RowInlinks, kept: Mapping[bytes, Cell]) -> bool:
-    suspects = [name for name, cell in kept.items() if not _is_there(name, cell, one.here)]
+def _differs(pairs: InlinkPairs, row: RowInlinks, kept: Mapping[bytes, Cell]) -> bool:
+    suspects = [name for name, cell in kept.items() if not _is_there(name, cell, row.here)]
     gone = [name.removeprefix(PAST) for name in kept if name.startswith(PAST)]
     # A link that is not in this piece of the other table may be in a later piece.
-    names = {*suspects, *map(_other, suspects), *gone, *map(_other, gone)} if suspects or not one.are_all else {*gone}
+    names = {*suspects, *map(_other, suspects), *gone, *map(_other, gone)} if suspects or not row.are_all else {*gone}
     if not names:
         return False
-    there, here = (one.there, one.here) if one.are_all else both.exactly(one, sorted(names))
+    there, here = (row.there, row.here) if row.are_all else pairs.exactly(row, sorted(names))
     return any(not _is_there(name, kept[name], here) for name in suspects) or any(
         name in here and name not in there and here[name].timestamp <= kept[_other(name)].timestamp for name in gone
     )
@@ -1114,10 +1122,10 @@ def _differs(both: InlinkPairs, one: RowInlinks, kept: Mapping[bytes, Cell]) -> 
 
 def _is_there(name: bytes, cell: Cell, here: Mapping[bytes, Cell]) -> bool:
     """Whether *here* has the link, or has a later state of it: a newer link, or its removal."""
-    found, other = here.get(name), here.get(_other(name))
-    if found is not None and found.timestamp == cell.timestamp:
-        return found.value == cell.value
-    return any(one is not None and one.timestamp > cell.timestamp for one in (found, other))
+    same, other = here.get(name), here.get(_other(name))
+    if same is not None and same.timestamp == cell.timestamp:
+        return same.value == cell.value
+    return any(state is not None and state.timestamp > cell.timestamp for state in (same, other))
 
 
 def _other(name: bytes) -> bytes:

@@ -44,7 +44,7 @@ class Walked(msgspec.Struct):
 
     def add_examples(self, rows: Iterable[DamagedRow]) -> None:
         """Add the damaged *rows* to `examples`."""
-        self.examples += [(one.row, one.url, one.reason) for one in rows]
+        self.examples += [(damaged.row, damaged.url, damaged.reason) for damaged in rows]
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -113,12 +113,12 @@ class Journal(Generic[State]):
         """Whether the findings should be saved now."""
         return self._path is not None and clock.monotonic() >= self._next
 
-    def keep(self, found: State) -> None:
-        """Save what was *found*; if the process is killed meanwhile, the last save stays. Raises `OSError`."""
+    def keep(self, state: State) -> None:
+        """Save what was *state*; if the process is killed meanwhile, the last save stays. Raises `OSError`."""
         if self._path is None:
             return
         began = clock.monotonic()
-        kept = _Kept(self._job, clock.now(), msgspec.Raw(msgspec.json.encode(found)))
+        kept = _Kept(self._job, clock.now(), msgspec.Raw(msgspec.json.encode(state)))
         with _beside(self._path) as folder, folder.replacing(self._path.name, is_private=True) as file:
             file.write(msgspec.json.encode(kept))
             following = None if self._held is None else _locked(os.dup(file.fileno()))

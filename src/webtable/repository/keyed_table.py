@@ -163,32 +163,32 @@ class RecordReader:
         """Return a new collection of damaged rows, for one answer."""
         return Damage(self.counts, rows, strict=self.strict)
 
-    def record(self, row: Row, asked: Mapping[str, Any]) -> Record:
-        """Return *row* as a record; its values are those *asked* for if its key cannot be decoded.
+    def record(self, row: Row, requested: Mapping[str, Any]) -> Record:
+        """Return *row* as a record; its values are those *requested* for if its key cannot be decoded.
 
         Raises `DamagedRow` if its key is invalid, or its date is after the year 9999.
         """
         try:
-            values = dict(asked) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
+            values = dict(requested) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
             return record_of(row, values)
         except UNREADABLE as exc:
             raise DamagedRow(row.key, None, str(exc)) from exc
 
     def scan(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
         """Yield the rows of *spec* after the row key *after*; with a limit, that many readable ones."""
-        left = spec.limit
-        while left != 0:
-            count = given = 0
+        remaining_limit = spec.limit
+        while remaining_limit != 0:
+            count = yielded = 0
             last = b""
-            for row in self._rows(replace(spec, limit=left), after):
+            for row in self._rows(replace(spec, limit=remaining_limit), after):
                 count, last = count + 1, row.key
                 for record in damage.sift([self._each(row)]):
-                    given += 1
+                    yielded += 1
                     yield record
-            if left is None or count < left:
+            if remaining_limit is None or count < remaining_limit:
                 return
             # The limit of the store counts unreadable rows as well.
-            left, after = left - given, last
+            remaining_limit, after = remaining_limit - yielded, last
 
     def stored(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
         """Yield the rows of *spec* after the row key *after*, in the order of their keys with their salts."""
@@ -198,15 +198,17 @@ class RecordReader:
         """Yield the first readable row of each range (the last, *backwards*), with its range."""
         damage = self.damage([])
         last = (list(self.store.scan(self.table, [keys], limit=1, reverse=True)) for keys in ranges)
-        found: Iterable[list[Row]] = last if backwards else self.store.first_rows(self.table, ranges, 1)
-        for keys, rows in zip(ranges, found, strict=True):
+        heads: Iterable[list[Row]] = last if backwards else self.store.first_rows(self.table, ranges, 1)
+        for keys, rows in zip(ranges, heads, strict=True):
             for row in rows:
                 if self._is_readable(row, damage):
                     yield keys, row
                     continue
                 rest = keys.before(row.key) if backwards else keys.after(row.key)
                 further = self.store.scan(self.table, [rest], reverse=backwards) if not rest.is_empty() else iter(())
-                readable = next((one for one in further if self._is_readable(one, damage)), None)
+                readable = next(
+                    (further_row for further_row in further if self._is_readable(further_row, damage)), None
+                )
                 if readable is not None:
                     yield keys, readable
 
@@ -255,7 +257,11 @@ class AskedScan(NamedTuple):
 
     def meeting(self, key: RowKey, records: Iterator[Record]) -> Iterator[Record]:
         """Yield those of *records* that meet the conditions: the ranges may have others."""
-        return (one for one in records if key.meets(one.values, self.fields)) if key.are_wide(self.fields) else records
+        return (
+            (record for record in records if key.meets(record.values, self.fields))
+            if key.are_wide(self.fields)
+            else records
+        )
 
 
 class KeyedFingerprint(NamedTuple):
@@ -271,26 +277,26 @@ class KeyedFingerprint(NamedTuple):
         return cls(reader.key, stored_layout(reader.store, reader.table), reader.strict)
 
 
-def divided(reader: RecordReader, asked: AskedScan, n: int, *, is_whole: bool) -> list[Partition[Record]]:
-    """Return the *asked* scan in *n* parts; raises `InvalidArgument` unless it *is_whole*, as `Records` says."""
+def divided(reader: RecordReader, request: AskedScan, n: int, *, is_whole: bool) -> list[Partition[Record]]:
+    """Return the *request* scan in *n* parts; raises `InvalidArgument` unless it *is_whole*, as `Records` says."""
     check_number(n)
     if not is_whole:
         raise InvalidArgument("partitions: a scan with limit=, after= or reverse= cannot be divided: ask without them")
-    store, spec = reader.store, asked.spec(reader)
+    store, spec = reader.store, request.spec(reader)
     keys = replace(spec, wanted=replace(spec.wanted, keys_only=True))
     sample = all_keys(store, keys) or spaced(store, keys, n)
     address, expected = address_of(store, reader.name), KeyedFingerprint.of(reader)
     row_bytes = mean_bytes(store.read(reader.table, sample.spread(), spec.wanted)) if sample.rows else 0
     return [
         Partition(
-            question=f"records with {named(asked.fields)}" if asked.fields else "all records",
+            question=f"records with {named(request.fields)}" if request.fields else "all records",
             store=address,
             table=reader.table,
             keys=part.keys,
             rows=part.rows,
             bytes=part.bytes,
             ask=_records,
-            arguments=(asked,),
+            arguments=(request,),
             options={},
             fingerprint=expected,
             opened=_opened,
@@ -470,9 +476,9 @@ class Clock:
         with self._lock:
             if len(self._given) >= MOST_REMEMBERED:
                 self._forget()
-            given = max(now_in_milliseconds(), self._forgotten + 1, self._given.get(row, -1) + 1)
-            self._given[row] = given
-            return given
+            moment = max(now_in_milliseconds(), self._forgotten + 1, self._given.get(row, -1) + 1)
+            self._given[row] = moment
+            return moment
 
     def _forget(self) -> None:
         """Forget the half of the rows with the lowest timestamps."""
@@ -598,8 +604,8 @@ class KeyedTable:
         batch: list[tuple[Mapping[str, Any], Put]] = []
         size = count = 0
         try:
-            for one in rows:
-                values, cells = checked_row(one)
+            for pair in rows:
+                values, cells = checked_row(pair)
                 row = self.key.encode(**values)
                 moment = self._now(row) if at is None else at
                 put = Put(row, new_cells(row, cells, moment, self._families, self.store.capabilities.max_cell))
@@ -619,8 +625,8 @@ class KeyedTable:
         Raises `FieldError` for a missing or invalid value, `UnknownField`, and `DamagedRow` for a row that cannot be
         read.
         """
-        found = self._candidates(fields)
-        return self._reader.record(max(found, key=newest), fields) if found else None
+        candidates = self._candidates(fields)
+        return self._reader.record(max(candidates, key=newest), fields) if candidates else None
 
     def delete(self, /, **fields: Any) -> bool:
         """Remove the row with these values of all fields, with any salt, and return whether there was one.
@@ -628,10 +634,10 @@ class KeyedTable:
         Cells that are put later with a timestamp up to that of the removed row, or with that of one of its cells, stay
         hidden until the store's next major compaction, because a delete hides all older cells. Raises what `get` does.
         """
-        found = self._candidates(fields)
-        if not found:
+        candidates = self._candidates(fields)
+        if not candidates:
             return False
-        deletes = [Delete(row.key, self._hidden_until(row)) for row in found]
+        deletes = [Delete(row.key, self._hidden_until(row)) for row in candidates]
         for error in self.store.write(self.table, deletes):
             if error is not None:
                 raise error
@@ -679,14 +685,14 @@ class KeyedTable:
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None:
             self._reader.check_place(after)
-        asked = AskedScan(fields, None if columns is None else stored_columns(columns, self._families))
+        request = AskedScan(fields, None if columns is None else stored_columns(columns, self._families))
         self._check_size(fields, is_permitted=everything is not None or limit is not None)
         damaged: list[DamagedRow] = []
-        spec = replace(asked.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
-        found = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
+        spec = replace(request.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
+        records = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
         is_whole = limit is None and after is None and not reverse
-        parts = partial(divided, self._reader, asked, is_whole=is_whole)
-        return Records(islice(asked.meeting(self.key, found), limit), damaged, parts)
+        parts = partial(divided, self._reader, request, is_whole=is_whole)
+        return Records(islice(request.meeting(self.key, records), limit), damaged, parts)
 
     def latest(self, /, **fields: Any) -> Record | None:
         """Return the newest row with these values of the leading fields, by the time after them in the key.
@@ -738,9 +744,9 @@ class KeyedTable:
 
     def _check_size(self, fields: Mapping[str, Any], *, is_permitted: bool) -> None:
         if not is_permitted and all(map(is_open, fields.values())) and not is_small(self.store):
-            asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
+            request = f"{named(fields)} asks" if fields else "a scan without fields asks"
             raise FullScanNeeded(
-                f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
+                f"{self.name}: {request} for the whole table: restrict one of {', '.join(self.key.names)}, "
                 "or give ALL for every row"
             )
 

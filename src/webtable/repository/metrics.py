@@ -72,7 +72,7 @@ class Metrics:
     @property
     def failed(self) -> int:
         """How many calls have failed."""
-        return sum(one.failed for one in self.operations.values())
+        return sum(operation.failed for operation in self.operations.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the metrics as dictionaries, lists, texts and numbers, for JSON and the like."""
@@ -85,10 +85,10 @@ class Metrics:
         """
         core = prometheus().core
         counters, gauges = core.CounterMetricFamily, core.GaugeMetricFamily
-        yield from (_family(counters, table, one) for one in _operation_counters(self))
+        yield from (_family(counters, table, exposed) for exposed in _operation_counters(self))
         yield _latencies(core.HistogramMetricFamily, table, self)
-        yield from (_family(counters, table, one) for one in _other_counters(self))
-        yield from (_family(gauges, table, one) for one in _gauges(self))
+        yield from (_family(counters, table, exposed) for exposed in _other_counters(self))
+        yield from (_family(gauges, table, exposed) for exposed in _gauges(self))
 
 
 def metrics_of(
@@ -99,7 +99,7 @@ def metrics_of(
 ) -> Metrics:
     """Return the metrics of a table in *store*, from its *counts*, its *events* and the metrics *of_writers*."""
     each = list(of_writers)
-    writers = WriterMetrics(*(sum(getattr(one, name) for one in each) for name in WriterMetrics.__slots__))
+    writers = WriterMetrics(*(sum(getattr(writer, name) for writer in each) for name in WriterMetrics.__slots__))
     return Metrics(
         store.measured(),
         BOUNDS_MS,
@@ -112,12 +112,14 @@ def metrics_of(
 
 
 def _indexes(counts: Counter[str]) -> dict[str, IndexMetrics]:
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+    counts_of: dict[str, dict[str, int]] = defaultdict(dict)
     for name, count in counts.items():
         index, dot, what = name.rpartition(".")
         if dot:
-            found[index][what] = count
-    return {index: IndexMetrics(some.get("read", 0), some.get("dropped", 0)) for index, some in found.items()}
+            counts_of[index][what] = count
+    return {
+        index: IndexMetrics(by_kind.get("read", 0), by_kind.get("dropped", 0)) for index, by_kind in counts_of.items()
+    }
 
 
 class Exposed(NamedTuple):
@@ -159,7 +161,7 @@ def _operation_counters(metrics: Metrics) -> Iterator[Exposed]:
 
 
 def _other_counters(metrics: Metrics) -> Iterator[Exposed]:
-    indexes, servers = metrics.indexes.items(), [(one.name, one) for one in metrics.servers]
+    indexes, servers = metrics.indexes.items(), [(server.name, server) for server in metrics.servers]
     yield Exposed("events", "Log events.", ("event",), [((event,), n) for event, n in metrics.events.items()])
     yield _of_each("index_entries_read", "Index entries that were read.", "index", indexes, "read")
     yield _of_each("index_entries_dropped", "Index entries whose pages have changed.", "index", indexes, "dropped")
@@ -175,18 +177,18 @@ def _gauges(metrics: Metrics) -> Iterator[Exposed]:
     yield Exposed.of("writer_pages", "Pages that writers hold.", writers.pages)
     yield Exposed.of("writer_bytes", "Approximate size of the pages that writers hold.", writers.bytes)
     yield Exposed.of("writer_batches", "Batches in flight.", writers.batches)
-    states = [((one.name, "in_use"), one.in_use) for one in metrics.servers]
-    states += [((one.name, "idle"), one.idle) for one in metrics.servers]
+    states = [((server.name, "in_use"), server.in_use) for server in metrics.servers]
+    states += [((server.name, "idle"), server.idle) for server in metrics.servers]
     yield Exposed(
         "server_connections", "Connections to a gateway, or to a server of HBase.", ("server", "state"), states
     )
-    up = [((one.name,), not one.is_down) for one in metrics.servers]
+    up = [((server.name,), not server.is_down) for server in metrics.servers]
     yield Exposed("server_up", "Whether the last connection to it was answered.", ("server",), up)
 
 
 def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Exposed:
     """Return a metric of the *field* of each named value; *label* names what they are."""
-    return Exposed(name, about, (label,), [((one,), getattr(value, field)) for one, value in each])
+    return Exposed(name, about, (label,), [((named,), getattr(value, field)) for named, value in each])
 
 
 def _family(family: Any, table: str, exposed: Exposed) -> Metric:
@@ -200,6 +202,8 @@ def _latencies(family: Any, table: str, metrics: Metrics) -> Metric:
     about = "Duration of calls of the store, and of each piece of a scan."
     made: HistogramMetricFamily = family("webtable_operation_seconds", about, labels=("table", "operation"))
     bounds = [*(str(bound / 1000) for bound in metrics.bounds_ms), "+Inf"]
-    for operation, one in metrics.operations.items():
-        made.add_metric((table, operation), list(zip(bounds, accumulate(one.latencies), strict=True)), one.seconds)
+    for operation, measured in metrics.operations.items():
+        made.add_metric(
+            (table, operation), list(zip(bounds, accumulate(measured.latencies), strict=True)), measured.seconds
+        )
     return made

@@ -517,7 +517,7 @@ class SiteCounts(PageCounts):
     """Counts of the pages of a site, and the first *most* of each finding. Pages come in the order of URLs."""
 
     def __init__(self, most: int) -> None:
-        super().__init__({name: grouping(name, most=_MOST_GROUPS) for name in _GROUPINGS})
+        super().__init__({name: grouping(name, limit=_MOST_GROUPS) for name in _GROUPINGS})
         self.hosts: int = 0
         self.undescribed: Final = Found(most)
         self.without_h1: Final = Found(most)

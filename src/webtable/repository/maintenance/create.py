@@ -126,8 +126,8 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, fix: str) -> Plan:
 
 def plan_of(store: Store, wanted: TableSchema) -> Plan:
     """Return the steps that make the table as *wanted*."""
-    found = described(store, wanted.name)
-    return plan(wanted, None) if found is None else plan(wanted, found.schema, found.unread)
+    description = described(store, wanted.name)
+    return plan(wanted, None) if description is None else plan(wanted, description.schema, description.unread)
 
 
 def described(store: Store, table: str) -> TableDescription | None:
@@ -227,13 +227,13 @@ class NewWebTable(NamedTuple):
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
         """Return the table that *options* describe; raises `InvalidArgument` before anything is changed."""
         usual = adapter_of(url).capabilities
-        given = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
-        salt = given.pop("salt", Salt.host())
+        values = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
+        salt = values.pop("salt", Salt.host())
         indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
-        given.pop("indexes", None)
+        values.pop("indexes", None)
         if not isinstance(salt, Salt):
             raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
-        layout = Layout.of(salt, **given)
+        layout = Layout.of(salt, **values)
         layout.table_schema("any")
         return cls(layout, split_points(regions, layout.digits), indexes)
 
@@ -269,10 +269,10 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         if LAYOUT_COLUMN not in layout:
             return None
         name = f"{store.name}/{table}"
-        known = Layout.from_cells(name, layout)  # first, as it also has the format of the states
+        current = Layout.from_cells(name, layout)  # first, as it also has the format of the states
         named = {index_of_column(column): state for column, state in states.items()}
         indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
-        return cls(store, table, known, indexes)
+        return cls(store, table, current, indexes)
 
     @property
     def name(self) -> str:
@@ -281,27 +281,27 @@ class StoredWebTable(msgspec.Struct, frozen=True):
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise `LayoutMismatch` if any of *options*, as `webtable.open` takes them, differs from the table."""
-        given = dict(options)
-        if "indexes" in given:
-            self.check_indexes(defined(given.pop("indexes")))
-        salt = given.pop("salt", None)
+        values = dict(options)
+        if "indexes" in values:
+            self.check_indexes(defined(values.pop("indexes")))
+        salt = values.pop("salt", None)
         if isinstance(salt, Salt):
-            given.update(salt=salt.source, digits=salt.digits)
+            values.update(salt=salt.source, digits=salt.digits)
         kept = {field: getattr(self.layout, field) for field in Layout.__struct_fields__}
-        check_layout(self.name, self.layout, msgspec.convert({**kept, **layout_values(given)}, Layout))
+        check_layout(self.name, self.layout, msgspec.convert({**kept, **layout_values(values)}, Layout))
         check_suffix_list(self.name, self.layout)
 
     def check_indexes(self, wanted: Mapping[str, IndexState]) -> None:
         """Raise `LayoutMismatch`, showing both, if the table has other indexes than those *wanted*."""
-        found = {name: state for name, state in self.indexes.items() if state.phase != "dropped"}
-        kept = {name: state.of for name, state in found.items() if state.phase != "retired"}
+        states = {name: state for name, state in self.indexes.items() if state.phase != "dropped"}
+        kept = {name: state.of for name, state in states.items() if state.phase != "retired"}
         if kept != {name: state.of for name, state in wanted.items()}:
-            has, asked = (
-                ", ".join(sorted(state.of or name for name, state in some.items())) or "none"
-                for some in (found, wanted)
+            has, requested = (
+                ", ".join(sorted(state.of or name for name, state in those.items())) or "none"
+                for those in (states, wanted)
             )
             raise LayoutMismatch(
-                f"{self.name} has other indexes: the table has {has}, the options have {asked}; change them with ",
+                f"{self.name} has other indexes: the table has {has}, the options have {requested}; change them with ",
                 Command("index add"),
                 " and ",
                 Command("index drop"),
@@ -311,15 +311,15 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         """Return the steps that make families of its existing tables match the layout."""
         missing = missing_of(self.store, self._schemas())
         steps = (self._drift(schema) for schema in self._schemas() if schema not in missing)
-        return [one for one in steps if one.changes]
+        return [plan_ for plan_ in steps if plan_.changes]
 
     def _drift(self, schema: TableSchema) -> Plan:
         steps = plan_of(self.store, schema)
         if schema.name == self.table:
             return steps
         # If a gateway cannot encode the entries, they are created without, on purpose.
-        changes = (_without(one, "block_encoding") for one in steps.changes)
-        return replace(steps, changes=tuple(one for one in changes if one.options or one.found is None))
+        changes = (_without(change, "block_encoding") for change in steps.changes)
+        return replace(steps, changes=tuple(change for change in changes if change.options or change.found is None))
 
     def missing(self) -> list[TableSchema]:
         """Return the tables that belong to it and do not exist."""
@@ -348,16 +348,16 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, fix=_REMEDY)
         names = {schema.name for schema in missing}
         has_pages = self.table not in names
-        known = Indexes(self.store, self.table)
+        states = Indexes(self.store, self.table)
         for name, state in self.indexes.items():
             if has_pages and index_table(self.table, name).name in names:
-                known.set(name, msgspec.structs.replace(state, phase="building", position=""))
+                states.set(name, msgspec.structs.replace(state, phase="building", position=""))
         create_tables(self.store, [schema for schema in missing if schema.name != self.table], _REMEDY)
         return steps
 
 
 def _without(change: FamilyChange, option: str) -> FamilyChange:
-    return replace(change, options=tuple(one for one in change.options if one != option))
+    return replace(change, options=tuple(name for name in change.options if name != option))
 
 
 def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:
@@ -371,12 +371,12 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
         create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
 
     def prepare() -> None:
-        known = Indexes(store, table)
+        states = Indexes(store, table)
         # There is no layout yet, so these states were left by an interrupted creation.
-        for name in known.read().keys() - wanted.indexes.keys():
-            known.set(name, IndexState("dropped"))
+        for name in states.read().keys() - wanted.indexes.keys():
+            states.set(name, IndexState("dropped"))
         for name, state in wanted.indexes.items():
-            known.set(name, state)
+            states.set(name, state)
 
     schema, layout = wanted.schema(table), wanted.layout.to_json()
     steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, fix=_REMEDY)
@@ -425,13 +425,13 @@ class AlterOptions(TypedDict, total=False):
     families: Mapping[str, Mapping[str, int | bool | str]]
 
 
-def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
-    """Return the options that are *given* to `alter` by their full names, as in `content.block_size`.
+def options_of(arguments: Mapping[str, Any]) -> dict[str, OptionValue]:
+    """Return the options that are *arguments* to `alter` by their full names, as in `content.block_size`.
 
     Raises `NotAlterable` for options that are fixed when a table is created, `InvalidArgument` for unknown ones.
     """
     options: dict[str, OptionValue] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name in ("ttl", "versions"):
             options[name] = value
         elif name == "families":
@@ -446,7 +446,9 @@ def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
 
 def _flat(families: Any) -> Iterator[tuple[str, Any]]:
     try:
-        return iter([(f"{name}.{option}", value) for name, some in families.items() for option, value in some.items()])
+        return iter(
+            [(f"{name}.{option}", value) for name, values in families.items() for option, value in values.items()]
+        )
     except AttributeError:
         raise InvalidArgument(
             f"families={families!r} must map {', '.join(FAMILIES)} to options, as in {{'content': {{'bloom': 'ROW'}}}}"
@@ -464,9 +466,9 @@ class Alteration:
 
     def planned(self) -> LayoutPlan:
         """Return the steps; raises `InvalidArgument` for a value that HBase would refuse."""
-        found = self._stored()
-        wanted = found.altered(self._options)
-        return LayoutPlan(self._table, found, wanted, tuple(self._plans(wanted)))
+        stored = self._stored()
+        wanted = stored.altered(self._options)
+        return LayoutPlan(self._table, stored, wanted, tuple(self._plans(wanted)))
 
     def done(self) -> LayoutPlan:
         """Alter the table, and return the steps."""
@@ -512,11 +514,11 @@ class Alteration:
     def _plans(self, layout: Layout, only: Collection[str] | None = None) -> Iterator[Plan]:
         """Yield the steps that make the tables match *layout*, in *only* these of its options."""
         for schema, families in self._schemas(layout):
-            found = described(self._store, schema.name)
+            description = described(self._store, schema.name)
             # A missing table is created by the layout when the web table is opened, or is being dropped.
-            if found is not None:
+            if description is not None:
                 decided = [_decided(layout, family, only) for family in families]
-                steps = plan(_as_decided(schema, found, decided), found.schema, found.unread)
+                steps = plan(_as_decided(schema, description, decided), description.schema, description.unread)
                 if not steps.is_empty:
                     yield steps
 
@@ -546,11 +548,11 @@ class Alteration:
 
     def _changed(self, plans: Iterator[Plan]) -> bool:
         """Change families according to *plans*, and return whether there were any."""
-        found = list(plans)
-        for steps in found:
+        steps_of_tables = list(plans)
+        for steps in steps_of_tables:
             for change in steps.changes:
                 self._store.set_family(steps.wanted.name, change.wanted)
-        return bool(found)
+        return bool(steps_of_tables)
 
     def _store_options(self, options: Mapping[str, OptionValue]) -> None:
         """Store *options* with the layout, each with a later timestamp than the stored one."""
@@ -582,9 +584,9 @@ def _decided(layout: Layout, family: str, only: Collection[str] | None) -> list[
     return [option for option, name in names.items() if only is None or name in only]
 
 
-def _as_decided(wanted: TableSchema, found: TableDescription, decided: Sequence[Sequence[str]]) -> TableSchema:
-    """Return *wanted* with options of families that are not *decided* as they were *found*: others may set them."""
-    there = {family.name: family for family in found.schema.families}
+def _as_decided(wanted: TableSchema, description: TableDescription, decided: Sequence[Sequence[str]]) -> TableSchema:
+    """Return *wanted* with the options that are not *decided* as the *description* has them: others may set these."""
+    there = {family.name: family for family in description.schema.families}
 
     def combined(family: FamilySchema, options: Sequence[str]) -> FamilySchema:
         if family.name not in there:

@@ -85,40 +85,40 @@ class Deletion:
         names, now = self._codec.columns, now_in_milliseconds()
         columns = [names.capture, names.page, *names.plain.values(), *self._links, names.deleted]
         later = Wanted([*self._content, *self._links], time_range=TimeRange(now + 1), keys_only=True)
-        some = self._store.read(self._table, rows, Wanted(columns))
+        stored_rows = self._store.read(self._table, rows, Wanted(columns))
         # A read of its own, since the one above has no bodies: a delete that was killed may have left one alone.
         dated_later = self._store.read(self._table, rows, later)
         done, together = [], []
-        for row, found, is_later in zip(rows, some, dated_later, strict=True):
-            if is_later is not None or found is None or found.cells.keys() == {names.deleted}:
+        for row, stored, is_later in zip(rows, stored_rows, dated_later, strict=True):
+            if is_later is not None or stored is None or stored.cells.keys() == {names.deleted}:
                 done.append(self._of_each(row, is_meant, dry_run=dry_run))
-            elif is_meant is None or is_meant(found):
-                together.append(found)
+            elif is_meant is None or is_meant(stored):
+                together.append(stored)
                 done.append(True)
             else:
                 done.append(False)
         if together and not dry_run:
             with self._store.transaction():
                 removal = self._entered(together)
-                self._write([self._mark(found, now) for found in together])
+                self._write([self._mark(stored, now) for stored in together])
                 self._remove(together, now, removal)
         return done
 
     def _of_each(self, row: bytes, is_meant: Callable[[Row], bool] | None, *, dry_run: bool) -> bool:
         """Do what `of` does for a page with cells that are dated later than now, or for a row without a page."""
         deleted = self._codec.columns.deleted
-        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
-        if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
+        (stored,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
+        if stored is None or stored.cells.keys() == {deleted} or (is_meant is not None and not is_meant(stored)):
             return False
         if dry_run:
             return True
         with self._store.transaction():
-            removal = self._entered([found])
-            self._remove([found], self._marked(found, now_in_milliseconds()), removal)
+            removal = self._entered([stored])
+            self._remove([stored], self._marked(stored, now_in_milliseconds()), removal)
         return True
 
-    def _entered(self, found: Sequence[Row]) -> PageRemoval:
-        removal = PageRemoval(self._updater, found)
+    def _entered(self, rows: Sequence[Row]) -> PageRemoval:
+        removal = PageRemoval(self._updater, rows)
         removal.enter()
         return removal
 
@@ -128,61 +128,61 @@ class Deletion:
         The links of the pages are removed last: if this is interrupted, the next attempt finds by them which inlinks
         are left.
         """
-        self._write([Delete(found.key, until, self._content) for found in removed])
+        self._write([Delete(row.key, until, self._content) for row in removed])
         removal.remove(until)
-        self._write([Delete(found.key, until, self._links) for found in removed])
-        remove_documents(self._context, [found.key for found in removed])
-        self._revisits.close_those_of([self._context.key.unsalted(found.key) for found in removed], until)
+        self._write([Delete(row.key, until, self._links) for row in removed])
+        remove_documents(self._context, [row.key for row in removed])
+        self._revisits.close_those_of([self._context.key.unsalted(row.key) for row in removed], until)
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
         names = self._codec.columns
-        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
+        (stored,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
         mark = Put(row, [self._codec.deleted_cell(row, deleted)])
-        if found is None or found.cells.keys() == {names.deleted}:
+        if stored is None or stored.cells.keys() == {names.deleted}:
             self._write([mark])
             return
         until = milliseconds(deleted.until)
-        page, _ = self._context.pages.page_and_links(found)
+        page, _ = self._context.pages.page_and_links(stored)
         is_gone = page is None or deleted.hides(page.fetched_at)
         later = [
-            Delete(row, milliseconds(one), [column], exact=True)
-            for one in deleted.also
+            Delete(row, milliseconds(moment), [column], exact=True)
+            for moment in deleted.also
             for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
         ]
         with self._store.transaction():
             self._revisits.close_those_of([self._context.key.unsalted(row)], until)
-            removal = self._entered([found]) if is_gone else None
+            removal = self._entered([stored]) if is_gone else None
             self._write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:
                 removal.remove(until)
                 remove_documents(self._context, [row])
             self._write([Delete(row, until, self._links)])
 
-    def _marked(self, found: Row, now: int) -> int:
+    def _marked(self, row: Row, now: int) -> int:
         """Write the mark of a delete, remove cells dated later than *now*, and return up to when it must hide.
 
         The mark is written before any delete: if this is interrupted, captures that the delete hides are refused.
         """
 
         def mark(until: int, later: Sequence[int]) -> None:
-            self._write([self._mark(found, until, later)])
+            self._write([self._mark(row, until, later)])
 
         columns = [*self._content, *self._links]
         later, until = later_removed(
-            self._store, self._table, found, columns, now, on_dates=lambda dates: mark(now, dates)
+            self._store, self._table, row, columns, now, on_dates=lambda dates: mark(now, dates)
         )
         if not later:
             mark(until, ())
         return until
 
-    def _mark(self, found: Row, until: int, later: Sequence[int] = ()) -> Put:
+    def _mark(self, row: Row, until: int, later: Sequence[int] = ()) -> Put:
         """Return the put of the mark of a delete up to *until* that also hides the dates *later*."""
-        before = self._codec.deleted(found)
-        also = {possible_moment(one) for one in later}.union(before.also if before else ())
+        before = self._codec.deleted(row)
+        also = {possible_moment(date) for date in later}.union(before.also if before else ())
         moment = max(possible_moment(until), before.until if before else EPOCH)
-        deleted = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
-        return Put(found.key, [self._codec.deleted_cell(found.key, deleted)])
+        deleted = Deleted(moment, tuple(sorted(date for date in also if date > moment)))
+        return Put(row.key, [self._codec.deleted_cell(row.key, deleted)])
 
     def _write(self, mutations: Sequence[Put | Delete]) -> None:
         written(self._store, self._table, mutations)
@@ -193,9 +193,9 @@ def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) 
     done: dict[bytes, bool] = {}
     distinct = iter(dict.fromkeys(rows))
     with closing(Deletion(context)) as deletion:
-        while some := list(islice(distinct, PAGES_AT_ONCE)):
+        while piece := list(islice(distinct, PAGES_AT_ONCE)):
             with until(Deadline(context.store.timeout)):
-                done.update(zip(some, deletion.of(some, dry_run=dry_run), strict=True))
+                done.update(zip(piece, deletion.of(piece, dry_run=dry_run), strict=True))
     return [done.pop(row, False) for row in rows]
 
 
@@ -235,8 +235,8 @@ class Erasure:
         if not dry_run:
             self._forget_revisits()
         keys = self._others()
-        while some := list(islice(keys, _PIECE)):
-            for mutations in (self._without_links(some), self._without_inlinks(some)):
+        while piece := list(islice(keys, _PIECE)):
+            for mutations in (self._without_links(piece), self._without_inlinks(piece)):
                 if not dry_run:
                     removed(store, table, mutations)
 
@@ -244,11 +244,11 @@ class Erasure:
         """Remove the open revisits of erased pages, by others as well, whose metadata must not name them either."""
         context, revisits = self._context, OpenRevisits(self._context.store, self._context.table, self._context.key)
         rows = revisits.rows([KeyRange()])
-        while some := list(islice(rows, _PIECE)):
-            known = [(row, page) for row in some if (page := page_in(row)) is not None]
-            erased = [(row, page) for row, page in known if self._leads_there(page.same_as or page.url)]
+        while piece := list(islice(rows, _PIECE)):
+            readable = [(row, page) for row in piece if (page := page_in(row)) is not None]
+            erased = [(row, page) for row, page in readable if self._leads_there(page.same_as or page.url)]
             keys = [context.key.encode(page.url) for _, page in erased]
-            found = zip(keys, context.pages.stored(keys, 1), strict=True)
+            stored = zip(keys, context.pages.stored(keys, 1), strict=True)
             puts = [
                 Put(
                     key,
@@ -259,11 +259,11 @@ class Erasure:
                         page,
                     ),
                 )
-                for key, (page, *_) in found
+                for key, (page, *_) in stored
                 if page is not None and page.same_as is not None and self._leads_there(page.same_as)
             ]
             written(context.store, context.table, puts)
-            revisits.remove([row for row, page in known if (row, page) in erased or self._leads_there(page.url)])
+            revisits.remove([row for row, page in readable if (row, page) in erased or self._leads_there(page.url)])
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
         """Erase the rest of the domain's own rows, in *ranges*, after its pages, and its hosts without pages.
@@ -284,8 +284,8 @@ class Erasure:
 
     def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
         """Yield the keys of the rows in *ranges* that have *column*, or any column of a family."""
-        found = self._context.store.scan(self._context.table, ranges, Wanted([column], keys_only=True))
-        while rows := [row.key for row in islice(found, _PIECE)]:
+        stored = self._context.store.scan(self._context.table, ranges, Wanted([column], keys_only=True))
+        while rows := [row.key for row in islice(stored, _PIECE)]:
             yield rows
 
     def _forget_counts(self, keys: Sequence[bytes]) -> None:
@@ -298,8 +298,8 @@ class Erasure:
             at = row.cells[column][0].timestamp
             deletes.append(Delete(row.key, at, [column]))
             with suppress(DamagedRow):
-                known = entries_of(context.codec.counts(row), context.key.unsalted(row.key))
-                entries += [Delete(entry, at) for entry in known]
+                entries_of_row = entries_of(context.codec.counts(row), context.key.unsalted(row.key))
+                entries += [Delete(entry, at) for entry in entries_of_row]
         if LINK.name in context.indexes.read():
             written(context.store, index_table_name(context.table, LINK.name), entries)
         written(context.store, context.table, deletes)
@@ -322,8 +322,8 @@ class Erasure:
         # `schema.web_table_schema` keeps this many versions of outlinks.
         columns, versions = context.codec.with_checksums([context.codec.columns.urls]), max(2, context.layout.versions)
         weights = (weight * versions for weight in context.pages.weights(keys, ["outlinks"]))
-        for some in together(zip(keys, weights, strict=True)):
-            for row in context.store.read(context.table, some, Wanted(columns, versions=versions)):
+        for piece in together(zip(keys, weights, strict=True)):
+            for row in context.store.read(context.table, piece, Wanted(columns, versions=versions)):
                 cells = self._link_cells(row) if row is not None else []
                 if row is not None and cells:
                     puts.append(Put(row.key, cells))
@@ -347,7 +347,9 @@ class Erasure:
     def _without_inlinks(self, keys: Sequence[bytes]) -> list[Delete]:
         deletes = self._inlinks_of(keys, self._leads_there)
         # The delete of the page has turned current links into former ones, so each source counts once.
-        self.inlinks += len({(one.row, self._source(column)) for one in deletes for column in one.columns or ()})
+        self.inlinks += len(
+            {(delete.row, self._source(column)) for delete in deletes for column in delete.columns or ()}
+        )
         return deletes
 
     def _inlinks_of(self, keys: Sequence[bytes], is_erased: Callable[[str], bool]) -> list[Delete]:
@@ -458,12 +460,12 @@ class Retention:
 
     def _deleted(self) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each once it is deleted for good."""
-        found, store = self._found(), self._context.store
+        chosen, store = self._found(), self._context.store
         with closing(Deletion(self._context)) as deletion:
-            while some := list(islice(found, PAGES_AT_ONCE)):
+            while piece := list(islice(chosen, PAGES_AT_ONCE)):
                 with store.transaction(), until(Deadline(store.timeout)):
-                    gone = deletion.of([key for key, _ in some], self._is_meant)
-                yield from (page for (_, page), is_gone in zip(some, gone, strict=True) if is_gone)
+                    gone = deletion.of([key for key, _ in piece], self._is_meant)
+                yield from (page for (_, page), is_gone in zip(piece, gone, strict=True) if is_gone)
             if self._is_chosen is None:
                 self._complete(deletion)
 
@@ -472,9 +474,9 @@ class Retention:
         store, links = self._context.store, Wanted([self._context.codec.columns.urls], keys_only=True)
         spec = ScanSpec(self._context.table, self._ranges, links, keep=self._scope.keeps)
         rows = (row.key for row in in_storage_order(store, spec, None))
-        while some := list(islice(rows, PAGES_AT_ONCE)):
+        while piece := list(islice(rows, PAGES_AT_ONCE)):
             with store.transaction(), until(Deadline(store.timeout)):
-                deletion.of(some, lambda row: self._page_of(row) is None)
+                deletion.of(piece, lambda row: self._page_of(row) is None)
 
     def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
         """Yield the chosen rows, with their pages."""
@@ -518,10 +520,10 @@ def forget_deletes(context: TableContext, *, dry_run: bool = False) -> int:
     """Remove the marks of deletes, unless it is a *dry_run*, and return how many pages had one."""
     store, table, column, count = context.store, context.table, context.codec.columns.deleted, 0
     rows = store.scan(table, [KeyRange()], Wanted([column]))
-    while some := list(islice(rows, _PIECE)):
+    while piece := list(islice(rows, _PIECE)):
         if not dry_run:
-            written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
-        count += len(some)
+            written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in piece])
+        count += len(piece)
     return count
 
 

@@ -84,10 +84,10 @@ class CheckedTable:
 
 def layout(checked: CheckedTable) -> Iterator[Check]:
     """Yield a description of the layout; raises `LayoutMismatch` if its keys cannot be made here."""
-    found = checked.stored.layout
-    check_suffix_list(checked.stored.name, found)
-    text = f"salt {found.salt}, names {found.names}, compression {found.compression}"
-    yield well("layout", f"{text}; keeps {found.limits}")
+    layout_ = checked.stored.layout
+    check_suffix_list(checked.stored.name, layout_)
+    text = f"salt {layout_.salt}, names {layout_.names}, compression {layout_.compression}"
+    yield well("layout", f"{text}; keeps {layout_.limits}")
 
 
 def missing(checked: CheckedTable) -> Iterator[Check]:
@@ -118,21 +118,21 @@ LONG_WAIT: Final = timedelta(days=1)
 
 def full_text(checked: CheckedTable) -> Iterator[Check]:
     """Yield whether the full text is complete, if the table has any."""
-    found = state(checked.context)
-    if found is not None and not found.is_complete:
+    text_state = state(checked.context)
+    if text_state is not None and not text_state.is_complete:
         yield warned("full text", "it is not complete", Message(Command("search-index refresh"), ", which goes on"))
-    elif found is not None and found.as_of is not None and clock.now() - found.as_of > LONG_WAIT:
-        text = f"it has the captures up to {found.as_of:%Y-%m-%d %H:%M}Z"
+    elif text_state is not None and text_state.as_of is not None and clock.now() - text_state.as_of > LONG_WAIT:
+        text = f"it has the captures up to {text_state.as_of:%Y-%m-%d %H:%M}Z"
         yield warned("full text", text, Message(Command("search-index refresh"), ", which adds later ones"))
-    elif found is not None:
-        yield well("full text", f"complete, {size_text(found.bytes)}")
+    elif text_state is not None:
+        yield well("full text", f"complete, {size_text(text_state.bytes)}")
 
 
 def indexes(checked: CheckedTable) -> Iterator[Check]:
     """Yield the indexes that are not ready, or that cannot be used here."""
-    found = checked.context.indexes.read()
+    by_name = checked.context.indexes.read()
     unusual = False
-    for name, index in found.items():
+    for name, index in by_name.items():
         if index.table in checked.missing:
             continue
         if index.state.phase == "building":
@@ -152,7 +152,7 @@ def indexes(checked: CheckedTable) -> Iterator[Check]:
                 )
         unusual = True
     if not unusual:
-        yield well("indexes", f"ready: {', '.join(sorted(found))}" if found else "the table has no indexes")
+        yield well("indexes", f"ready: {', '.join(sorted(by_name))}" if by_name else "the table has no indexes")
 
 
 def freshness(checked: CheckedTable) -> Iterator[Check]:
@@ -176,10 +176,10 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
 
 def revisits(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many revisits wait for their originals."""
-    found = OpenRevisits(checked.store, checked.table, checked.context.key)
-    if found.table in checked.missing:
+    open_revisits = OpenRevisits(checked.store, checked.table, checked.context.key)
+    if open_revisits.table in checked.missing:
         return
-    count = found.count(MOST_COUNTED)
+    count = open_revisits.count(MOST_COUNTED)
     if count:
         text = f"{number_text(count)} of captures that are not stored"
         yield warned("revisits", text, "webtable unresolved lists them; ingest the files that have their originals")
@@ -212,14 +212,16 @@ class Deepness:
 def sample(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
     keys = _keys(checked, SAMPLE)
-    found = list(checked.context.pages.read_each(keys, ("fetched_at",)))
-    damaged = [one for one in found if isinstance(one, DamagedRow)]
+    results = list(checked.context.pages.read_each(keys, ("fetched_at",)))
+    damaged = [result for result in results if isinstance(result, DamagedRow)]
     if damaged:
-        text = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
+        text = f"{len(damaged):,} of {len(results):,} pages of a sample cannot be read"
         yield failed("rows", f"{text}: {damaged[0]}", _MENDED)
     else:
-        yield well("rows", f"{plural(len(found), 'page')} of a sample can be read" if found else "there are no pages")
-    newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
+        yield well(
+            "rows", f"{plural(len(results), 'page')} of a sample can be read" if results else "there are no pages"
+        )
+    newest = max((result.fetched_at for result in results if isinstance(result, Page)), default=None)
     if newest is not None and newest > clock.now() + _AHEAD:
         text = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, in the future"
         yield warned("dates", text, "set the clocks of this machine and of those that write by NTP")
@@ -227,16 +229,17 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
 
 def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
     """Yield how many bodies do not match their digests, in a sample of the pages or in all."""
-    found = verified(checked.context, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
-    text = f"{found.bodies:,} bodies of {found.pages:,} pages were read: {found.damaged:,} damaged, {found.lost:,} lost"
-    if found.examples:
-        yield failed("digests", f"{text}: {found.examples[0]}", _MENDED)
+    verification = verified(checked.context, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
+    read = f"{verification.bodies:,} bodies of {verification.pages:,} pages were read"
+    text = f"{read}: {verification.damaged:,} damaged, {verification.lost:,} lost"
+    if verification.examples:
+        yield failed("digests", f"{text}: {verification.examples[0]}", _MENDED)
     elif checked.time.left() < _LEAST_LEFT:
         yield warned("digests", f"{text}, when the time was over", MORE_TIME)
     else:
         yield well("digests", text)
-    if found.inconsistent:
-        text = f"the newest capture of {found.inconsistent:,} of these pages disagrees with their history"
+    if verification.inconsistent:
+        text = f"the newest capture of {verification.inconsistent:,} of these pages disagrees with their history"
         yield failed("history", text, Message("run: ", Command("index repair --all")))
 
 
@@ -246,12 +249,12 @@ def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
         yield from checked.store.scan(checked.table, [KeyRange()], wanted)
         return
     keys = iter(_keys(checked, DEEP_SAMPLE))
-    while some := list(islice(keys, _AT_ONCE)):
-        yield from (row for row in checked.store.read(checked.table, some, wanted) if row is not None)
+    while piece := list(islice(keys, _AT_ONCE)):
+        yield from (row for row in checked.store.read(checked.table, piece, wanted) if row is not None)
 
 
-def _keys(checked: CheckedTable, most: int) -> Sequence[bytes]:
-    return [checked.context.key.encode(url) for url in sample_urls(checked.web_table, most=most)]
+def _keys(checked: CheckedTable, limit: int) -> Sequence[bytes]:
+    return [checked.context.key.encode(url) for url in sample_urls(checked.web_table, most=limit)]
 
 
 def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
@@ -279,28 +282,28 @@ _COUNTS: Final = Message(Command("stats all --by region"), " counts their pages"
 
 def regions(checked: CheckedTable) -> Iterator[Check]:
     """Yield the checks of the regions of the pages, if the store has regions."""
-    found = checked.store.regions(checked.table)
-    yield from placed(checked.store, checked.table, found)
-    if not any(region.server for region in found):
+    regions_ = checked.store.regions(checked.table)
+    yield from placed(checked.store, checked.table, regions_)
+    if not any(region.server for region in regions_):
         return
-    if len(found) == 1:
-        yield _judged(RegionShares.of({_name(found[0]): (0, None)}))
+    if len(regions_) == 1:
+        yield _judged(RegionShares.of({_name(regions_[0]): (0, None)}))
         return
     digits = checked.stored.layout.digits
-    groups = _pages(checked, found)
+    groups = _pages(checked, regions_)
     if groups is not None:
         yield _judged(RegionShares.of(groups))
     elif digits:
         salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
-        shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
+        shares = RegionShares.of({_name(each): (_begin_in(each.keys, salts), None) for each in regions_})
         yield _judged(shares, ", by the salts that begin in them; " + _COUNTS)
     else:
-        yield _filled(checked, found)
+        yield _filled(checked, regions_)
 
 
-def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
+def _pages(checked: CheckedTable, regions: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, or None if there are too many pages to count."""
-    context, by = checked.context, grouping("region", starts=[region.keys.start for region in found])
+    context, by = checked.context, grouping("region", starts=[region.keys.start for region in regions])
     counts, wanted = PageCounts({"region": by}), Wanted([context.codec.columns.page])
     for number, row in enumerate(context.store.scan(context.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:
@@ -308,7 +311,7 @@ def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] |
         page = context.counted.each(row)
         if page is not None and not isinstance(page, DamagedRow):
             counts.add(row.key, page)
-    return {_name(region): Group(0, 0) for region in found} | by.groups()
+    return {_name(region): Group(0, 0) for region in regions} | by.groups()
 
 
 def _judged(shares: RegionShares, basis: str = "") -> Check:
@@ -317,34 +320,38 @@ def _judged(shares: RegionShares, basis: str = "") -> Check:
     return warned("splits", text, _SPLIT) if shares.hot else well("splits", text)
 
 
-def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
+def _filled(checked: CheckedTable, regions: Sequence[Region]) -> Check:
     """Return in how few regions nearly all pages are, judged by their first rows."""
-    some = found[:MOST_REGIONS]
-    rows = checked.store.first_rows(checked.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
-    full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
-    text = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
+    first_regions = regions[:MOST_REGIONS]
+    rows = checked.store.first_rows(
+        checked.table, [region.keys for region in first_regions], MOST_ROWS, Wanted(keys_only=True)
+    )
+    full = [_name(region) for region, first in zip(first_regions, rows, strict=True) if len(first) == MOST_ROWS]
+    text = f"{len(regions):,} regions: {named(full)} have {MOST_ROWS} rows or more"
     # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
-    if len(some) == len(found) and len(full) < len(found) / HOT:
+    if len(first_regions) == len(regions) and len(full) < len(regions) / HOT:
         return warned("splits", text, _SPLIT)
     return well("splits", f"{text}; " + _COUNTS)
 
 
-def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:
+def placed(store: Store, table: str, regions: Sequence[Region] | None = None) -> Iterator[Check]:
     """Yield the check of the servers of the regions, if the store has regions."""
-    found = store.regions(table) if found is None else found
-    if not any(region.server for region in found):
+    regions = store.regions(table) if regions is None else regions
+    if not any(region.server for region in regions):
         return
-    lost = [region for region in found if not region.server]
-    servers = Counter(region.server for region in found if region.server)
-    text = f"{len(found):,} on {plural(len(servers), 'server')}"
+    lost = [region for region in regions if not region.server]
+    servers = Counter(region.server for region in regions if region.server)
+    text = f"{len(regions):,} on {plural(len(servers), 'server')}"
     if lost:
         fix = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
         yield failed(
-            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", fix
+            "regions",
+            f"{named([_name(lost_region) for lost_region in lost])} of {len(regions):,} regions are on no server",
+            fix,
         )
     elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
-        (busiest, most), *_ = servers.most_common(1)
-        yield warned("regions", f"{text}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
+        (busiest, largest), *_ = servers.most_common(1)
+        yield warned("regions", f"{text}, {largest:,} of them on {busiest}", "run balancer in the HBase shell")
     else:
         yield well("regions", text)
 
@@ -376,29 +383,29 @@ class Diagnosis(ShowsItself):
     @property
     def is_ok(self) -> bool:
         """Whether all checks are ok."""
-        return all(one.is_ok for one in self.checks)
+        return all(check.is_ok for check in self.checks)
 
     @property
     def warnings(self) -> tuple[Check, ...]:
         """The checks with warnings: things that work now, but will cause problems."""
-        return tuple(one for one in self.checks if one.state == "warning")
+        return tuple(check for check in self.checks if check.state == "warning")
 
     @property
     def failed(self) -> tuple[Check, ...]:
         """The checks that failed: things that do not work, or are damaged."""
-        return tuple(one for one in self.checks if one.state == "failed")
+        return tuple(check for check in self.checks if check.state == "failed")
 
     def __iter__(self) -> Iterator[Check]:
         return iter(self.checks)
 
     def __str__(self) -> str:
         """Return a line for each check, and one for each fix."""
-        lines = ((f"{one.state}: {one.check}: {one.finding}", one.fix) for one in self.checks)
+        lines = ((f"{check.state}: {check.check}: {check.finding}", check.fix) for check in self.checks)
         return "\n".join(f"{line}\n    {fix}" if fix else line for line, fix in lines)
 
     def _shown(self) -> Shown:
         columns = ("check", "state", "finding", "fix")
-        return Shown(self.url, columns, [tuple(getattr(one, name) for name in columns) for one in self.checks])
+        return Shown(self.url, columns, [tuple(getattr(check, name) for name in columns) for check in self.checks])
 
 
 def doctor(
@@ -416,8 +423,8 @@ def doctor(
     with *all_bodies* those of all pages; *on_progress* gets the number of pages so far. Raises `InvalidArgument` for an
     invalid URL.
     """
-    found = checks(url, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=on_progress)
-    return Diagnosis(StoreURL.parse(url).text, tuple(found))
+    made = checks(url, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=on_progress)
+    return Diagnosis(StoreURL.parse(url).text, tuple(made))
 
 
 def checks(
@@ -438,7 +445,7 @@ def checks(
     time = Deadline(timeout)
     reached = _made("store", time, lambda: adapter_of(url).connection_checks(StoreURL.parse(url)))
     yield from reached
-    if any(one.state == "failed" for one in reached):
+    if any(check.state == "failed" for check in reached):
         return
     try:
         with until(time):
@@ -504,14 +511,14 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
     """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
     if not time.left():
         return [warned(name, "not checked, since the time was over", MORE_TIME)]
-    found: list[Check] = []
+    checks_: list[Check] = []
     try:
         with until(time):
-            found.extend(look())
+            checks_.extend(look())
     except InvalidArgument:
         raise
     except TableNotFound as exc:
-        found.append(
+        checks_.append(
             failed(
                 name,
                 message_of(exc),
@@ -521,8 +528,8 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
     except WebTableError as exc:
         is_over = isinstance(exc, StoreUnavailable) and not time.left()
         fix = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
-        found.append((warned if is_over else failed)(name, message_of(exc), fix))
-    return found
+        checks_.append((warned if is_over else failed)(name, message_of(exc), fix))
+    return checks_
 
 
 def _opening_remedy(error: WebTableError) -> str:

@@ -227,11 +227,11 @@ def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:
         raise InvalidArgument(f"most={most!r} must be at least 1")
     sampler = _Sampler(table, max(1, min(RUN_ROWS, most // _PLACES)))
     regions = _spread(table.store.regions(table.table), most // sampler.run)
-    found: list[tuple[int, str]] = []
-    for left, region in zip(range(len(regions), 0, -1), regions, strict=True):
+    dated_urls: list[tuple[int, str]] = []
+    for remaining, region in zip(range(len(regions), 0, -1), regions, strict=True):
         # If a region has too few rows, more are taken from the regions after it.
-        found += sampler.sample(region.keys, (most - len(found)) // left)
-    return [url for _, url in sorted(found)]
+        dated_urls += sampler.sample(region.keys, (most - len(dated_urls)) // remaining)
+    return [url for _, url in sorted(dated_urls)]
 
 
 class _Sampler:
@@ -245,21 +245,21 @@ class _Sampler:
         # Only pages have this column: rows that only have inlinks are not read.
         self._column = web_columns(table.layout.names).page
 
-    def sample(self, keys: KeyRange, most: int) -> list[tuple[int, str]]:
-        """Return at most *most* pages of the range *keys*: the date of each (epoch milliseconds), and its URL."""
-        found: list[tuple[int, str]] = []
+    def sample(self, keys: KeyRange, limit: int) -> list[tuple[int, str]]:
+        """Return at most *limit* pages of the range *keys*: the date of each (epoch milliseconds), and its URL."""
+        pages: list[tuple[int, str]] = []
         spans, full = [keys], list[KeyRange]()
-        while spans and len(found) < most:
-            run = min(self.run, most - len(found))
-            read = dict.fromkeys(_spread(spans, (most - len(found)) // run))
+        while spans and len(pages) < limit:
+            run = min(self.run, limit - len(pages))
+            read = dict.fromkeys(_spread(spans, (limit - len(pages)) // run))
             for span, rows in self._runs(list(read), run):
-                found += [one for row in rows if (one := self._dated(row)) is not None]
+                pages += [dated for row in rows if (dated := self._dated(row)) is not None]
                 if len(rows) == run:
                     full.append(span.after(rows[-1].key))
             spans = [span for span in spans if span not in read]
-            if not spans and len(found) < most:
+            if not spans and len(pages) < limit:
                 spans, full = [part for span in full for part in self._parts(span)], []
-        return found
+        return pages
 
     def _dated(self, row: Row) -> tuple[int, str] | None:
         try:
@@ -269,8 +269,8 @@ class _Sampler:
 
     def _runs(self, spans: Sequence[KeyRange], run: int) -> Iterator[tuple[KeyRange, list[Row]]]:
         for at in range(0, len(spans), _PLACES_A_CALL):
-            some = spans[at : at + _PLACES_A_CALL]
-            yield from zip(some, self._store.first_rows(self._table, some, run, Wanted([self._column])), strict=True)
+            piece = spans[at : at + _PLACES_A_CALL]
+            yield from zip(piece, self._store.first_rows(self._table, piece, run, Wanted([self._column])), strict=True)
 
     def _parts(self, span: KeyRange) -> list[KeyRange]:
         """Return *span*, up to its last page, cut into parts between possible keys; an empty list if it is empty."""
@@ -287,7 +287,7 @@ class _Sampler:
 
 def _between(low: bytes, high: bytes) -> list[bytes]:
     """Return, in order, keys that cut the range from *low* to *high* into equal parts, as far as eight bytes allow."""
-    same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    same = next((at for at, (byte, other) in enumerate(zip(low, high, strict=False)) if byte != other), len(low))
     below, above = _number(low[same:]), _number(high[same:])
     return [high[:same] + _key(below + part * (above - below) // _PARTS) for part in range(1, _PARTS)]
 
@@ -307,8 +307,8 @@ def _key(number: int) -> bytes:
     return bytes(reversed(letters))
 
 
-def _spread(items: Sequence[T], most: int) -> list[T]:
-    """Return *most* of *items*, evenly spread over them, or all of them if they are fewer."""
-    if len(items) <= most:
+def _spread(items: Sequence[T], limit: int) -> list[T]:
+    """Return *limit* of *items*, evenly spread over them, or all of them if they are fewer."""
+    if len(items) <= limit:
         return list(items)
-    return [items[(2 * at + 1) * len(items) // (2 * most)] for at in range(most)]
+    return [items[(2 * at + 1) * len(items) // (2 * limit)] for at in range(limit)]

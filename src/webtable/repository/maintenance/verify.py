@@ -66,30 +66,30 @@ def missing_pages(
         return None
     hosts = counted_hosts(context, scope.place, damage)
     try:
-        some = list(islice(hosts, HOSTS_AT_ONCE))
+        first_hosts = list(islice(hosts, HOSTS_AT_ONCE))
     except IndexNeeded:
         return None
-    return _missing(context, some, hosts, ranges, damage) if some else None
+    return _missing(context, first_hosts, hosts, ranges, damage) if first_hosts else None
 
 
 def _missing(
     context: TableContext,
-    some: list[CountedHost],
+    piece: list[CountedHost],
     rest: Iterator[CountedHost],
     ranges: Sequence[KeyRange],
     damage: Damage,
 ) -> Iterator[MissingPages]:
-    while some:
-        found = _pages_of(context, {one.name for one in some}, ranges)
-        short = [one for one in some if found[one.name] < one.counts.pages]
-        for one in _settled(context, short, damage) if short else ():
-            yield MissingPages(one.name, one.counts.pages, found[one.name], one.counts.counted_at)
-        some = list(islice(rest, HOSTS_AT_ONCE))
+    while piece:
+        pages = _pages_of(context, {host.name for host in piece}, ranges)
+        short = [host for host in piece if pages[host.name] < host.counts.pages]
+        for host in _settled(context, short, damage) if short else ():
+            yield MissingPages(host.name, host.counts.pages, pages[host.name], host.counts.counted_at)
+        piece = list(islice(rest, HOSTS_AT_ONCE))
 
 
 def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
     """Return how many pages each of *hosts* has, including those that cannot be read."""
-    found, host, span = Counter[str](), "", None
+    pages, host, span = Counter[str](), "", None
     is_page = Wanted([context.codec.columns.page], keys_only=True)
     for row in context.store.scan(context.table, ranges, is_page):
         if span is None or row.key not in span:
@@ -100,8 +100,8 @@ def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[Ke
             if context.layout.salt != "url":  # then the rows of a host are neighbours
                 span = next((keys for keys in context.key.host_ranges(host) if row.key in keys), None)
         if host in hosts:
-            found[host] += 1
-    return found
+            pages[host] += 1
+    return pages
 
 
 def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
@@ -113,9 +113,11 @@ def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage
     waiting = _waiting(context, {host.name for host in hosts}, damage)
     if waiting is None:
         return []
-    table, left = index_table_name(context.table, HOST.name), [host for host in hosts if host.name not in waiting]
-    now = context.store.read(table, [host.entry for host in left], Wanted([HOST_COUNTS])) if left else []
-    return [host for host, row in zip(left, now, strict=True) if row and row.cells[HOST_COUNTS][0].timestamp == host.at]
+    table, unchanged = index_table_name(context.table, HOST.name), [host for host in hosts if host.name not in waiting]
+    now = context.store.read(table, [host.entry for host in unchanged], Wanted([HOST_COUNTS])) if unchanged else []
+    return [
+        host for host, row in zip(unchanged, now, strict=True) if row and row.cells[HOST_COUNTS][0].timestamp == host.at
+    ]
 
 
 def _waiting(context: TableContext, hosts: Collection[str], damage: Damage) -> set[str] | None:
@@ -184,21 +186,23 @@ def verify(
     ranges = scope.ranges(context)
     everywhere = [KeyRange()] if scope.place is None else ranges
     journal = Journal(resume, f"verify {context.table}: {scope}", _VerifiedSoFar)
-    found = journal.begun() or _VerifiedSoFar()
+    findings = journal.begun() or _VerifiedSoFar()
     spec = ScanSpec(context.table, everywhere, wanted_to_verify(context), keep=scope.keeps)
-    for _ in _verified(context, in_storage_order(context.store, spec, found.position or None), on_progress, found):
+    for _ in _verified(
+        context, in_storage_order(context.store, spec, findings.position or None), on_progress, findings
+    ):
         if journal.is_due():
-            journal.keep(found)
-    verification = _with_missing(context, scope, ranges, found)
+            journal.keep(findings)
+    verification = _with_missing(context, scope, ranges, findings)
     journal.end()
     return verification
 
 
 def _with_missing(
-    context: TableContext, scope: Scope, ranges: Sequence[KeyRange], found: _VerifiedSoFar
+    context: TableContext, scope: Scope, ranges: Sequence[KeyRange], findings: _VerifiedSoFar
 ) -> Verification:
-    """Return what was *found*, with the counted pages that hosts now lack."""
-    examples, first, missing = found.damaged_rows(), list[MissingPages](), None
+    """Return what was *findings*, with the counted pages that hosts now lack."""
+    examples, first, missing = findings.damaged_rows(), list[MissingPages](), None
     damage = Damage(context.counts, examples)
     with suppress(TableNotFound):  # the index of hosts was dropped meanwhile
         short = missing_pages(context, scope, ranges, damage)
@@ -206,9 +210,9 @@ def _with_missing(
         for host in short or ():
             missing = (missing or 0) + host.pages
             first += [host][: MOST_KEPT - len(first)]
-    found.damaged += damage.count
-    found.add_examples(examples[len(found.examples) :])
-    return replace(found.verification(), missing=missing, short_hosts=tuple(first))
+    findings.damaged += damage.count
+    findings.add_examples(examples[len(findings.examples) :])
+    return replace(findings.verification(), missing=missing, short_hosts=tuple(first))
 
 
 def wanted_to_verify(context: TableContext) -> Wanted:
@@ -220,35 +224,35 @@ def wanted_to_verify(context: TableContext) -> Wanted:
 
 def verified(context: TableContext, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
     """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
-    found = _VerifiedSoFar()
-    deque(_verified(context, rows, on_progress, found), maxlen=0)
-    return found.verification()
+    findings = _VerifiedSoFar()
+    deque(_verified(context, rows, on_progress, findings), maxlen=0)
+    return findings.verification()
 
 
 def _verified(
-    context: TableContext, rows: Iterable[Row], on_progress: Progress | None, found: _VerifiedSoFar
+    context: TableContext, rows: Iterable[Row], on_progress: Progress | None, findings: _VerifiedSoFar
 ) -> Iterator[None]:
-    """Add what is damaged of *rows* to *found*, with a pause after each row."""
-    examples = found.damaged_rows()
+    """Add what is damaged of *rows* to *findings*, with a pause after each row."""
+    examples = findings.damaged_rows()
     damage, lost = Damage(context.counts, examples), Damage(context.counts, examples)
-    damaged_before, lost_before = found.damaged, found.lost
+    damaged_before, lost_before = findings.damaged, findings.lost
     for row in rows:
-        for one in damage.sift(_all_of(context, row)):
-            if isinstance(one, Page):
-                found.pages += 1
-                if (error := context.pages.lost(row.key, one, context.codec.body_and_links)) is not None:
+        for result in damage.sift(_all_of(context, row)):
+            if isinstance(result, Page):
+                findings.pages += 1
+                if (error := context.pages.lost(row.key, result, context.codec.body_and_links)) is not None:
                     lost.add(error)
-            elif isinstance(one, int):
-                found.bodies, found.size = found.bodies + 1, found.size + one
-        found.inconsistent += _is_inconsistent(context, row)
-        found.position = row.key
-        found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
-        found.add_examples(examples[len(found.examples) :])
-        if on_progress is not None and found.pages % PROGRESS_PAGES == 0:
-            on_progress(found.pages)
+            elif isinstance(result, int):
+                findings.bodies, findings.size = findings.bodies + 1, findings.size + result
+        findings.inconsistent += _is_inconsistent(context, row)
+        findings.position = row.key
+        findings.damaged, findings.lost = damaged_before + damage.count, lost_before + lost.count
+        findings.add_examples(examples[len(findings.examples) :])
+        if on_progress is not None and findings.pages % PROGRESS_PAGES == 0:
+            on_progress(findings.pages)
         yield
     if on_progress is not None:
-        on_progress(found.pages)
+        on_progress(findings.pages)
 
 
 def _is_inconsistent(context: TableContext, row: Row) -> bool:
@@ -264,8 +268,8 @@ def _all_of(context: TableContext, row: Row) -> Iterator[Page | int | DamagedRow
     codec = context.codec
     page = context.counted.each(row, verify=True)
     if isinstance(page, Page) and page.outlinks is not None and len(page.outlinks) != page.outlink_count:
-        said = f"{len(page.outlinks):,} links, where there were {page.outlink_count:,}"
-        page = codec.damaged(row.key, codec.columns.urls, said)
+        reason = f"{len(page.outlinks):,} links, where there were {page.outlink_count:,}"
+        page = codec.damaged(row.key, codec.columns.urls, reason)
     if page is not None:
         yield page
     else:

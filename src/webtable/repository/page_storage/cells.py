@@ -144,13 +144,13 @@ def unpack(stored: bytes, largest: int | None = None) -> bytes:
     if not stored.startswith(MAGIC):
         return stored
     try:
-        most = len(stored) * MAX_RATIO
-        if most > MOST_UNPACKED:
-            most = min(most, most_unpacked(len(stored), largest))
+        limit = len(stored) * MAX_RATIO
+        if limit > MOST_UNPACKED:
+            limit = min(limit, most_unpacked(len(stored), largest))
         size = zstandard.frame_content_size(stored)
-        if size > most:
+        if size > limit:
             raise ValueError(
-                f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}; at most {most:,} are unpacked"
+                f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}; at most {limit:,} are unpacked"
             )
         if size < 0 or not stored[4] & _HAS_CHECKSUM:
             raise ValueError(f"a zstd frame of {len(stored):,} bytes without a checksum")
@@ -194,22 +194,22 @@ BODY_BYTES = 8 * 2**20
 """How many bytes are read at once if bodies are read; at least one row."""
 
 
-def together(weighed: Iterable[tuple[T, int]], most: int = BODY_ROWS) -> Iterator[list[T]]:
-    """Yield the *weighed* items, given with their bytes, in lists of at most `BODY_BYTES` and at most *most* items.
+def together(weighed: Iterable[tuple[T, int]], limit: int = BODY_ROWS) -> Iterator[list[T]]:
+    """Yield the *weighed* items, given with their bytes, in lists of at most `BODY_BYTES` and at most *limit* items.
 
     >>> list(together([("a", 5 * 2**20), ("b", 5 * 2**20), ("c", 1)]))
     [['a'], ['b', 'c']]
     """
-    some: list[T] = []
+    group: list[T] = []
     total = 0
-    for one, weight in weighed:
-        if some and (len(some) == most or total + weight > BODY_BYTES):
-            yield some
-            some, total = [], 0
-        some.append(one)
+    for item, weight in weighed:
+        if group and (len(group) == limit or total + weight > BODY_BYTES):
+            yield group
+            group, total = [], 0
+        group.append(item)
         total += weight
-    if some:
-        yield some
+    if group:
+        yield group
 
 
 def cells_of(
@@ -220,9 +220,9 @@ def cells_of(
     A row has at least one piece, which is empty if it has no such cells; its pieces follow one another.
     """
     for at in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[at : at + ROWS_AT_ONCE]
-        found = store.read_cells(table, some, family, columns, limit=NARROW, keys_only=keys_only)
-        for row, cells in zip(some, found, strict=True):
+        piece = rows[at : at + ROWS_AT_ONCE]
+        cells_of_rows = store.read_cells(table, piece, family, columns, limit=NARROW, keys_only=keys_only)
+        for row, cells in zip(piece, cells_of_rows, strict=True):
             yield row, cells
             limit = NARROW
             while len(cells) == limit:
@@ -253,7 +253,7 @@ def removals(column: bytes, until: int, dates: Iterable[datetime | None], now: i
 def later_removed(
     store: Store,
     table: str,
-    found: Row,
+    row: Row,
     columns: Sequence[bytes] | None,
     now: int,
     *,
@@ -261,19 +261,19 @@ def later_removed(
 ) -> tuple[Sequence[int], int]:
     """Remove the cells of a row with dates after *now*; return these dates, and up to when a delete must hide the rest.
 
-    *found* is the row with its newest cells in *columns* (None: all). A delete must hide cells up to *now*; if it went
+    *row* is the row with its newest cells in *columns* (None: all). A delete must hide cells up to *now*; if it went
     up to the newest cell, it would also hide cells that are put until then. If a store cannot remove single cells, no
     cells are removed, and the delete must go up to the newest one.
     """
-    newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
+    newest = max(cell.timestamp for cells in row.cells.values() for cell in cells)
     dates: set[int] = set()
     # Repeated while there are any: after a cell is removed HBase may show the one that it had replaced.
-    while newest > now and (cells := _later_cells(store, table, found.key, columns, now)):
+    while newest > now and (cells := _later_cells(store, table, row.key, columns, now)):
         dates.update(timestamp for _, timestamp in cells)
         if on_dates is not None:
             on_dates(sorted(dates))
         try:
-            written(store, table, [Delete(found.key, timestamp, [column], exact=True) for column, timestamp in cells])
+            written(store, table, [Delete(row.key, timestamp, [column], exact=True) for column, timestamp in cells])
         except CapabilityError:
             return (), newest
     return sorted(dates), now
@@ -283,7 +283,7 @@ def _later_cells(
     store: Store, table: str, row: bytes, columns: Sequence[bytes] | None, now: int
 ) -> list[tuple[bytes, int]]:
     (later,) = store.read(table, [row], Wanted(columns, time_range=TimeRange(now + 1)))
-    return [(column, cell.timestamp) for column, some in later.cells.items() for cell in some] if later else []
+    return [(column, cell.timestamp) for column, versions in later.cells.items() for cell in versions] if later else []
 
 
 def written(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None:
@@ -299,9 +299,9 @@ def removed(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None
     If the store cannot remove single cells, such a delete hides all up to its date, as that of a page then does.
     """
     again: list[Delete] = []
-    for one, error in zip(mutations, store.write(table, mutations), strict=True):
-        if isinstance(error, CapabilityError) and isinstance(one, Delete):
-            again.append(replace(one, exact=False))
+    for mutation, error in zip(mutations, store.write(table, mutations), strict=True):
+        if isinstance(error, CapabilityError) and isinstance(mutation, Delete):
+            again.append(replace(mutation, exact=False))
         elif error is not None:
             raise error
     written(store, table, again)

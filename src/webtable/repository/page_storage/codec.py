@@ -142,14 +142,14 @@ class ContentCodec:
 
     def versions(self, row: Row) -> list[Version]:
         """Return the versions of the page of *row*, newest first; damaged ones have `DAMAGED_CAPTURE`."""
-        found: list[Version] = []
+        versions: list[Version] = []
         for cell in row.cells.get(self.columns.capture, ()):
             try:
-                found.append(self.capture(row, cell))
+                versions.append(self.capture(row, cell))
             except DamagedRow:
                 with suppress(OverflowError):
-                    found.append(Version(moment_of(cell.timestamp), DAMAGED_CAPTURE))
-        return found
+                    versions.append(Version(moment_of(cell.timestamp), DAMAGED_CAPTURE))
+        return versions
 
     def capture(self, row: Row, cell: Cell) -> Version:
         """Return the capture in a cell of *row*, and its date."""
@@ -305,16 +305,16 @@ class PageCodec(ContentCodec):
 
     def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
         """Raise `CellTooLarge` if one of the cells of *page* is over the store's limit, or too long uncompressed."""
-        most, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
+        limit, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
         for cell in cells:
-            if len(cell.value) > most:
-                raise self._too_large(page, cell, f"takes {len(cell.value):,} bytes in the store", most)
+            if len(cell.value) > limit:
+                raise self._too_large(page, cell, f"takes {len(cell.value):,} bytes in the store", limit)
             if unpacked_size(cell.value) > unpacked:
                 raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
 
-    def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
+    def _too_large(self, page: Page, cell: NewCell, size: str, limit: int) -> CellTooLarge:
         fix = CellTooLarge.CUTS if cell.column == self.columns.body else ""
-        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{fix}")
+        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {limit:,}{fix}")
 
     def page(self, row: Row) -> Page | None:
         """Return the page of a row, or None if the row is not a page (it may only have inlinks).

@@ -51,8 +51,8 @@ def decide_open(page: Page, stored: Stored) -> list[PageWrite] | None:
     Its metadata say what it repeats, and are the page's until that content comes; a late one writes nothing.
     """
     before = stored.page
-    there = [one.capture for one in stored.versions if one.at == page.fetched_at]
-    if any(one.digest is not None or one.status != page.status for one in there):
+    there = [version.capture for version in stored.versions if version.at == page.fetched_at]
+    if any(version.digest is not None or version.status != page.status for version in there):
         return None
     if before is None:
         return [PageWrite(page, with_content=False).dated(None, page.fetched_at, None)]
@@ -61,8 +61,8 @@ def decide_open(page: Page, stored: Stored) -> list[PageWrite] | None:
         return None
     seen = _first_seen([page.fetched_at], before)
     if page.fetched_at >= before.fetched_at and not is_there:
-        known = replace(page, changed_at=before.changed_at, change_count=before.change_count)
-        write = PageWrite(known, with_content=False).dated(before, seen, None)
+        dated = replace(page, changed_at=before.changed_at, change_count=before.change_count)
+        write = PageWrite(dated, with_content=False).dated(before, seen, None)
         return [] if write.page == before else [write]
     return [] if (mend := mended(stored, page.fetched_at)) is None else [mend]
 
@@ -214,26 +214,26 @@ def _is_poorer(page: Page, before: Page | Capture, at: datetime | None = None) -
 
 def _after_open(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
     """Return the write for a capture that follows, or completes, an open revisit, after which nothing is known."""
-    known = next((version for version in versions if version.at <= page.fetched_at), None)
+    last = next((version for version in versions if version.at <= page.fetched_at), None)
     if page.same_as is not None:
         # A repeat of what is open itself: it takes the content that comes, as after a page that is not stored.
         bare = replace(page, same_as=None, digest=None, size=None, changed_at=None, _content_at=None)
         return PageWrite(replace(bare, change_count=before.change_count), with_content=False)
-    if known is None:
+    if last is None:
         return PageWrite(_changed(page, before.change_count))
-    if brought(known.capture) != brought(page):
+    if brought(last.capture) != brought(page):
         return PageWrite(_changed(page, before.change_count + 1))
-    return PageWrite(replace(_changed(page, before.change_count), changed_at=known.at))
+    return PageWrite(replace(_changed(page, before.change_count), changed_at=last.at))
 
 
 def _same(page: Page, before: Page) -> bool:
     has_content = page.digest is not None or (page.body is None and not before.has_body)
-    one, other = ((p.digest, p.status, p.redirect_to) for p in (page, before))
+    own, other = ((p.digest, p.status, p.redirect_to) for p in (page, before))
     # Without a body the links are the content; a capture without links does not change them.
     same_links = (
         page.digest is not None or page.outlinks is None or page.stored.links_digest == before.stored.links_digest
     )
-    return has_content and one == other and same_links
+    return has_content and own == other and same_links
 
 
 def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
@@ -247,15 +247,15 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     """Return the writes for a capture older than the newest; never its metadata, which would not be read."""
     if page.same_as is not None:
         return []
-    known = next((version for version in versions if version.at <= page.fetched_at), None)
+    last = next((version for version in versions if version.at <= page.fetched_at), None)
     late = PageWrite(_changed(page, 0), with_metadata=False)
-    is_stored = known is not None and known.at == page.fetched_at
-    if known is not None and is_stored and _is_poorer(page, known.capture, known.at):
+    is_stored = last is not None and last.at == page.fetched_at
+    if last is not None and is_stored and _is_poorer(page, last.capture, last.at):
         return []
     content_at = before.stored.content_at
     if page.fetched_at == content_at and brought(page) == brought(before) and not is_stored:
         return [late, PageWrite(_with_content_of(before, page), with_content=False)]
-    if known is not None and brought(known.capture) == brought(page) and (is_stored or page.stored.content_at is None):
+    if last is not None and brought(last.capture) == brought(page) and (is_stored or page.stored.content_at is None):
         return []
     if before.same_as is not None:
         return [late]
@@ -285,8 +285,8 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
     """Return the write for a 304 after an error page: it restores the content before the error."""
     count = before.change_count + 1
     # A late capture stored concurrently with a delete may have left a version after the page's own.
-    known = (version for version in versions if version.at <= page.fetched_at)
-    good = next((version for version in known if version.capture.status < 300), None)
+    earlier = (version for version in versions if version.at <= page.fetched_at)
+    good = next((version for version in earlier if version.capture.status < 300), None)
     if good is None:
         return PageWrite(_changed(page, count))
     return _again(page, before, good)
@@ -294,8 +294,8 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
 
 def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datetime) -> PageWrite:
     """Return the write for a repeat of the content of that *date*, which is not the content *before*."""
-    known = next((version for version in versions if version.at == date), None)
-    return _awaiting(page, before.change_count + 1) if known is None else _again(page, before, known)
+    content = next((version for version in versions if version.at == date), None)
+    return _awaiting(page, before.change_count + 1) if content is None else _again(page, before, content)
 
 
 def _again(page: Page, before: Page, version: Version) -> PageWrite:

@@ -36,14 +36,14 @@ class Layouts:
     extra call.
     """
 
-    def __init__(self, store: Store, table: str, known: Layout) -> None:
+    def __init__(self, store: Store, table: str, layout: Layout) -> None:
         self._store = store
         self._table = table
         self._cells: dict[bytes, bytes] = {}
         self._altered: dict[bytes, int] | None = None
         self._recent: CachedFor[Layout] = CachedFor(FRESH_SECONDS)
-        self._recent.learn(known, clock.monotonic())
-        self.known: Layout = known
+        self._recent.learn(layout, clock.monotonic())
+        self.known: Layout = layout
         """The layout as it was last read."""
 
     def recent(self) -> Layout:
@@ -75,10 +75,10 @@ class Layouts:
         cells = cells_of(row)
         if cells and cells != self._cells:
             name = f"{self._store.name}/{self._table}"
-            found = Layout.from_cells(name, cells)
-            if _created(found) != _created(self.known):
+            layout = Layout.from_cells(name, cells)
+            if _created(layout) != _created(self.known):
                 raise LayoutMismatch(f"{name} was dropped and created again, with another layout: open it again")
-            self.known, self._cells = found, cells
+            self.known, self._cells = layout, cells
         self._altered = {column: versions[0].timestamp for column, versions in row.cells.items()} if row else {}
         self._recent.learn(self.known, read_at)
 
@@ -129,8 +129,8 @@ class Limits:
         """
         if stored.deleted is not None and stored.deleted.hides(at):
             return True
-        own = next((one.capture for one in stored.versions if one.at == at), None)
-        names, newer = self._names, sum(one.at > at for one in stored.versions)
+        own = next((version.capture for version in stored.versions if version.at == at), None)
+        names, newer = self._names, sum(version.at > at for version in stored.versions)
         if column == names.urls and self._explain_links(at, newer, own, stored):
             return True
         return own is None and (self._drops(names.content, at, newer) or self._dropped(at, newer))
@@ -146,8 +146,8 @@ class Limits:
 
         The options are read from the family itself, which may have been altered in HBase.
         """
-        found = self._families.recent(self._described).get(family)
-        return found is not None and (newer >= found.versions or _is_over(at, found.ttl))
+        schema = self._families.recent(self._described).get(family)
+        return schema is not None and (newer >= schema.versions or _is_over(at, schema.ttl))
 
     def _dropped(self, at: datetime, newer: int) -> bool:
         """Whether a limit of versions before an alteration may have dropped a cell."""
@@ -155,7 +155,7 @@ class Limits:
         return newer > 0 and altered is not None and milliseconds(at) < altered
 
     def _described(self) -> Mapping[str, FamilySchema]:
-        return {one.name: one for one in self._store.describe(self._table).schema.families}
+        return {schema.name: schema for schema in self._store.describe(self._table).schema.families}
 
 
 def _is_over(at: datetime, ttl: int | None) -> bool:

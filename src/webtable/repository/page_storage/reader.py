@@ -45,8 +45,8 @@ class PageReader:
         """
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
-        found = self._store.read(self._table, rows, Wanted(wanted))
-        return [row and self._counted(self.page(row, content), columns) for row in found]
+        stored = self._store.read(self._table, rows, Wanted(wanted))
+        return [row and self._counted(self.page(row, content), columns) for row in stored]
 
     def read_each(
         self,
@@ -65,14 +65,14 @@ class PageReader:
         content = self._codec.contents(wanted)
         if weights is not None:
             pieces = together(zip(rows, weights, strict=True))
-            found: Iterable[Row | None] = chain.from_iterable(
+            stored: Iterable[Row | None] = chain.from_iterable(
                 self._store.read(self._table, piece, Wanted(wanted)) for piece in pieces
             )
         elif len(rows) == 1 or not content:
-            found = self._store.read(self._table, rows, Wanted(wanted))
+            stored = self._store.read(self._table, rows, Wanted(wanted))
         else:
-            found = self._with_contents(rows, wanted, content)
-        for row in found:
+            stored = self._with_contents(rows, wanted, content)
+        for row in stored:
             page = row and self.each(row, content, verify=verify)
             yield self._counted(page, columns) if isinstance(page, Page) else page
 
@@ -82,32 +82,32 @@ class PageReader:
     def _with_contents(
         self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
     ) -> Iterator[Row | None]:
-        known = self._store.read(self._table, rows, Wanted([one for one in wanted if one not in content]))
+        light = self._store.read(self._table, rows, Wanted([column for column in wanted if column not in content]))
         weight = self._codec.weight(content)
-        for some in together((row, 0 if row is None else weight(row)) for row in known):
-            keys = [row.key for row in some if row is not None]
-            found = iter(self._store.read(self._table, keys, Wanted(content)) if keys else ())
-            for row in some:
-                body = next(found) if row else None
+        for piece in together((row, 0 if row is None else weight(row)) for row in light):
+            keys = [row.key for row in piece if row is not None]
+            contents = iter(self._store.read(self._table, keys, Wanted(content)) if keys else ())
+            for row in piece:
+                body = next(contents) if row else None
                 yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
 
     def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
         """Return about how many bytes each of *rows* has in the page columns *columns*; 0 if it is not a page."""
         weight = self._codec.weight(self._codec.select(columns))
-        found = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
-        return [0 if row is None else weight(row) for row in found]
+        stored = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
+        return [0 if row is None else weight(row) for row in stored]
 
     def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
         """Return the state of the page of each of *rows*: its newest capture and its versions, without bodies."""
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
-        found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
-        return [NOTHING if row is None else self._codec.stored(row) for row in found]
+        stored = self._store.read(self._table, rows, Wanted(columns, versions=versions))
+        return [NOTHING if row is None else self._codec.stored(row) for row in stored]
 
     def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
         """Return the newest version of the page of *row* up to *moment*, in a list that is empty if there is none."""
         times = TimeRange(0, milliseconds(moment) + 1)
-        (found,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
-        return [] if found is None else self._codec.versions(found)
+        (stored,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
+        return [] if stored is None else self._codec.versions(stored)
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, given with their rows; an empty list if they cannot be read."""
@@ -120,7 +120,7 @@ class PageReader:
         """
         urls = self._codec.columns.urls
         wanted = Wanted(self._codec.with_checksums([urls]), versions=versions)
-        found = self._store.read(self._table, [row for row, _ in rows], wanted)
+        stored_rows = self._store.read(self._table, [row for row, _ in rows], wanted)
         return [
             [
                 link
@@ -128,7 +128,7 @@ class PageReader:
                 if stored and cell.timestamp >= since
                 for link in self.links(stored, cell)
             ]
-            for stored, (_, since) in zip(found, rows, strict=True)
+            for stored, (_, since) in zip(stored_rows, rows, strict=True)
         ]
 
     def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
@@ -138,15 +138,15 @@ class PageReader:
         """
         urls = self._codec.columns.urls
         columns = self._codec.with_checksums([urls])
-        found = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
-        both: list[tuple[Sequence[Link], Sequence[Link]]] = []
-        for stored, (_, page) in zip(found, pages, strict=True):
+        stored_rows = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
+        pairs: list[tuple[Sequence[Link], Sequence[Link]]] = []
+        for stored, (_, page) in zip(stored_rows, pages, strict=True):
             at = None if (content_at := page.stored.content_at) is None else milliseconds(content_at)
             cells = stored.cells.get(urls, ()) if stored and at is not None else ()
             older = [cell for cell in cells if at is not None and cell.timestamp < at]
             links = self._links(stored, page) if stored else []
-            both.append((links, self.links(stored, older[0]) if stored and older else []))
-        return both
+            pairs.append((links, self.links(stored, older[0]) if stored and older else []))
+        return pairs
 
     def links(self, row: Row, cell: Cell) -> Sequence[Link]:
         """Return the links in a cell of *row*, an empty list if it cannot be read."""
@@ -261,9 +261,9 @@ class PageReader:
         """
         columns = self._codec.with_checksums([*self._codec.body_and_links])
         filled: list[Page | DamagedRow] = []
-        for some in together((one, one[1].size or 0) for one in pages):
-            found = self._store.read(self._table, [row for row, _ in some], Wanted(columns))
-            filled += [self._content(stored, row, page) for stored, (row, page) in zip(found, some, strict=True)]
+        for piece in together((keyed, keyed[1].size or 0) for keyed in pages):
+            stored_rows = self._store.read(self._table, [row for row, _ in piece], Wanted(columns))
+            filled += [self._content(stored, row, page) for stored, (row, page) in zip(stored_rows, piece, strict=True)]
         return filled
 
     def _content(self, stored: Row | None, row: bytes, page: Page) -> Page | DamagedRow:
@@ -293,6 +293,8 @@ class PageReader:
         timestamp = milliseconds(content_at)
         names = self._codec.columns
         columns = self._codec.with_checksums([*([names.body] if with_body else []), names.urls])
-        (found,) = self._store.read(self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1)))
+        (stored,) = self._store.read(
+            self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1))
+        )
         bare = replace(page, body=None, outlinks=None)
-        return self._codec.fill(bare, found) if found else bare
+        return self._codec.fill(bare, stored) if stored else bare

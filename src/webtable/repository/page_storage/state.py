@@ -174,9 +174,9 @@ def is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
+def brought(capture: Page | Capture) -> tuple[str | None, int, str | None]:
     """Return the values by which the contents of two captures are compared: digest, status and redirect."""
-    return one.digest, one.status, one.redirect_to
+    return capture.digest, capture.status, capture.redirect_to
 
 
 def content_date(page: Page) -> datetime | None:

@@ -54,14 +54,14 @@ class Group(NamedTuple):
         return f"{plural(self.pages, 'page')}{size}"
 
 
-def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], most: int) -> list[str]:
+def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], limit: int) -> list[str]:
     """Return the names of those *groups* that are shown where there is no room for all, in their order.
 
-    Hosts, types, statuses, languages and regions are the *most* with the most pages, days and months the latest; ages
+    Hosts, types, statuses, languages and regions are the *limit* with the most pages, days and months the latest; ages
     and sizes are all shown. So no series has gaps where its groups are small.
     """
     if by in _RANKED:
-        largest = set(nlargest(most, groups, key=lambda name: groups[name][0]))
+        largest = set(nlargest(limit, groups, key=lambda name: groups[name][0]))
         return [name for name in groups if name in largest]
     return list(groups)[-MOST_DATES:] if by in DATES else list(groups)
 
@@ -78,23 +78,23 @@ def language_of(page: Page) -> str | None:
     >>> [language_of(Page(url="https://example.com/", language=one)) for one in ("pt-br", "de_at", "english", None)]
     ['pt', 'de', None, None]
     """
-    found = _LANGUAGE.match((page.language or "").lower())
-    return found[1] if found else None
+    language = _LANGUAGE.match((page.language or "").lower())
+    return language[1] if language else None
 
 
 class GroupCounts:
     """The pages and bytes of each group; *group_of* returns the group of a row key and its page, *shown* its name.
 
-    There are at most *most* groups, and one for all other pages.
+    There are at most *limit* groups, and one for all other pages.
     """
 
     def __init__(
-        self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str, most: int | None = None
+        self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str, limit: int | None = None
     ) -> None:
         self.group_of = group_of
         """The function that returns the group of a row key and its page."""
         self._shown = shown
-        self._most = most
+        self._limit = limit
         self._pages: Counter[Any] = Counter()
         self._bytes: Counter[Any] = Counter()
 
@@ -103,7 +103,7 @@ class GroupCounts:
 
     def add(self, group: Any, size: int, pages: int = 1) -> None:
         """Count a page of *group* with *size* bytes, or several *pages* with *size* bytes in total."""
-        if self._most is not None and len(self._pages) >= self._most and group not in self._pages:
+        if self._limit is not None and len(self._pages) >= self._limit and group not in self._pages:
             group = OTHERS
         self._pages[group] += pages
         self._bytes[group] += size
@@ -136,11 +136,11 @@ class PageCounts:
 
         Raises `ValueError`, without counting the page, if its group cannot be found from the key.
         """
-        found = [one.group_of(key, page) for one in self._each]
+        groups = [counts.group_of(key, page) for counts in self._each]
         size = (page and page.size) or 0
         self.pages += 1
         self.bytes += size
-        for counts, group in zip(self._each, found, strict=True):
+        for counts, group in zip(self._each, groups, strict=True):
             counts.add(group, size)
 
     def add_dated(self, key: bytes, page: Page) -> None:
@@ -156,9 +156,9 @@ def grouping(
     key: WebKey | None = None,
     now: datetime | None = None,
     starts: Sequence[bytes] = (),
-    most: int | None = None,
+    limit: int | None = None,
 ) -> GroupCounts:
-    """Return empty counts by *name*, with at most *most* groups.
+    """Return empty counts by *name*, with at most *limit* groups.
 
     Hosts are found from row keys by *key*, ages are as of *now*, and regions begin at *starts*.
     """
@@ -169,9 +169,9 @@ def grouping(
         case "status":
             return GroupCounts(lambda _, page: page.status)
         case "type":
-            return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
+            return GroupCounts(lambda _, page: page.content_type or UNKNOWN, limit=limit)
         case "language":
-            return GroupCounts(lambda _, page: language_of(page) or UNKNOWN, most=most)
+            return GroupCounts(lambda _, page: language_of(page) or UNKNOWN, limit=limit)
         case "age":
             return GroupCounts(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
         case "region":

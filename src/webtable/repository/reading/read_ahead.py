@@ -64,13 +64,13 @@ class Damage:
         if len(self._rows) < MOST_KEPT:
             self._rows.append(error)
 
-    def sift(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
+    def sift(self, values: Iterable[T | DamagedRow]) -> Iterator[T]:
         """Yield the values that are not damaged rows, and count those that are."""
-        for one in found:
-            if isinstance(one, DamagedRow):
-                self.add(one)
+        for value in values:
+            if isinstance(value, DamagedRow):
+                self.add(value)
             else:
-                yield one
+                yield value
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -155,17 +155,17 @@ class _PagePiece:
     has_more: bool
 
     @classmethod
-    def of(cls, rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, most: int) -> _PagePiece:
-        """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES."""
+    def of(cls, rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, limit: int) -> _PagePiece:
+        """Return the pages of the next rows, *limit* of them or up to READ_AHEAD_BYTES."""
         made: list[Page | DamagedRow | None] = []
         count = size = 0
-        while count < most and size < READ_AHEAD_BYTES:
-            some = list(islice(rows, min(at_once, most - count)))
-            if not some:
+        while count < limit and size < READ_AHEAD_BYTES:
+            next_rows = list(islice(rows, min(at_once, limit - count)))
+            if not next_rows:
                 return cls(made, False)
-            pages = make(some)
+            pages = make(next_rows)
             made += pages
-            count += len(some)
+            count += len(next_rows)
             if at_once == 1:
                 size += sum(map(_weight, pages))
         return cls(made, True)
@@ -174,7 +174,7 @@ class _PagePiece:
         """Return the pages; damaged rows among them are added to *damage* as they are reached."""
         if _PAGES.issuperset(map(type, self.made)):
             return self.made  # type: ignore[return-value]
-        return damage.sift(one for one in self.made if one is not None)
+        return damage.sift(page for page in self.made if page is not None)
 
 
 def _weight(made: Page | DamagedRow | None) -> int:

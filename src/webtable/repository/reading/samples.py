@@ -57,18 +57,18 @@ def cut_at(sample: KeySample, n: int, row_bytes: int) -> list[CutPart]:
     keys, rows = sample
     # No cut is empty, as that would be the end of the table.
     cuts = [keys[number * len(keys) // n] if keys else b"\0" for number in range(1, n)]
-    at = [0, *(bisect_left(keys, one) for one in cuts), len(keys)]
+    at = [0, *(bisect_left(keys, cut) for cut in cuts), len(keys)]
     parts = []
     for place, (start, stop) in enumerate(zip([b"", *cuts], [*cuts, b""], strict=True)):
-        some = None if rows is None else round(rows * (at[place + 1] - at[place]) / max(1, len(keys)))
-        parts.append(CutPart(KeyRange(start, stop), some, None if some is None else some * row_bytes))
+        part_rows = None if rows is None else round(rows * (at[place + 1] - at[place]) / max(1, len(keys)))
+        parts.append(CutPart(KeyRange(start, stop), part_rows, None if part_rows is None else part_rows * row_bytes))
     return parts
 
 
 def all_keys(store: Store, spec: ScanSpec) -> KeySample | None:
     """Return all keys of a scan of few rows, None if it has more."""
-    found = ScanSpec(spec.table, spec.ranges, spec.wanted, limit=MOST_KEYS + 1)
-    keys = [row.key for row in in_storage_order(store, found, None)]
+    limited = ScanSpec(spec.table, spec.ranges, spec.wanted, limit=MOST_KEYS + 1)
+    keys = [row.key for row in in_storage_order(store, limited, None)]
     return KeySample(keys, len(keys)) if len(keys) <= MOST_KEYS else None
 
 
@@ -77,15 +77,15 @@ def spaced(store: Store, spec: ScanSpec, n: int) -> KeySample:
 
     Where keys lie together most places lead to the same few, as after a salt; then places between these are tried.
     """
-    found: set[bytes] = set()
+    sampled: set[bytes] = set()
     ranges = list(spec.ranges)
     for _ in range(MOST_ROUNDS):
-        found |= _keys_at_places(store, spec, ranges, -(-n * KEYS_A_PART // len(ranges)))
-        if len(found) >= n * FEWEST_A_PART:
+        sampled |= _keys_at_places(store, spec, ranges, -(-n * KEYS_A_PART // len(ranges)))
+        if len(sampled) >= n * FEWEST_A_PART:
             break
-        parts = pairwise([b"", *sorted(found), b""])
+        parts = pairwise([b"", *sorted(sampled), b""])
         ranges = [keys for start, stop in parts for keys in clipped(spec.ranges, KeyRange(start, stop))]
-    return KeySample(sorted(found), None)
+    return KeySample(sorted(sampled), None)
 
 
 def _keys_at_places(store: Store, spec: ScanSpec, ranges: Sequence[KeyRange], count: int) -> set[bytes]:
@@ -103,8 +103,8 @@ def _keys_at_places(store: Store, spec: ScanSpec, ranges: Sequence[KeyRange], co
         if low is not None and high is not None
         for place in between(low, high, count)
     ]
-    found = store.first_rows(spec.table, places, 1, spec.wanted)
-    return {rows[0].key for rows in found if rows}
+    first_rows = store.first_rows(spec.table, places, 1, spec.wanted)
+    return {rows[0].key for rows in first_rows if rows}
 
 
 def between(low: bytes, high: bytes, count: int) -> list[bytes]:
@@ -113,7 +113,7 @@ def between(low: bytes, high: bytes, count: int) -> list[bytes]:
     >>> between(b"a", b"c", 2)
     [b'a', b'b']
     """
-    shared = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    shared = next((at for at, (byte, other) in enumerate(zip(low, high, strict=False)) if byte != other), len(low))
     size = shared + _SPACED_BYTES
     first, last = (int.from_bytes(key[:size].ljust(size, b"\0")) for key in (low, high))
     places = (first + (last - first) * number // count for number in range(count))

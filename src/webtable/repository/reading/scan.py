@@ -48,8 +48,8 @@ class ScanSpec(msgspec.Struct, frozen=True):
         if self.keep is None:
             return rows(self)
         keep = self.keep
-        found = (row for row in rows(msgspec.structs.replace(self, keep=None, limit=None)) if keep(row.key))
-        return found if self.limit is None else islice(found, self.limit)
+        kept = (row for row in rows(msgspec.structs.replace(self, keep=None, limit=None)) if keep(row.key))
+        return kept if self.limit is None else islice(kept, self.limit)
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
@@ -91,13 +91,13 @@ def _across(
     merged = msgspec.structs.replace(spec, wanted=msgspec.structs.replace(spec.wanted, **changes))
     is_light = merged == spec
     merge = Merge(store, merged, unsalted, keep=is_light)
-    left = spec.limit
+    remaining = spec.limit
     for row in merge if is_light else in_full(store, spec, iter(merge)):
         yield row
-        if left is not None and (left := left - 1) == 0:
+        if remaining is not None and (remaining := remaining - 1) == 0:
             return
     if merge.left is not None:
-        rest = msgspec.structs.replace(spec, ranges=[merge.left], limit=left)
+        rest = msgspec.structs.replace(spec, ranges=[merge.left], limit=remaining)
         yield from in_storage_order(store, rest, None)
 
 
@@ -119,25 +119,25 @@ def in_full(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
 
     If the scan has weights, a row that is no longer found by its key is yielded as it was.
     """
-    most = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
+    limit = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
     if spec.weight is not None:
         weigh = spec.weight
-        for piece in together(((row, weigh(row)) for row in rows), most):
-            found = store.read(spec.table, [row.key for row in piece], Wanted(spec.wanted.columns))
-            yield from (whole or row for row, whole in zip(piece, found, strict=True))
+        for piece in together(((row, weigh(row)) for row in rows), limit):
+            whole_rows = store.read(spec.table, [row.key for row in piece], Wanted(spec.wanted.columns))
+            yield from (whole or row for row, whole in zip(piece, whole_rows, strict=True))
         return
-    for some in _unweighed(store, spec, rows, most):
-        yield from (row for row in some if row is not None)
+    for read_rows in _unweighed(store, spec, rows, limit):
+        yield from (row for row in read_rows if row is not None)
 
 
-def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> Iterator[list[Row | None]]:
+def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], limit: int) -> Iterator[list[Row | None]]:
     """Yield whole rows, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
     count = FIRST_UNWEIGHED
-    while piece := [row.key for row in islice(rows, min(count, most))]:
-        found = store.read(spec.table, piece, Wanted(spec.wanted.columns))
-        yield found
+    while piece := [row.key for row in islice(rows, min(count, limit))]:
+        whole_rows = store.read(spec.table, piece, Wanted(spec.wanted.columns))
+        yield whole_rows
         largest = max(
-            sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0 for row in found
+            sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0 for row in whole_rows
         )
         count = min(max(BODY_BYTES // (largest + 1), 1), count * 2)
 
@@ -248,8 +248,8 @@ class Merge:
     def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
         spec = self._spec
         ranges = [cursor.rest for cursor in cursors if cursor.rest]
-        found = self._store.first_rows(spec.table, ranges, wanted, spec.wanted, reverse=spec.reverse)
-        for cursor, rows in zip(cursors, found, strict=True):
+        pieces = self._store.first_rows(spec.table, ranges, wanted, spec.wanted, reverse=spec.reverse)
+        for cursor, rows in zip(cursors, pieces, strict=True):
             cursor.take(rows, wanted, reverse=spec.reverse)
 
 

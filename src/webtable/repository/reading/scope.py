@@ -233,9 +233,9 @@ def _why_large(store: Store) -> str:
 
 def _has_port(port: int) -> Callable[[bytes], bool]:
     def keeps(key: bytes) -> bool:
-        found = _PORT.search(key)
+        match = _PORT.search(key)
         # The key of an https page on its usual port ends without a scheme.
-        scheme, number = (b"https", None) if found is None else found.groups()
+        scheme, number = (b"https", None) if match is None else match.groups()
         return port == (_DEFAULT_PORTS[scheme] if number is None else int(number))
 
     return keeps

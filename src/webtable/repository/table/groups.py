@@ -171,7 +171,7 @@ class TableIndexes:
 
     def states(self) -> dict[str, IndexState]:
         """Return the indexes of the table by name, and the phase that each is in."""
-        return {name: found.state for name, found in sorted(self._context.indexes.read().items())}
+        return {name: index.state for name, index in sorted(self._context.indexes.read().items())}
 
     def add(self, index: str, *, dry_run: bool = False, on_progress: Progress | None = None, workers: int = 1) -> int:
         """Add one of webtable's own indexes by name, or yours by its importable name (`package.module:attribute`).

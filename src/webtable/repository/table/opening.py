@@ -106,9 +106,9 @@ def copy_target(
     except TableNotFound:
         if _is_there(url):
             raise
-    given: LayoutOptions = {**_laid_out_as(source, options), **options}
-    check_kept(source._context, given.get("ttl"), str(url))
-    return open(url, create=True, regions=regions, **given)
+    completed: LayoutOptions = {**_laid_out_as(source, options), **options}
+    check_kept(source._context, completed.get("ttl"), str(url))
+    return open(url, create=True, regions=regions, **completed)
 
 
 def _is_there(url: str | os.PathLike[str]) -> bool:
@@ -121,8 +121,8 @@ def _is_there(url: str | os.PathLike[str]) -> bool:
         return StoredWebTable.read(store, table) is not None
 
 
-def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
-    """Return the options that create a table like *source*, except for those that are *given*."""
+def _laid_out_as(source: WebTable, named: Collection[str]) -> LayoutOptions:
+    """Return the options that create a table like *source*, except for those that are *named*."""
     layout = source.layout
     options: LayoutOptions = {
         "salt": Salt(layout.salt, layout.digits),
@@ -132,10 +132,10 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
         "versions": layout.versions,
         "ttl": layout.ttl,
     }
-    if "indexes" not in given:
-        kept = [one for one in source._context.indexes.read().values() if one.state.phase != "retired"]
+    if "indexes" not in named:
+        kept = [index for index in source._context.indexes.read().values() if index.state.phase != "retired"]
         # `one.index` raises for an index that only the table names: see `indexes.states`.
-        options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
+        options["indexes"] = [index.state.of or index.index.name for index in kept if index.index]
     return options
 
 

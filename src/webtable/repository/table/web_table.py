@@ -558,8 +558,8 @@ class WebTable(ShowsItself):
         which a count that was cut short continues, as in `maintenance.verify`; `OSError` is raised if it cannot be
         written. With more than one of *workers*, as many processes count parts of the table.
         """
-        asked = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
-        return questions.stats.stats(self._context, asked, on_progress, resume)
+        question = questions.stats.StatsQuestion(Scope.of(site), by, bytes, now, workers)
+        return questions.stats.stats(self._context, question, on_progress, resume)
 
     @repeatable(until_now=True)
     def changes(
@@ -692,8 +692,8 @@ class WebTable(ShowsItself):
         A page token belongs to one pair of moments: give datetimes where you want to continue, as "7d" is another
         moment in each call.
         """
-        asked = indexes.questions
-        return asked.by_time(self._context, "fetched", since, until, {"site": site, **options}, asked.FETCHED)
+        question = indexes.questions
+        return question.by_time(self._context, "fetched", since, until, {"site": site, **options}, question.FETCHED)
 
     @repeatable()
     def modified(
@@ -709,8 +709,8 @@ class WebTable(ShowsItself):
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
         """
-        asked = indexes.questions
-        return asked.by_time(self._context, "modified", since, until, {"site": site, **options}, asked.MODIFIED)
+        question = indexes.questions
+        return question.by_time(self._context, "modified", since, until, {"site": site, **options}, question.MODIFIED)
 
     @repeatable()
     def outdated(

@@ -115,7 +115,7 @@ def add_entries(
 ) -> dict[int, WebTableError]:
     """Add the entries of *changes* to *derived*, and return the errors of pages for which an index failed, by owner."""
     errors: dict[int, WebTableError] = {}
-    indexes = [(one.index, one.table) for one in maintained]
+    indexes = [(each.index, each.table) for each in maintained]
     if not indexes:
         return errors
     now = now_in_milliseconds()
@@ -155,15 +155,15 @@ class DerivedCellWriter:
         """
         # In the order of their keys, so that neighbours are written together, in few pieces.
         rows = {table: sorted(cells) for table, cells in derived.puts.items() if cells}
-        puts = {table: [_put(row, derived.puts[table][row]) for row in some] for table, some in rows.items()}
+        puts = {table: [_put(row, derived.puts[table][row]) for row in in_order] for table, in_order in rows.items()}
         refused: dict[str, dict[bytes, WebTableError]] = {}
-        for (table, some), errors in zip(rows.items(), self._written(puts), strict=True):
-            if any(errors) and not any(one.table == table and self._is_dropped(one) for one in maintained):
-                refused[table] = {row: error for row, error in zip(some, errors, strict=True) if error is not None}
+        for (table, in_order), errors in zip(rows.items(), self._written(puts), strict=True):
+            if any(errors) and not any(index.table == table and self._is_dropped(index) for index in maintained):
+                refused[table] = {row: error for row, error in zip(in_order, errors, strict=True) if error is not None}
         return {
             owner: refused[table][row]
-            for owner, table, some in (derived.owned if refused else ())
-            for row in some
+            for owner, table, in_order in (derived.owned if refused else ())
+            for row in in_order
             if row in refused.get(table, ())
         }
 
@@ -182,7 +182,9 @@ class DerivedCellWriter:
                 for column, stamp, exact in removed:
                     for row in rows:
                         deletes[table].setdefault((row, stamp, exact), []).append(column)
-        changes: dict[str, list[Put | Delete]] = {one.table: [] for one in derived.removals if stored[one.owner]}
+        changes: dict[str, list[Put | Delete]] = {
+            removal.table: [] for removal in derived.removals if stored[removal.owner]
+        }
         for table, of_rows in puts.items():
             changes[table] += (_put(row, cells) for row, cells in of_rows.items())
         for table, of_places in deletes.items():
@@ -192,8 +194,8 @@ class DerivedCellWriter:
     def _written(self, changes: Mapping[str, Sequence[Put | Delete]]) -> list[list[WebTableError | None]]:
         """Write the changes to each of several tables, and return their outcomes."""
         if self._store.capabilities.writes_concurrently:
-            return self._threads.map(lambda one: self._write(*one), changes.items())
-        return [self._write(table, some) for table, some in changes.items()]
+            return self._threads.map(lambda change: self._write(*change), changes.items())
+        return [self._write(table, mutations) for table, mutations in changes.items()]
 
     def _is_dropped(self, index: Maintained) -> bool:
         """Whether *index* was dropped meanwhile; one that was dropped and added again is another index."""
@@ -223,7 +225,7 @@ def _put(row: bytes, cells: Sequence[NewCell]) -> Put:
 
 def sign_pages(indexes: Iterable[Maintained]) -> bool:
     """Whether pages get signatures for one of *indexes*."""
-    return any(one.signs_pages for one in indexes)
+    return any(index.signs_pages for index in indexes)
 
 
 def is_unsigned(page: Page) -> bool:
@@ -243,25 +245,25 @@ def read_and_signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) 
 
     A page whose body cannot be read is returned as the error.
     """
-    found: list[Page | DamagedRow] = [page for _, page in pages]
+    results: list[Page | DamagedRow] = [page for _, page in pages]
     unread: list[int] = []
     for at, (_, page) in enumerate(pages):
         if is_unsigned(page):
             if page.body is None:
                 unread.append(at)
             else:
-                found[at] = with_signature(page, page.body)
-    for some in together((at, pages[at][1].size or 0) for at in unread):
-        contents = context.pages.contents_of([pages[at] for at in some])
-        for at, content in zip(some, contents, strict=True):
-            found[at] = with_signature(pages[at][1], content.body) if isinstance(content, Page) else content
-    return found
+                results[at] = with_signature(page, page.body)
+    for places in together((at, pages[at][1].size or 0) for at in unread):
+        contents = context.pages.contents_of([pages[at] for at in places])
+        for at, content in zip(places, contents, strict=True):
+            results[at] = with_signature(pages[at][1], content.body) if isinstance(content, Page) else content
+    return results
 
 
 def signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
     """Return what `read_and_signed` does; a page whose body cannot be read stays without a signature."""
-    found = read_and_signed(context, pages)
-    return [one if isinstance(one, Page) else page for one, (_, page) in zip(found, pages, strict=True)]
+    results = read_and_signed(context, pages)
+    return [result if isinstance(result, Page) else page for result, (_, page) in zip(results, pages, strict=True)]
 
 
 def signed_changes(context: TableContext, changes: Sequence[PageChange]) -> list[PageChange]:
@@ -273,9 +275,9 @@ def signed_changes(context: TableContext, changes: Sequence[PageChange]) -> list
         if before is not None and is_unsigned(before) and before.digest == page.digest:
             before = replace(before, _similarity=page._similarity)  # of the same body, which need not be read again
         former.append(before)
-    some = [at for at, before in enumerate(former) if before is not None and is_unsigned(before)]
-    known = signed(context, [(changes[at].row, before) for at in some if (before := former[at]) is not None])
-    for at, before in zip(some, known, strict=True):
+    unsigned = [at for at, before in enumerate(former) if before is not None and is_unsigned(before)]
+    renewed = signed(context, [(changes[at].row, before) for at in unsigned if (before := former[at]) is not None])
+    for at, before in zip(unsigned, renewed, strict=True):
         former[at] = before
-    both = zip(changes, pages, former, strict=True)
-    return [change._replace(page=page, before=before) for change, page, before in both]
+    triples = zip(changes, pages, former, strict=True)
+    return [change._replace(page=page, before=before) for change, page, before in triples]

@@ -132,7 +132,7 @@ class RecountQueue:
         settled = self._done() | self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000)
         keys = sorted(settled | self._entered_before(now_in_milliseconds() + 1) if also_unfinished else settled)
         pieces = (keys[at : at + BATCHES_AT_ONCE] for at in range(0, len(keys), BATCHES_AT_ONCE))
-        rows = (row for some in pieces for row in self._store.read(self.table, some) if row is not None)
+        rows = (row for piece in pieces for row in self._store.read(self.table, piece) if row is not None)
         return (_waiting(row, row.key in settled) for row in rows)
 
     def pending(self) -> Pending:
@@ -173,8 +173,8 @@ class RecountQueue:
 
         A batch that cannot be read stays until it is removed as a whole, so that each run reports it.
         """
-        readable = [one for one in batches if one.row_columns and not one.is_damaged]
-        self.write([Delete(one.key, one.timestamp, one.row_columns) for one in readable])
+        readable = [batch for batch in batches if batch.row_columns and not batch.is_damaged]
+        self.write([Delete(batch.key, batch.timestamp, batch.row_columns) for batch in readable])
 
     def extent(self) -> tuple[int, int | None]:
         """Return how many batches wait, and since when the oldest has waited, in epoch milliseconds."""

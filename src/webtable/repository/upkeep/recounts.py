@@ -62,10 +62,10 @@ class _CountedHashes:
             new = sorted([*self._rounds.pop(), *new])
         self._rounds.append(array("q", new))
 
-    def __contains__(self, one: Hashable) -> bool:
-        wanted = hash(one)
-        places = ((some, bisect_left(some, wanted)) for some in self._rounds)
-        return any(at < len(some) and some[at] == wanted for some, at in places)
+    def __contains__(self, value: Hashable) -> bool:
+        wanted = hash(value)
+        places = ((hashes, bisect_left(hashes, wanted)) for hashes in self._rounds)
+        return any(at < len(hashes) and hashes[at] == wanted for hashes, at in places)
 
 
 class Refresh:
@@ -84,8 +84,8 @@ class Refresh:
         on_progress: Progress | None = None,
     ) -> None:
         self._context = context
-        self._keeps_inlinks = any(one.keeps_inlinks for one in indexes)
-        self._counts_pages = any(one.counts_pages for one in indexes)
+        self._keeps_inlinks = any(index.keeps_inlinks for index in indexes)
+        self._counts_pages = any(index.counts_pages for index in indexes)
         self._damage = damage
         self._on_progress = on_progress
         self._pages = self._hosts = self._batches = self._unreadable = 0
@@ -96,20 +96,20 @@ class Refresh:
 
     def run(self, waiting: Iterator[QueuedBatch], queue: RecountQueue) -> Recount:
         """Count the batches *waiting* in *queue*, each page once, and return how much was counted."""
-        for some in _rounds(waiting):
-            self._batches += len(some)
-            self._unreadable += sum(batch.is_damaged for batch in some)
+        for batches in _rounds(waiting):
+            self._batches += len(batches)
+            self._unreadable += sum(batch.is_damaged for batch in batches)
             if self._keeps_inlinks:
-                self._count_links(some)
+                self._count_links(batches)
             done: list[QueuedBatch] = []
             held: list[QueuedBatch] = []
-            for batch in (batch for batch in some if batch.is_settled):
+            for batch in (batch for batch in batches if batch.is_settled):
                 (held if self._changes_hosts(batch) else done).append(batch)
             queue.remove(done)
             queue.remove_rows(held)
             self._held += [CountedBatch(batch.key, batch.timestamp) for batch in held]
             if self._counts_pages:
-                self._take_hosts(some)
+                self._take_hosts(batches)
             if self._weight() > MOST_BYTES:
                 self._changes.join()
                 if self._weight() > MOST_JOINED:
@@ -125,17 +125,17 @@ class Refresh:
 
     def _count_links(self, batches: Sequence[QueuedBatch]) -> None:
         """Count the links to the rows of *batches* that were not counted yet."""
-        asked = {row for batch in batches for row in batch.rows}
+        queued = {row for batch in batches for row in batch.rows}
         tried: dict[bytes, set[int]] = defaultdict(set)
-        for row, inlinks in (one for batch in batches for one in batch.counted):
+        for row, inlinks in (count for batch in batches for count in batch.counted):
             tried[row].add(inlinks)
-        rows = sorted(row for row in asked if row in tried or row not in self._counted)
+        rows = sorted(row for row in queued if row in tried or row not in self._counted)
         self._counted.add(rows)
         counter = LinkCounter(self._context, self._damage)
         for at in range(0, len(rows), COUNTED_AT_ONCE):
-            some = rows[at : at + COUNTED_AT_ONCE]
-            counter.count(some, tried)
-            self._pages += len(some)
+            piece = rows[at : at + COUNTED_AT_ONCE]
+            counter.count(piece, tried)
+            self._pages += len(piece)
             self._report()
 
     def _take_hosts(self, batches: Sequence[QueuedBatch]) -> None:
@@ -158,13 +158,13 @@ class Refresh:
 
 def _rounds(waiting: Iterator[QueuedBatch]) -> Iterator[list[QueuedBatch]]:
     """Yield the batches of the queue in groups of at most about `ROWS_A_ROUND` rows."""
-    some: list[QueuedBatch] = []
+    batches: list[QueuedBatch] = []
     size = 0
     for batch in waiting:
-        some.append(batch)
+        batches.append(batch)
         size += 1 + len(batch.rows) + len(batch.pages) + len(batch.hosts)
         if size >= ROWS_A_ROUND:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield batches
+            batches, size = [], 0
+    if batches:
+        yield batches

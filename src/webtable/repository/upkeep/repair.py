@@ -220,8 +220,8 @@ class DriftComparison:
         """Return those of *cells* that their pages no longer make, and how many belong to captures not stored yet."""
         stale = [cell for cell in cells if not cell.source]  # no writer will ever write such a cell
         pending = 0
-        for some, made in self._by_page(cell for cell in cells if cell.source and cell.cell.timestamp < self._until):
-            for cell in some:
+        for of_page, made in self._by_page(cell for cell in cells if cell.source and cell.cell.timestamp < self._until):
+            for cell in of_page:
                 if (cell.row, cell.cell.column) in made.cells:
                     continue
                 latest = self._latest(made, cell)
@@ -247,22 +247,22 @@ class DriftComparison:
         for table, rows, columns in _asked_together(cells):
             for row in self._context.store.read(table, rows, Wanted(columns)):
                 if row is not None:
-                    there.update(((row.key, column), found[0].timestamp) for column, found in row.cells.items())
+                    there.update(((row.key, column), versions[0].timestamp) for column, versions in row.cells.items())
         return there
 
     def mend(
         self,
-        found: Iterator[list[SourcedCell]],
+        differing: Iterator[list[SourcedCell]],
         still: Callable[[Sequence[SourcedCell]], list[SourcedCell]],
         kind: str,
         journal: Journal[DriftCheckpoint] | None = None,
     ) -> Iterator[None]:
-        """Count, and repair, the differences *found* that are *still* there a moment later; yields after each piece.
+        """Count, and repair, the *differing* cells that are *still* there a moment later; yields after each piece.
 
         The *journal* records the progress.
         """
         suspects: list[SourcedCell] = []
-        for cells in found:
+        for cells in differing:
             suspects += cells
             is_due = journal is not None and journal.is_due()
             if len(suspects) >= AT_ONCE or is_due:
@@ -282,14 +282,14 @@ class DriftComparison:
         differences, drift = still(suspects), self._drift
         setattr(drift, kind, getattr(drift, kind) + len(differences))
         drift.examples += [f"{kind}: {cell}" for cell in differences[: EXAMPLES - len(drift.examples)]]
-        for some in pieces(differences) if self._apply else ():
-            self.write(some, kind)
-            drift.repaired += len(some)
+        for piece in pieces(differences) if self._apply else ():
+            self.write(piece, kind)
+            drift.repaired += len(piece)
 
-    def _readable(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
+    def _readable(self, values: Iterable[T | DamagedRow]) -> Iterator[T]:
         """Yield the values that are not damaged rows, and count the damaged ones."""
         drift = self._drift
-        for value in found:
+        for value in values:
             if not isinstance(value, DamagedRow):
                 yield value
                 continue
@@ -326,15 +326,15 @@ def _asked_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[by
     for table, row, cell, _ in cells:  # noqa: B007
         by_row.setdefault(row, []).append(cell.column)
     rows, columns = list[bytes](), set[bytes]()
-    for wanted, row in sorted((sorted(found), row) for row, found in by_row.items()):
+    for wanted, row in sorted((sorted(of_row), row) for row, of_row in by_row.items()):
         for at in range(0, len(wanted), CELLS_ASKED):
-            some = wanted[at : at + CELLS_ASKED]
-            both = columns if columns.issuperset(some) else columns.union(some)
-            if rows and (len(rows) + 1) * len(both) > CELLS_ASKED:
+            piece = wanted[at : at + CELLS_ASKED]
+            joined = columns if columns.issuperset(piece) else columns.union(piece)
+            if rows and (len(rows) + 1) * len(joined) > CELLS_ASKED:
                 yield table, rows, sorted(columns)
-                rows, both = [], set(some)
+                rows, joined = [], set(piece)
             rows.append(row)
-            columns = both
+            columns = joined
     if rows:
         yield table, rows, sorted(columns)
 
@@ -370,8 +370,8 @@ class HistoryComparison(DriftComparison):
         return map(self._inconsistent_among, pieces(rows))
 
     def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
-        found = self._context.store.read(self._context.table, [place.row for place in suspects], self._wanted)
-        return self._inconsistent_among(row for row in found if row is not None)
+        rows = self._context.store.read(self._context.table, [place.row for place in suspects], self._wanted)
+        return self._inconsistent_among(row for row in rows if row is not None)
 
     def _inconsistent_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
         column, places = self._context.codec.columns.page, []
@@ -390,13 +390,13 @@ class EntryComparison(DriftComparison):
     """A comparison of one index with its table."""
 
     def __init__(
-        self, context: TableContext, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+        self, context: TableContext, maintained: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
     ) -> None:
         super().__init__(context, drift, damage, settle=settle, apply=apply)
-        self._index = found.index
-        self._entries = found.table
-        self._is_link = found.keeps_inlinks
-        self._signs = found.signs_pages
+        self._index = maintained.index
+        self._entries = maintained.table
+        self._is_link = maintained.keeps_inlinks
+        self._signs = maintained.signs_pages
 
     def run(self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None) -> Generator[None]:
         """Compare, continuing after *begun*; yields after each piece of the work."""
@@ -539,10 +539,10 @@ class InlinkComparison(DriftComparison):
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows with inlinks, each with its inlinks or some of them."""
-        found = self._context.store.scan(
+        linked = self._context.store.scan(
             self._context.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True)
         )
-        while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
+        while rows := [row.key for row in islice(linked, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._context.store, self._context.table, self._family, rows)
 
     def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
@@ -567,8 +567,8 @@ class InlinkComparison(DriftComparison):
                 yield source, page
             else:
                 yield source, Made({cell.place: cell for cell in self._cells_of(page)}, milliseconds(hints_at(page)))
-        left = self._links_left(pageless)
-        yield from ((source, Made({}, left.get(source))) for source in pageless)
+        dates = self._links_left(pageless)
+        yield from ((source, Made({}, dates.get(source))) for source in pageless)
 
     def _cells_of(self, page: Page) -> Iterator[SourcedCell]:
         """Yield those inlinks that *page* makes that only one side may have."""
@@ -581,10 +581,10 @@ class InlinkComparison(DriftComparison):
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
         """Return the dates of links without a page, which an interrupted delete has left, by row."""
         urls, dates = self._context.codec.columns.urls, {}
-        for some in together((source, 0) for source in sources):
-            for found in self._context.store.read(self._context.table, some, Wanted([urls])):
-                if found is not None:
-                    dates[found.key] = found.cells[urls][0].timestamp
+        for piece in together((source, 0) for source in sources):
+            for row in self._context.store.read(self._context.table, piece, Wanted([urls])):
+                if row is not None:
+                    dates[row.key] = row.cells[urls][0].timestamp
         return dates
 
     def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
@@ -692,8 +692,8 @@ class PartsComparison:
         whole = Whole.of_rows(self.context, rows)
         if kind == "stale":
             whole = Whole(self.found.table, rows, self.found.index, INDEX_COLUMN, whole.columns)
-        asked = (self.found.name, self.drift.as_of, self.settle, kind, after)
-        return [PartTask(_compare, part, asked) for part in parts_of(self.context, whole, self.workers)]
+        arguments = (self.found.name, self.drift.as_of, self.settle, kind, after)
+        return [PartTask(_compare, part, arguments) for part in parts_of(self.context, whole, self.workers)]
 
 
 def _compare(
@@ -731,9 +731,9 @@ class Maintenance:
         """Do what `TableIndexes.add` promises."""
         check_workers(self._context, workers)
         ((name, state),) = defined([index]).items()
-        known = self._context.indexes.read()
-        if name in known:
-            phase = known[name].state.phase
+        maintained = self._context.indexes.read()
+        if name in maintained:
+            phase = maintained[name].state.phase
             raise InvalidArgument(f"{self._context.name} already has an index {name!r}; it is {phase}")
         if dry_run:
             return self._counted(on_progress)
@@ -745,43 +745,45 @@ class Maintenance:
 
     def drop(self, index: str, *, dry_run: bool) -> IndexState:
         """Do what `TableIndexes.drop` promises."""
-        found = self._context.indexes.named(index)
+        maintained = self._context.indexes.named(index)
         if dry_run:
-            return found.state
-        self._context.indexes.set(index, replace(found.state, phase="retired", position=""))
+            return maintained.state
+        self._context.indexes.set(index, replace(maintained.state, phase="retired", position=""))
         clock.sleep(FRESH_SECONDS * 1.5)
         self._context.indexes.set(index, IndexState("dropped"))
         with suppress(TableNotFound):
-            self._context.store.drop_table(found.table)
-        return found.state
+            self._context.store.drop_table(maintained.table)
+        return maintained.state
 
     def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.rebuild` promises."""
         check_workers(self._context, workers)
-        found = self._context.indexes.named(index)
-        if found.state.phase == "retired":
+        maintained = self._context.indexes.named(index)
+        if maintained.state.phase == "retired":
             raise InvalidArgument(
                 f"{self._context.name}: the index {index!r} is being dropped; index drop {index} completes that"
             )
-        found.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
+        maintained.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
         if dry_run:
             return self._counted(on_progress)
-        is_new = found.state.phase == "building"
-        after = bytes.fromhex(found.state.position) if is_new else b""
+        is_new = maintained.state.phase == "building"
+        after = bytes.fromhex(maintained.state.position) if is_new else b""
         write = (
-            _written(self._context, found, after) if workers == 1 else _written_by(workers, self._context, found, after)
+            _written(self._context, maintained, after)
+            if workers == 1
+            else _written_by(workers, self._context, maintained, after)
         )
         pages, saved = 0, clock.monotonic()
         with closing(write) as written:
             for count, last in written:
                 pages += count
                 if is_new and last and clock.monotonic() - saved > SAVE_SECONDS:
-                    self._advance(index, found, "building", last.hex())
+                    self._advance(index, maintained, "building", last.hex())
                     saved = clock.monotonic()
                 if on_progress is not None:
                     on_progress(pages)
         if is_new:
-            self._advance(index, found, "ready")
+            self._advance(index, maintained, "ready")
         return pages
 
     def _counted(self, on_progress: Progress | None) -> int:
@@ -803,28 +805,32 @@ class Maintenance:
     ) -> Drift:
         """Do what `TableIndexes.repair` promises, and `verify` with several *workers*."""
         checked_workers(workers)
-        found, damage, until = self._context.indexes.named(index), self._context.damage(), given_moment("as_of", as_of)
+        maintained, damage, until = (
+            self._context.indexes.named(index),
+            self._context.damage(),
+            given_moment("as_of", as_of),
+        )
         question = (
             f"{'repair' if apply else 'verify'} the index {index} of {self._context.table}, as of {until or 'now'}"
         )
         journal = Journal(resume, question, DriftCheckpoint)
         begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
-        checks_pages = found.keeps_inlinks or not any(
-            one.keeps_inlinks for one in self._context.indexes.read().values()
+        checks_pages = maintained.keeps_inlinks or not any(
+            other.keeps_inlinks for other in self._context.indexes.read().values()
         )
         if workers > 1:
-            parts = PartsComparison(self._context, found, drift, damage, settle, workers)
+            parts = PartsComparison(self._context, maintained, drift, damage, settle, workers)
             walks = [parts.run(journal, begun, checks_pages=checks_pages)]
         else:
-            entries = EntryComparison(self._context, found, drift, damage, settle=settle, apply=apply)
+            entries = EntryComparison(self._context, maintained, drift, damage, settle=settle, apply=apply)
             walks = [entries.run(journal, begun)]
             if checks_pages:
                 mend_pages = self._mend_pages if apply else None
                 walks.append(
                     HistoryComparison(self._context, drift, damage, settle=settle, mend_pages=mend_pages).run()
                 )
-        if found.keeps_inlinks:
+        if maintained.keeps_inlinks:
             walks.append(InlinkComparison(self._context, drift, damage, settle=settle, apply=apply).run())
         for walk in walks:
             with closing(walk):
@@ -834,30 +840,34 @@ class Maintenance:
         journal.end()
         return drift
 
-    def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:
+    def _advance(self, index: str, maintained: Maintained, phase: Phase, position: str = "") -> None:
         """Store the progress of a rebuild; raises `UnknownIndex` if the index was dropped meanwhile."""
         now = self._context.indexes.named(index).state
-        if now.added != found.state.added or now.phase == "retired":
+        if now.added != maintained.state.added or now.phase == "retired":
             raise UnknownIndex(f"{self._context.name}: the index {index!r} was dropped while it was built")
         if now.phase == "building":
             self._context.indexes.set(index, replace(now, phase=phase, position=position))
 
 
-def _written(context: TableContext, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+def _written(context: TableContext, maintained: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
     """Write the entries of the pages after the row *after*, some at once; yields their number and the last row."""
     updater = Updater(context)
     try:
-        for piece in _pieces(context, found, after):
-            _write_entries(updater, found, piece)
+        for piece in _pieces(context, maintained, after):
+            _write_entries(updater, maintained, piece)
             yield len(piece), piece[-1][0]
     finally:
         updater.close()
 
 
-def _written_by(workers: int, context: TableContext, found: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
+def _written_by(
+    workers: int, context: TableContext, maintained: Maintained, after: bytes
+) -> Generator[tuple[int, bytes]]:
     """Do as `_written`, a part of the pages at once, by *workers*."""
     parts = parts_of(context, Whole.of_rows(context, [_rows_after(after)]), workers)
-    with done_by(workers, context, [PartTask(_write_part, part, (found.name, after)) for part in parts]) as written:
+    with done_by(
+        workers, context, [PartTask(_write_part, part, (maintained.name, after)) for part in parts]
+    ) as written:
         yield from written
 
 
@@ -873,12 +883,12 @@ def _rows_after(row: bytes) -> KeyRange:
     return KeyRange(row + b"\x00" if row else b"")
 
 
-def _pieces(context: TableContext, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
+def _pieces(context: TableContext, maintained: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
     def keyed(row: Row) -> tuple[bytes, Page | None] | DamagedRow:
         page = context.pages.each(row)
         return page if isinstance(page, DamagedRow) else (row.key, page)
 
-    columns = context.codec.select(("outlinks",) if found.keeps_inlinks else ())
+    columns = context.codec.select(("outlinks",) if maintained.keeps_inlinks else ())
     spec = ScanSpec(context.table, clipped([_rows_after(after)], context.keys_of(context.table)), Wanted(columns))
     readable = context.damage().sift(map(keyed, in_storage_order(context.store, spec, None)))
     pages = ((row, page) for row, page in readable if page is not None)
@@ -886,22 +896,22 @@ def _pieces(context: TableContext, found: Maintained, after: bytes) -> Iterator[
         yield piece
 
 
-def _write_entries(updater: Updater, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
+def _write_entries(updater: Updater, maintained: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
     """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
     derived = DerivedCells()
-    if found.signs_pages:
+    if maintained.signs_pages:
         pages = [(row, page) for (row, _), page in zip(pages, signed(updater.context, pages), strict=True)]
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
-    errors = add_entries(derived, changes, [found], updater.context.key)
+    errors = add_entries(derived, changes, [maintained], updater.context.key)
     touched: set[bytes] = set()
-    hosts = {host_and_rest(page.url)[0] for _, page in pages} if found.counts_pages else set()
-    if found.keeps_inlinks:
+    hosts = {host_and_rest(page.url)[0] for _, page in pages} if maintained.counts_pages else set()
+    if maintained.keeps_inlinks:
         for change in changes:
             touched |= updater.inlinks.add_all(derived, change.owner, change.page, change.page.outlinks or ())
     entered = updater.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:
         updater.queue.write([entered])
-    for error in (errors | updater.writer.put(derived, [found])).values():
+    for error in (errors | updater.writer.put(derived, [maintained])).values():
         raise error
     if entered is not None:
         updater.queue.write([updater.queue.done(entered)])

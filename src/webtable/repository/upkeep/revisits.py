@@ -109,16 +109,16 @@ class OpenRevisits:
 
     def rows(self, keys: Sequence[KeyRange], after: bytes | None = None) -> Iterator[Row]:
         """Yield the rows of the open revisits of pages with these unsalted *keys*, after a place, in their order."""
-        ranges = [self.range_of(one) for one in keys]
+        ranges = [self.range_of(pages) for pages in keys]
         if after is not None:
-            ranges = [one.after(OPEN.start + after) for one in ranges]
+            ranges = [pages.after(OPEN.start + after) for pages in ranges]
         return self._store.scan(self.table, ranges, Wanted([_CAPTURE]))
 
     def of_page(self, url: str) -> list[Page]:
         """Return the open revisits of the page *url*, the oldest first."""
         keys = self._dates_of(self._key.unsalted(self._key.encode(url)))
-        found = self._store.scan(self.table, [keys], Wanted([_CAPTURE]))
-        return [page for page in map(page_in, found) if page is not None]
+        rows = self._store.scan(self.table, [keys], Wanted([_CAPTURE]))
+        return [page for page in map(page_in, rows) if page is not None]
 
     def range_of(self, keys: KeyRange) -> KeyRange:
         """Return the rows of the open revisits of pages with these unsalted *keys*."""
@@ -131,8 +131,8 @@ class OpenRevisits:
     def close(self, pages: Sequence[Page]) -> None:
         """Remove *pages*, which need not be there; the page that is listed goes before what it waits for."""
         rows = [OPEN.start + self._place(page) for page in pages]
-        found = self._store.read(self.table, rows, Wanted([_CAPTURE]))
-        self._remove([row for row in found if row is not None])
+        stored = self._store.read(self.table, rows, Wanted([_CAPTURE]))
+        self._remove([row for row in stored if row is not None])
 
     def close_those_of(self, keys: Sequence[bytes], until: int) -> None:
         """Remove the open revisits of the pages with these unsalted *keys* up to a moment, in epoch milliseconds."""

@@ -54,7 +54,7 @@ class Updater:
 
     def keeps_inlinks(self, indexes: Iterable[Maintained]) -> bool:
         """Whether the inlinks of pages are maintained, for one of *indexes*."""
-        return self._with_inlinks and any(one.keeps_inlinks for one in indexes)
+        return self._with_inlinks and any(index.keeps_inlinks for index in indexes)
 
     def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> BatchUpdate:
         """Return the update for *changes* in *indexes*, which were read before the changes were decided."""
@@ -73,8 +73,8 @@ class Updater:
             and change.brings_content
         ]
         links = self.context.pages.links_of([(row, before) for _, row, before in former]) if former else []
-        known = {change.owner: change.former for change in changes if change.former is not None}
-        return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
+        in_batch = {change.owner: change.former for change in changes if change.former is not None}
+        return in_batch | {owner: outlinks for (owner, _, _), outlinks in zip(former, links, strict=True)}
 
     def stored_links(self, changes: Sequence[PageChange]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
         """Return the links of captures that were stored already, and those of the capture before each, by owner.
@@ -82,8 +82,8 @@ class Updater:
         The writer of the capture may have been killed before it removed those of the one before.
         """
         again = [change for change in changes if change.is_repeated]
-        found = self.context.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
-        return {change.owner: both for change, both in zip(again, found, strict=True)}
+        links = self.context.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
+        return {change.owner: of_page for change, of_page in zip(again, links, strict=True)}
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class BatchUpdate:
                         change, self.updater.inlinks.add(self.derived, change.owner, change.page, change.before, links)
                     )
 
-        if any(one.counts_pages for one in indexes):
+        if any(index.counts_pages for index in indexes):
             for change in changes:
                 if change.before is None or change.before.size != change.page.size:
                     self.resized.add(change.row)
@@ -148,7 +148,9 @@ class BatchUpdate:
             failed |= self._put()
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.updater.context.table]
+        removals = [
+            removal for removal in removals if removal[0] not in overtaken or removal[1] != self.updater.context.table
+        ]
         self.updater.writer.remove(DerivedCells(removals=removals), lasting)
         with suppress(WebTableError):  # after an error they are counted in ten minutes
             self.updater.queue.write([self.updater.queue.done(entered) for entered in self._entered])
@@ -179,9 +181,9 @@ class BatchUpdate:
 
         An index that was dropped and added again meanwhile counts as a new one.
         """
-        known = {(name, one.state.added) for name, one in self.indexes.items()}
+        before = {(name, index.state.added) for name, index in self.indexes.items()}
         now = self.updater.context.indexes.read()
-        new = [one for name, one in now.items() if (name, one.state.added) not in known]
+        new = [index for name, index in now.items() if (name, index.state.added) not in before]
         if new:
             self.indexes = now
             last = {change.row: change for change in changes}.values()
@@ -198,24 +200,24 @@ _FOREVER = 2**63 - 2
 class PageRemoval:
     """The removal of what other rows have of the pages in the rows *found*; its methods are called once, in order."""
 
-    def __init__(self, updater: Updater, found: Sequence[Row]) -> None:
+    def __init__(self, updater: Updater, rows: Sequence[Row]) -> None:
         self._updater = updater
         self._indexes = updater.context.indexes.read().values()
         has_inlinks = updater.keeps_inlinks(self._indexes)
         self._found = []
-        for row in found:
+        for row in rows:
             page, links = updater.context.pages.page_and_links(row)
             self._found.append((row.key, page, updater.inlinks.rows(links) if has_inlinks else {}))
         if sign_pages(self._indexes):
-            known = [(row, page) for row, page, _ in self._found if page is not None]
-            pages = dict(zip((row for row, _ in known), signed(updater.context, known), strict=True))
+            readable = [(row, page) for row, page, _ in self._found if page is not None]
+            pages = dict(zip((row for row, _ in readable), signed(updater.context, readable), strict=True))
             self._found = [(row, pages.get(row), links) for row, _, links in self._found]
         self._entered: Put | None = None
 
     def enter(self) -> None:
         """Enter the recounts that the removal will need into the queue."""
         targets = {target for _, _, links in self._found for target in links}
-        pages = [row for row, _, _ in self._found] if any(one.counts_pages for one in self._indexes) else []
+        pages = [row for row, _, _ in self._found] if any(index.counts_pages for index in self._indexes) else []
         if targets or pages:
             self._entered = self._updater.queue.entered(targets, pages=pages)
             self._updater.queue.write([self._entered])
@@ -236,8 +238,8 @@ class PageRemoval:
         without_body, unsalted, written = bare(page), self._updater.context.key.unsalted(row), hints_at(page)
         # As the links are, up to the moment of all deletes together: Thrift1 takes a call for each timestamp.
         removed = removals(INDEX_COLUMN, _FOREVER, [written], until)
-        for one in self._indexes:
+        for maintained in self._indexes:
             # If an index that the user has defined fails, readers drop its entries.
             with suppress(IndexFailed, LayoutMismatch):
-                if one.index.names_pages:
-                    derived.remove(0, one.table, one.index.entries(without_body, unsalted), removed)
+                if maintained.index.names_pages:
+                    derived.remove(0, maintained.table, maintained.index.entries(without_body, unsalted), removed)

@@ -79,7 +79,7 @@ class OwnTransactions:
         """
         if since is None or number is None:
             return False
-        others = any(one not in self._numbers for one in range(since + 1, number))
+        others = any(other not in self._numbers for other in range(since + 1, number))
         self._numbers.append(number)
         return others
 
@@ -118,16 +118,18 @@ def concurrent_writes(
     """
     if not own:
         return [], {}
-    found = context.pages.stored(list(own), context.versions_at_first)
-    both = list(zip(own.items(), found, strict=True))
-    compared = [_concurrent_write(row, some, stored[row], now, is_retry=is_retry) for (row, some), now in both]
+    states = context.pages.stored(list(own), context.versions_at_first)
+    compared_rows = list(zip(own.items(), states, strict=True))
+    compared = [
+        _concurrent_write(row, captures, stored[row], now, is_retry=is_retry) for (row, captures), now in compared_rows
+    ]
     gone: dict[int, WebTableError] = {
         index: PageGone(f"{page.url[:200]}: deleted while a later capture was stored")
-        for (_, some), now in both
-        for index, page in some
+        for (_, captures), now in compared_rows
+        for index, page in captures
         if now.page is None and now.unreadable is None and not (now.deleted and now.deleted.hides(page.fetched_at))
     }
-    return [one for one in compared if one is not None], gone
+    return [concurrent for concurrent in compared if concurrent is not None], gone
 
 
 def _concurrent_write(
@@ -136,13 +138,13 @@ def _concurrent_write(
     (index, page), before = own[-1], stored.page
     if now.page is None:
         return None
-    dates = {one.fetched_at for _, one in own}
+    dates = {version.fetched_at for _, version in own}
     since = EPOCH if before is None else before.stored.content_at or before.fetched_at
     if is_retry:
-        since = max((one.at for one in now.versions if one.at < min(dates)), default=EPOCH)
-    known = dates.union(one.at for one in stored.versions)
+        since = max((version.at for version in now.versions if version.at < min(dates)), default=EPOCH)
+    known_dates = dates.union(version.at for version in stored.versions)
     is_overtaken = now.page.fetched_at > max(page.fetched_at, before.fetched_at if before else EPOCH)
-    is_between = any(since < one.at < page.fetched_at and one.at not in known for one in now.versions)
+    is_between = any(since < version.at < page.fetched_at and version.at not in known_dates for version in now.versions)
     if is_retry or is_overtaken or is_between or mended(now, *dates) is not None:
         return ConcurrentWrite(index, row, since, min(dates), page if now.page.fetched_at > page.fetched_at else None)
     return None
@@ -150,8 +152,8 @@ def _concurrent_write(
 
 def unsettled_writes(context: TableContext, rows: Sequence[bytes]) -> list[ConcurrentWrite]:
     """Return *rows* as concurrent writes that were never settled, because a writer was killed."""
-    found = zip(rows, context.pages.stored(rows, 1), strict=True)
-    pages = [(row, now.page) for row, now in found if now.page is not None]
+    states = zip(rows, context.pages.stored(rows, 1), strict=True)
+    pages = [(row, now.page) for row, now in states if now.page is not None]
     return [
         ConcurrentWrite(index, row, page.stored.content_at or EPOCH, page.fetched_at, None)
         for index, (row, page) in enumerate(pages)
@@ -164,19 +166,25 @@ def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[B
     The newest capture stays the newest, whichever writer stored it. Its inlinks are written again, because the other
     writer may have removed them, and the inlinks of the captures from the same time are removed.
     """
-    found = context.pages.stored([one.row for one in writes], context.versions_at_first)
-    there = [(one, now, now.page) for one, now in zip(writes, found, strict=True) if now.page is not None]
-    links = context.pages.links_of([(one.row, page) for one, _, page in there])
-    others = context.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)
+    states = context.pages.stored([concurrent.row for concurrent in writes], context.versions_at_first)
+    there = [
+        (concurrent, now, now.page) for concurrent, now in zip(writes, states, strict=True) if now.page is not None
+    ]
+    links = context.pages.links_of([(concurrent.row, page) for concurrent, _, page in there])
+    others = context.pages.links_since(
+        [(concurrent.row, milliseconds(concurrent.since)) for concurrent, _, _ in there], NEWEST
+    )
     plan = BatchPlan(len(there), [], [], {})
-    for index, (one, now, page) in enumerate(there):
-        mend = mended(now, one.first)
+    for index, (concurrent, now, page) in enumerate(there):
+        mend = mended(now, concurrent.first)
         if mend is not None:
-            plan.writes.append(PlannedWrite(index, one.row, mend, page, others[index]))
+            plan.writes.append(PlannedWrite(index, concurrent.row, mend, page, others[index]))
         if mend is None or not mend.changes_derived:
             newest = replace(page, outlinks=tuple(links[index]), _inlinks_at=None)
-            plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_concurrent=True))
-    return plan, {one.row: now for one, now, _ in there}
+            plan.repeated.append(
+                PageChange(index, concurrent.row, concurrent.overtaken, newest, others[index], is_concurrent=True)
+            )
+    return plan, {concurrent.row: now for concurrent, now, _ in there}
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -235,10 +243,10 @@ class BatchWriter:
         With *is_retry* the batch has failed before, and some of it may be written already.
         """
         since = self.context.store.last_transaction()
-        known = self._read(batch)
-        pages = [(row, one.page) for (row, _), one in zip(batch, known.pages, strict=False)]
-        plan = Planner(self.context, pages, known.stored, known.sources, CONTENT_BYTES).decide()
-        return self._pack(batch, known, plan, since=since, is_retry=is_retry)
+        stored_batch = self._read(batch)
+        pages = [(row, packed.page) for (row, _), packed in zip(batch, stored_batch.pages, strict=False)]
+        plan = Planner(self.context, pages, stored_batch.stored, stored_batch.sources, CONTENT_BYTES).decide()
+        return self._pack(batch, stored_batch, plan, since=since, is_retry=is_retry)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Put and settle a prepared batch, and return the outcome of each page, in their order.
@@ -252,7 +260,7 @@ class BatchWriter:
             is_outdated, is_alone = False, transaction is not None and prepared.since is not None
             if self._transactions.others_between(prepared.since, transaction):
                 now = stored_of(self.context, prepared.batch)
-                is_outdated = any(prepared.stored[row] != one for row, one in now.items())
+                is_outdated = any(prepared.stored[row] != state for row, state in now.items())
             if not is_outdated:
                 outcomes = self._settle(prepared, self._put(prepared), is_alone=is_alone)
         if is_outdated:
@@ -274,20 +282,20 @@ class BatchWriter:
     def _pack(
         self,
         batch: Sequence[tuple[bytes, Page]],
-        known: _ReadBatch,
+        stored_batch: _ReadBatch,
         plan: BatchPlan,
         *,
         since: int | None = None,
         is_retry: bool = False,
     ) -> Prepared:
         """Return the pages of *batch* that the *plan* covers, ready to be sent."""
-        signs = sign_pages(known.indexes.values())
-        puts, unwritable = page_puts(self.context, plan.writes, known.pages, signs=signs)
-        changes = [one.change for one in puts if one.planned.write.changes_derived]
-        update = self._updater.prepare(changes + plan.repeated, known.indexes)
+        signs = sign_pages(stored_batch.indexes.values())
+        puts, unwritable = page_puts(self.context, plan.writes, stored_batch.pages, signs=signs)
+        changes = [put.change for put in puts if put.planned.write.changes_derived]
+        update = self._updater.prepare(changes + plan.repeated, stored_batch.indexes)
         texts = text_update(self.context, changes + plan.repeated)
         own, rest = batch[: plan.count], batch[plan.count :]
-        return Prepared(own, plan, puts, unwritable, update, known.stored, texts, rest, since, is_retry)
+        return Prepared(own, plan, puts, unwritable, update, stored_batch.stored, texts, rest, since, is_retry)
 
     def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
         """Put entries and inlinks, then the pages; return the errors of pages that are not stored, by place.
@@ -299,13 +307,13 @@ class BatchWriter:
         if not self._is_completing:
             errors |= self._entered({at: page for at, page in prepared.plan.unresolved.items() if at not in errors})
         failed: dict[bytes, WebTableError] = {}
-        for some in _repeats_last([one for one in prepared.puts if one.planned.index not in errors]):
-            errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
-            sent = [one for one in some if one.planned.row not in failed]
-            written = self.context.store.write(self.context.table, [one.put for one in sent]) if sent else ()
-            for one, error in zip(sent, written, strict=True):
+        for puts in _repeats_last([put for put in prepared.puts if put.planned.index not in errors]):
+            errors |= {put.planned.index: failed[put.planned.row] for put in puts if put.planned.row in failed}
+            sent = [put for put in puts if put.planned.row not in failed]
+            written = self.context.store.write(self.context.table, [put.put for put in sent]) if sent else ()
+            for put, error in zip(sent, written, strict=True):
                 if error is not None:
-                    errors[one.planned.index] = failed[one.planned.row] = error
+                    errors[put.planned.index] = failed[put.planned.row] = error
         return errors
 
     def _settle(
@@ -317,7 +325,7 @@ class BatchWriter:
         """
         stored = [index not in errors for index in range(len(prepared.batch))]
         writes, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
-        overtaken = {one.place for one in writes if one.overtaken} | unread.keys()
+        overtaken = {concurrent.place for concurrent in writes if concurrent.overtaken} | unread.keys()
         errors |= prepared.update.after_pages(stored, overtaken) | unread
         # Again, as full text may have been created since.
         texts = text_update(self.context, prepared.update.changes, prepared.texts)
@@ -373,25 +381,25 @@ class BatchWriter:
             if (captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused)
             or isinstance(outcomes[index].error, PageGone)
         }
-        for index, one in enumerate(prepared.batch):
-            if one[0] in failed:
-                (outcomes[index],) = self.store(self.prepare([one]))
+        for index, capture in enumerate(prepared.batch):
+            if capture[0] in failed:
+                (outcomes[index],) = self.store(self.prepare([capture]))
 
     def _concurrent_writes(
         self, prepared: Prepared, stored: Sequence[bool]
     ) -> tuple[list[ConcurrentWrite], dict[int, WebTableError]]:
         """Return which of the *stored* pages another writer has changed meanwhile, and errors where that is unknown."""
         own: dict[bytes, list[tuple[int, Page]]] = defaultdict(list)
-        for one in prepared.plan.writes:
-            if stored[one.index] and prepared.stored[one.row].page is not None:
-                own[one.row].append((one.index, one.write.page))
+        for planned in prepared.plan.writes:
+            if stored[planned.index] and prepared.stored[planned.row].page is not None:
+                own[planned.row].append((planned.index, planned.write.page))
         for index, (row, page) in enumerate(prepared.batch if prepared.is_retry else ()):
             if stored[index] and row not in own:
                 own[row].append((index, page))
         try:
             return concurrent_writes(self.context, own, prepared.stored, is_retry=prepared.is_retry)
         except WebTableError as exc:
-            return [], {index: exc for some in own.values() for index, _ in some}
+            return [], {index: exc for captures in own.values() for index, _ in captures}
 
     def _settled(self, writes: Sequence[ConcurrentWrite]) -> dict[int, WebTableError]:
         """Mend rows that were written concurrently; return the errors by the places of their pages."""
@@ -402,9 +410,9 @@ class BatchWriter:
             prepared = self._pack(batch, _ReadBatch(pages, stored, {}, self.context.indexes.read()), plan)
             outcomes = self._settle(prepared, self._put(prepared))
         except WebTableError as exc:
-            return {one.place: exc for one in writes}
+            return {concurrent.place: exc for concurrent in writes}
         errors = dict(zip(stored, (outcome.error for outcome in outcomes), strict=True))
-        return {one.place: error for one in writes if (error := errors.get(one.row)) is not None}
+        return {concurrent.place: error for concurrent in writes if (error := errors.get(concurrent.row)) is not None}
 
     def mend(self, rows: Sequence[bytes]) -> None:
         """Mend the pages of *rows*, as after a concurrent write; raises the first error."""
@@ -423,18 +431,18 @@ def complete(revisits: OpenRevisits, writer: BatchWriter, waiting: Sequence[Page
     What waits for these is stored as well. Raises `StoreUnavailable`; a revisit whose original cannot be read stays
     open, and one that the table would refuse, because its page was deleted, is forgotten.
     """
-    left = [revisits.waiting_for(stored), iter(waiting)]
-    while left:
-        some = list(islice(left[-1], COMPLETED_AT_ONCE))
-        if not some:
-            left.pop()
-        while some:
+    sources = [revisits.waiting_for(stored), iter(waiting)]
+    while sources:
+        pages = list(islice(sources[-1], COMPLETED_AT_ONCE))
+        if not pages:
+            sources.pop()
+        while pages:
             # Two of one page are stored one after the other, as the second may depend on the first.
-            batch = {writer.context.key.encode(page.url): page for page in reversed(some)}
-            some = [page for page in some if batch[writer.context.key.encode(page.url)] is not page]
+            batch = {writer.context.key.encode(page.url): page for page in reversed(pages)}
+            pages = [page for page in pages if batch[writer.context.key.encode(page.url)] is not page]
             done = _of_batch(writer, list(batch.items()))
             revisits.close(done)
-            left.append(revisits.waiting_for(done))
+            sources.append(revisits.waiting_for(done))
 
 
 def _of_batch(writer: BatchWriter, batch: Sequence[tuple[bytes, Page]]) -> list[Page]:
@@ -459,10 +467,10 @@ def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]
     rows: set[bytes] = set()
     first: list[PagePut] = []
     repeats: list[PagePut] = []
-    for one in puts:
-        is_repeat = one.planned.row in rows and not one.planned.write.with_content
-        (repeats if is_repeat else first).append(one)
-        rows.add(one.planned.row)
+    for put in puts:
+        is_repeat = put.planned.row in rows and not put.planned.write.with_content
+        (repeats if is_repeat else first).append(put)
+        rows.add(put.planned.row)
     return first, repeats
 
 

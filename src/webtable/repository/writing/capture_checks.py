@@ -154,11 +154,11 @@ _MOST_RIGHT = 4_096
 
 def _check_types(page: Page) -> None:
     # A msgspec.Struct accepts any value; one of a wrong type would be stored, and could not be read back.
-    found = tuple(map(type, astuple(page)))
-    if found not in _right:
+    types = tuple(map(type, astuple(page)))
+    if types not in _right:
         _check_each_type(page)
         if len(_right) < _MOST_RIGHT:
-            _right.add(found)
+            _right.add(types)
     for name, moment in (("last_modified", page.last_modified), ("content_at", page.stored.content_at)):
         if moment is not None and moment.tzinfo is None:
             raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
@@ -178,7 +178,7 @@ def _check_each_type(page: Page) -> None:
     for name, types in _TYPES.items():
         value = getattr(page, name)
         if not isinstance(value, types):
-            wanted = _WANTED.get(name) or " or ".join("None" if one is NoneType else one.__name__ for one in types)
+            wanted = _WANTED.get(name) or " or ".join("None" if kind is NoneType else kind.__name__ for kind in types)
             raise InvalidCapture(
                 f"{str(page.url)[:200]}: {name.removeprefix('_')} is {type(value).__name__}; it must be {wanted}"
             )

@@ -164,25 +164,25 @@ def stored_of(context: TableContext, batch: Sequence[tuple[bytes, Page]]) -> dic
     pages: dict[bytes, Page] = {}
     for row, page in batch:
         pages.setdefault(row, page)
-    found = dict(zip(pages, context.pages.stored(list(pages), context.versions_at_first), strict=True))
+    states = dict(zip(pages, context.pages.stored(list(pages), context.versions_at_first), strict=True))
     if versions <= NEWEST:
-        return found
+        return states
     for row, page in pages.items():
-        stored = found[row]
+        stored = states[row]
         if stored.page is None or len(stored.versions) < NEWEST or not _rests_on_older(page, stored):
             continue
         if page.fetched_at < stored.page.fetched_at:
-            found[row] = stored._replace(versions=context.pages.versions_up_to(row, page.fetched_at))
+            states[row] = stored._replace(versions=context.pages.versions_up_to(row, page.fetched_at))
         else:
-            (found[row],) = context.pages.stored([row], versions)
-    return found
+            (states[row],) = context.pages.stored([row], versions)
+    return states
 
 
 def _replaces(write: PageWrite, stored: Stored) -> bool:
     """Whether *write* takes the place of other content that is *stored* with the same date."""
     page = write.page
-    known = (version.capture for version in stored.versions if version.at == page.fetched_at)
-    before = next(known, None) if write.with_content else None
+    captures = (version.capture for version in stored.versions if version.at == page.fetched_at)
+    before = next(captures, None) if write.with_content else None
     return before is not None and before is not DAMAGED_CAPTURE and brought(before) != brought(page)
 
 
@@ -225,44 +225,49 @@ def dropped(context: TableContext, writes: Sequence[PlannedWrite], stored: Mappi
 
     An older content that is also stored under a later date, because it was renewed, does not count as dropped.
     """
-    most = context.layouts.known.versions
-    if most == ALL_VERSIONS:
+    limit = context.layouts.known.versions
+    if limit == ALL_VERSIONS:
         return {}
-    contents = [one for one in writes if one.write.with_content]
-    kept = _kept(context, contents, stored, most)
-    found: dict[int, Drop] = {}
-    for one in contents:
-        versions, page = kept[one.row], one.write.page
+    contents = [planned for planned in writes if planned.write.with_content]
+    kept = _kept(context, contents, stored, limit)
+    drops: dict[int, Drop] = {}
+    for planned in contents:
+        versions, page = kept[planned.row], planned.write.page
         place = next((at for at, version in enumerate(versions) if version.at <= page.fetched_at), len(versions))
         if place < len(versions) and versions[place].at == page.fetched_at:
             continue
         capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
         versions.insert(place, Version(page.fetched_at, capture))
-        if len(versions) <= most:
+        if len(versions) <= limit:
             continue
-        last, before = versions.pop(), found.get(one.index, NOTHING_DROPPED)
+        last, before = versions.pop(), drops.get(planned.index, NOTHING_DROPPED)
         if last.at == page.fetched_at:
-            found[one.index] = before._replace(is_kept=False)
+            drops[planned.index] = before._replace(is_kept=False)
         elif not versions or brought(last.capture) != brought(versions[-1].capture):
-            found[one.index] = before._replace(pushed_out=before.pushed_out + 1)
-    return found
+            drops[planned.index] = before._replace(pushed_out=before.pushed_out + 1)
+    return drops
 
 
 def _kept(
-    context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], most: int
+    context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], limit: int
 ) -> dict[bytes, list[Version]]:
     """Return all versions of the pages that are written, newest first, by row."""
-    kept = {one.row: list(stored[one.row].versions) for one in writes}
+    kept = {planned.row: list(stored[planned.row].versions) for planned in writes}
     # Only the newest stored versions were read, or for a late capture those up to its date.
-    some = [row for row in kept if most > NEWEST and (len(kept[row]) >= NEWEST or _is_late(row, writes, stored))]
-    if some:
-        kept.update((row, list(one.versions)) for row, one in zip(some, context.pages.stored(some, most), strict=True))
+    incomplete = [row for row in kept if limit > NEWEST and (len(kept[row]) >= NEWEST or _is_late(row, writes, stored))]
+    if incomplete:
+        kept.update(
+            (row, list(planned.versions))
+            for row, planned in zip(incomplete, context.pages.stored(incomplete, limit), strict=True)
+        )
     return kept
 
 
 def _is_late(row: bytes, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> bool:
     page = stored[row].page
-    return page is not None and any(one.row == row and one.write.page.fetched_at < page.fetched_at for one in writes)
+    return page is not None and any(
+        planned.row == row and planned.write.page.fetched_at < page.fetched_at for planned in writes
+    )
 
 
 # --- The pages of a batch as cells, ready to be sent: bodies digested, links counted, both compressed -----------------
@@ -317,20 +322,20 @@ class Packer:
         # packed before that is known.
         packs = len({row for row, _ in batch}) == len(batch)
         if len(slices) < 2:
-            known = read()
-            return self._packed(batch, lambda: known, packs=packs, signs=signs), known
+            states = read()
+            return self._packed(batch, lambda: states, packs=packs, signs=signs), states
         # First, because each slice waits for it: when a thread has a slice, another has begun to read.
         reading = self._threads.submit(read)
         parts = self._threads.map(lambda part: self._packed(part, reading.result, packs=packs, signs=signs), slices)
-        return [one for part in parts for one in part], reading.result()
+        return [page for part in parts for page in part], reading.result()
 
     def _packed(
         self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
     ) -> list[PackedPage]:
         codec = self._context.codec
         digests = [None if page.body is None else digest_of(page.body) for _, page in part]
-        known = read()
-        states = [known[row] for row, _ in part]
+        stored = read()
+        states = [stored[row] for row, _ in part]
         pages = [
             measured(page, self._max_body, _known_as(digest, page, state))
             for (_, page), digest, state in zip(part, digests, states, strict=True)
@@ -414,15 +419,17 @@ class Prepared:
         """
         failed = {**self.unwritable, **before_pages}
         rows = {self.batch[index][0]: error for index, error in failed.items()}
-        others = {one.index: rows[one.row] for one in self.plan.writes if one.row in rows}
+        others = {planned.index: rows[planned.row] for planned in self.plan.writes if planned.row in rows}
         return {**others, **failed, **self.plan.refused}
 
     def outcomes(self, errors: Mapping[int, WebTableError]) -> list[PageOutcome]:
         """Return the outcome of each page, in their order; *errors* are by place."""
         batch = self.batch
         writes = self.plan.writes
-        new = {one.index for one in writes if one.write.page.changed_at == batch[one.index][1].fetched_at}
-        new |= {one.index for one in writes if one.index in self.plan.unresolved}
+        new = {
+            planned.index for planned in writes if planned.write.page.changed_at == batch[planned.index][1].fetched_at
+        }
+        new |= {planned.index for planned in writes if planned.index in self.plan.unresolved}
         outcomes = [
             PageOutcome(page.url, page.fetched_at, errors.get(index), is_new=index in new)
             for index, (_, page) in enumerate(batch)
@@ -453,44 +460,44 @@ def page_puts(
 
     With *signs* pages whose content was stored without a signature get one.
     """
-    pages = restored(context, [(one.row, one.write) for one in planned])
+    pages = restored(context, [(write.row, write.write) for write in planned])
     if signs:
         pages = _signed(context, planned, pages)
-    both = list(zip(planned, pages, strict=True))
-    contents = _contents(context, [(one.index, page) for one, page in both if one.write.with_content], packed)
+    written = list(zip(planned, pages, strict=True))
+    contents = _contents(context, [(write.index, page) for write, page in written if write.write.with_content], packed)
     puts: list[PagePut] = []
     unwritable: dict[int, WebTableError] = {}
-    for one, page in both:
+    for write, page in written:
         if isinstance(page, WebTableError):
-            unwritable.setdefault(one.index, page)
+            unwritable.setdefault(write.index, page)
             continue
-        content = next(contents) if one.write.with_content else None
+        content = next(contents) if write.write.with_content else None
         try:
-            cells = context.codec.cells(one.row, page, one.before, content, with_metadata=one.write.with_metadata)
-            puts.append(PagePut(one, page, Put(one.row, cells)))
+            cells = context.codec.cells(write.row, page, write.before, content, with_metadata=write.write.with_metadata)
+            puts.append(PagePut(write, page, Put(write.row, cells)))
         except WebTableError as exc:
-            unwritable.setdefault(one.index, exc)
+            unwritable.setdefault(write.index, exc)
     return puts, unwritable
 
 
 def _signed(
     context: TableContext, planned: Sequence[PlannedWrite], pages: Sequence[Page | WebTableError]
 ) -> list[Page | WebTableError]:
-    found = list(pages)
-    some = [
+    results = list(pages)
+    unsigned = [
         (at, planned[at].row, page)
         for at, page in enumerate(pages)
         if isinstance(page, Page) and planned[at].write.with_metadata and is_unsigned(page)
     ]
-    for (at, _, _), page in zip(some, signed(context, [(row, page) for _, row, page in some]), strict=True):
-        found[at] = page
-    return found
+    for (at, _, _), page in zip(unsigned, signed(context, [(row, page) for _, row, page in unsigned]), strict=True):
+        results[at] = page
+    return results
 
 
 def _contents(
     context: TableContext, pages: Sequence[tuple[int, Page | WebTableError]], packed: Sequence[PackedPage]
 ) -> Iterator[Packed]:
     """Return the packed content of *pages*, given with their places: packed when they were measured, or now."""
-    found = [(page, packed[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
-    late = iter(context.codec.packed([page for page, content in found if content is None]))
-    return (next(late) if content is None else content for _, content in found)
+    contents = [(page, packed[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
+    late = iter(context.codec.packed([page for page, content in contents if content is None]))
+    return (next(late) if content is None else content for _, content in contents)

@@ -183,7 +183,9 @@ class _Finder:
             if version is not None:
                 return self._original(row, version)
         for row in rows if digest is not None else ():
-            same = [one for one in self._states[row].versions if one.capture._payload_digest == digest]
+            same = [
+                candidate for candidate in self._states[row].versions if candidate.capture._payload_digest == digest
+            ]
             if same:
                 # The same payload has the same content, whichever of its captures it is.
                 return self._original(row, same[0])
@@ -205,7 +207,7 @@ class _Finder:
         return self._as_of(row, page.fetched_at)
 
     def _as_of(self, row: bytes, moment: datetime) -> Version | None:
-        return next((one for one in self._states[row].versions if one.at <= moment), None)
+        return next((version for version in self._states[row].versions if version.at <= moment), None)
 
     def _dated(self, row: bytes, at: datetime, digest: str | None) -> Version | None:
         """Return the version of the capture dated *at*, unless it has another *digest*.
@@ -213,17 +215,26 @@ class _Finder:
         Dates are often cut to the second.
         """
         state = self._states[row]
-        dated = [one for one in state.versions if one.at == at]
+        dated = [version for version in state.versions if version.at == at]
         if not dated and not at.microsecond:
-            dated = [one for one in state.versions if one.at.replace(microsecond=0) == at]
+            dated = [version for version in state.versions if version.at.replace(microsecond=0) == at]
         newest = state.page
         if not dated and newest is not None and newest.same_as is None:
             # It found the content unchanged, so that its date is not that of a version.
             fetched_at = newest.fetched_at if at.microsecond else newest.fetched_at.replace(microsecond=0)
-            same = [one for one in state.versions if fetched_at == at and one.at == newest.stored.content_at]
+            same = [
+                version for version in state.versions if fetched_at == at and version.at == newest.stored.content_at
+            ]
             # If it was encoded, the digest of this capture is not known.
-            return next((one for one in same if one.capture._payload_digest or self._may_have(row, one, digest)), None)
-        return next((one for one in dated if self._may_have(row, one, digest)), None)
+            return next(
+                (
+                    version
+                    for version in same
+                    if version.capture._payload_digest or self._may_have(row, version, digest)
+                ),
+                None,
+            )
+        return next((version for version in dated if self._may_have(row, version, digest)), None)
 
     def _around(self, row: bytes, at: datetime) -> Version | None:
         """Return the version that the page had before *at* and has had since, so that a 304 has named it."""
@@ -237,9 +248,13 @@ class _Finder:
         digest = page._payload_digest
         if digest is None:
             return None
-        versions = [(row, one) for row in rows for one in self._states[row].versions if not _is_other(one, digest)]
+        versions = [
+            (row, version) for row in rows for version in self._states[row].versions if not _is_other(version, digest)
+        ]
         compared = sorted(versions, key=lambda each: each[1].at > page.fetched_at)[:MOST_COMPARED]
-        return next((_Original(row, one) for row, one in compared if self._has_digest(row, one, digest)), None)
+        return next(
+            (_Original(row, version) for row, version in compared if self._has_digest(row, version, digest)), None
+        )
 
     def _may_have(self, row: bytes, version: Version, digest: str | None) -> bool:
         """Whether *version* has this payload *digest*, if any; one that was cut may have any."""

@@ -136,11 +136,11 @@ class Unsent:
         """Write the pages that are not in a file yet, and return all since the last call."""
         with self._lock:
             self._write()
-            left = NotStored([*self._pages, *self._refused], self._files, self._error)
+            not_stored = NotStored([*self._pages, *self._refused], self._files, self._error)
             self._pages, self._refused, self._bytes, self._files, self._error = [], [], 0, [], None
             if self._spool is not None:
                 self._spool.end_file()
-            return left
+            return not_stored
 
     def _write(self) -> None:
         if self._spool is None or not self._pages:
@@ -168,17 +168,17 @@ def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
     return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
 
 
-def failed(failures: Sequence[PageOutcome], left: NotStored) -> WriteFailed:
+def failed(failures: Sequence[PageOutcome], not_stored: NotStored) -> WriteFailed:
     """Return the error that names the pages that were not stored, with them or the files that have them."""
     reasons = "; ".join(_reason(failure) for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
-    if left.files:
-        said.append(f"pages that could not be sent are in {', '.join(map(str, left.files))}")
-    if left.error is not None:
-        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
-    error = WriteFailed("; ".join(said), failures, left.pages)
-    error.__cause__ = left.error
+    sentences = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
+    if not_stored.files:
+        sentences.append(f"pages that could not be sent are in {', '.join(map(str, not_stored.files))}")
+    if not_stored.error is not None:
+        sentences.append(f"{_pages(len(not_stored.pages))} could not be written to the spool: {not_stored.error}")
+    error = WriteFailed("; ".join(sentences), failures, not_stored.pages)
+    error.__cause__ = not_stored.error
     return error
 
 

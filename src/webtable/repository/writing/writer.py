@@ -198,7 +198,7 @@ class Dispatch:
         """Return the size of the batches in flight and of the *waiting* buffer. Any thread may call this."""
         under_way = [batch.buffer for batch in list(self._under_way)]
         buffers = under_way if waiting in under_way else [*under_way, waiting]
-        pages, size = sum(len(one.pages) for one in buffers), sum(one.bytes for one in buffers)
+        pages, size = sum(len(buffer.pages) for buffer in buffers), sum(buffer.bytes for buffer in buffers)
         return WriterMetrics(1, pages, size, len(under_way))
 
     def hasten(self, deadline: Deadline) -> None:
@@ -233,17 +233,17 @@ class Dispatch:
     def _store(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
         """Store the pages of *buffer*, and retry those that failed for a temporary reason, until *deadline*."""
         batch, outcomes = buffer.pages, dict[int, PageOutcome]()
-        left = list(range(len(batch)))
+        remaining = list(range(len(batch)))
         began = clock.monotonic()
         for number in (1,) if self._deadline is None else attempts(deadline):
             if number > 1:
-                self._report(outcomes[left[0]].error, len(left), clock.monotonic() - began, number)
-            found = self._attempt([batch[index] for index in left], ready)
-            for index, outcome in zip(left, found, strict=True):
+                self._report(outcomes[remaining[0]].error, len(remaining), clock.monotonic() - began, number)
+            attempted = self._attempt([batch[index] for index in remaining], ready)
+            for index, outcome in zip(remaining, attempted, strict=True):
                 before = outcomes.get(index)
                 outcomes[index] = outcome if before is None else _merged(before, outcome)
-            left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
-            if not left:
+            remaining = [index for index in remaining if isinstance(outcomes[index].error, StoreUnavailable)]
+            if not remaining:
                 break
         done = [outcomes[index] for index in range(len(batch))]
         self._on_stored(buffer, done)
@@ -341,15 +341,15 @@ def forget(writer: OpenWriter) -> None:
 
 def _close_all() -> None:
     """Close the writers that are open; the interpreter prints the errors that this raises."""
-    left = list(_open)
+    writers = list(_open)
     errors: list[Exception] = []
-    for writer in left:
+    for writer in writers:
         try:
             writer.close()
         except Exception as exc:  # noqa: BLE001 - the other writers have pages too
             errors.append(exc)
         _open.discard(writer)
-    for writer in left:
+    for writer in writers:
         try:
             warnings.warn(
                 f"{writer.name}: a writer was left open; its pages were stored as the interpreter exited. "
@@ -595,11 +595,11 @@ class Writer:
                 # The callback may have put more pages.
                 if not (self._buffer.pages or self._dispatch):
                     # First, because an interrupt may come while the spool is written.
-                    left = NotStored([], [], None) if self._unsent is None else self._unsent.taken()
+                    not_stored = NotStored([], [], None) if self._unsent is None else self._unsent.taken()
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
-        if errors := [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]:
+        if errors := [*([failed(failures, not_stored)] if failures or not_stored.error else []), *errors, *raised]:
             raise failed_together(f"{self.name}: a writer", errors)
 
     def give_up_after(self, seconds: float) -> None:
