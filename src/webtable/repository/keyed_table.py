@@ -76,13 +76,7 @@ class Record:
     timestamp: datetime
 
 
-RECORDS = declared(
-    Record,
-    "record",
-    column("key", "body"),
-    column("timestamp", "time"),
-    column("cells", "cells"),
-)
+RECORDS = declared(Record, "record", column("key", "body"), column("timestamp", "time"), column("cells", "cells"))
 
 
 class RecordOutcome(NamedTuple):
@@ -120,10 +114,7 @@ class Records(Iterator[Record]):
     """The rows of a scan; `damaged` has the first 100 that could not be read."""
 
     def __init__(
-        self,
-        records: Iterator[Record],
-        damaged: list[DamagedRow],
-        divided: Callable[[int], list[Partition[Record]]],
+        self, records: Iterator[Record], damaged: list[DamagedRow], divided: Callable[[int], list[Partition[Record]]]
     ) -> None:
         self._records = records
         self.damaged = damaged

@@ -432,13 +432,7 @@ class Retention:
         self._ranges = scope.ranges(context)
         self._damage = context.damage()
 
-    def run(
-        self,
-        *,
-        and_links: bool,
-        dry_run: bool,
-        on_page: Callable[[DeletedPage], None] | None = None,
-    ) -> Deletions:
+    def run(self, *, and_links: bool, dry_run: bool, on_page: Callable[[DeletedPage], None] | None = None) -> Deletions:
         """Delete the pages, or with *dry_run* only count them."""
         place = self._scope.place
         if and_links and (place is None or place.port is not None or self._is_chosen is not None):

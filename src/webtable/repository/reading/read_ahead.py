@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from webtable._threads import Threads
 from webtable.errors import DamagedRow
 from webtable.page.page import LINK_BYTES, Page
 
@@ -125,6 +124,8 @@ def ahead(pieces: Iterator[P], first: int = 1) -> Generator[P]:
     else:
         piece = next(pieces)
     if piece.has_more:
+        from webtable._threads import Threads  # with concurrent.futures, which few answers are long enough for
+
         with closing(Threads(1, "webtable-read-ahead")) as threads:
             while True:
                 coming = threads.submit(lambda: next(pieces))

@@ -86,12 +86,7 @@ class TableLinks:
 
     @repeatable(order=None)
     def broken(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "status",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "status"
     ) -> Results[BrokenLink]:
         """Return the links that lead to an error page, by its status, its URL and the URL of the linking page.
 
@@ -123,12 +118,7 @@ class TableLinks:
 
     @repeatable()
     def discovered(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
     ) -> Results[str]:
         """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
 
@@ -224,13 +214,7 @@ class TableIndexes:
         and `OSError` if it cannot be written.
         """
         return self._maintenance.repair(
-            index,
-            apply=False,
-            as_of=as_of,
-            on_progress=on_progress,
-            settle=settle,
-            resume=resume,
-            workers=workers,
+            index, apply=False, as_of=as_of, on_progress=on_progress, settle=settle, resume=resume, workers=workers
         )
 
     def repair(

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from functools import partial
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Self, Unpack
+from weakref import WeakSet
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._process_hooks import renew_after_fork
 from webtable.display import Shown, ShowsItself
 from webtable.display.markup import tag
+from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import duplicates, full_text, hosts, indexes, links, questions
 from webtable.repository.answers.results import Window
-from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, LIKE, MAX_TITLE, MOST_FINDINGS, moments
+from webtable.repository.arguments import (
+    GAP,
+    GROUPINGS,
+    IN_FLIGHT,
+    LIKE,
+    MAX_TITLE,
+    MOST_FINDINGS,
+    given_moment,
+    moments,
+)
 from webtable.repository.context import TableContext
+from webtable.repository.metrics import metrics_of
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.reading.scope import Scope
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
-from webtable.repository.writing.writer import Writers
+from webtable.store.deadline import Deadline, until
 from webtable.store.observed import observed
 
 if TYPE_CHECKING:
@@ -104,7 +117,7 @@ class WebTable(ShowsItself):
         """The full text."""
         self.maintenance: Final = TableMaintenance(self._context)
         """Altering, verifying, copying, backing up and compacting the table."""
-        self._writers = Writers(self._context)
+        self._writers = _OpenWriters()
 
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
@@ -212,10 +225,8 @@ class WebTable(ShowsItself):
     @property
     def metrics(self) -> Metrics:
         """A snapshot of the metrics: what the table has done, what its writers hold, and the health of its store."""
-        from webtable.repository.metrics import metrics_of
-
-        context = self._context
-        return metrics_of(self.store, context.counts.snapshot(), context.events.snapshot(), self._writers.metrics())
+        counts, events = self._context.counts.snapshot(), self._context.events.snapshot()
+        return metrics_of(self.store, counts, events, [writer.metrics for writer in self._writers])
 
     def writer(
         self,
@@ -269,7 +280,8 @@ class WebTable(ShowsItself):
 
         Raises as `Writer.put` and `Writer.flush` do.
         """
-        self._writers.put(page, partial(self.writer, max_age=3_600))
+        with until(Deadline(self.store.timeout)), self.writer(max_age=3_600) as writer:
+            writer.put(page)
 
     def put_not_modified(
         self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
@@ -280,7 +292,11 @@ class WebTable(ShowsItself):
         *headers* are those of the answer. Many are stored faster through `Writer.put_not_modified`. Raises
         `InvalidCapture` if the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
-        self._writers.put_not_modified(url, fetched_at, headers, partial(self.writer, max_age=3_600))
+        with until(Deadline(self.store.timeout)):
+            if self.get(url, columns=()) is None:
+                raise InvalidCapture(f"{url[:200]} is not stored, so it cannot be not modified: fetch the whole page")
+            with self.writer(max_age=3_600) as writer:
+                writer.put_not_modified(url, fetched_at, headers)
 
     def delete(self, url: str, *, dry_run: bool = False) -> bool:
         """Delete the page *url* with all its versions, and return whether there was one; with *dry_run* delete nothing.
@@ -321,7 +337,6 @@ class WebTable(ShowsItself):
         what deletes leave in the table goes when `maintenance.compact` forgets them. Bodies, titles and redirects of
         other pages stay as they were fetched. Raises `InvalidURL`, `InvalidArgument`.
         """
-        from webtable.repository.arguments import given_moment
         from webtable.repository.maintenance.delete import Chosen, Retention
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
@@ -333,7 +348,18 @@ class WebTable(ShowsItself):
 
         Pages that were not stored are raised as one `WriteFailed`, and several errors as an `ExceptionGroup`.
         """
-        self._writers.close()
+        errors: list[Exception] = []
+        for closable in (*self._writers, self.store):
+            try:
+                closable.close()
+            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
+                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
+        if failed := [exc for exc in errors if isinstance(exc, WriteFailed)]:
+            from webtable.repository.writing.spool import joined
+
+            errors = [joined(failed), *(exc for exc in errors if not isinstance(exc, WriteFailed))]
+        if errors:
+            raise failed_together(self.name, errors)
 
     def __enter__(self) -> Self:
         return self
@@ -444,12 +470,7 @@ class WebTable(ShowsItself):
 
     @repeatable(order=None, by_source=True)
     def unresolved(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
     ) -> Results[Unresolved]:
         """Return the open revisits of *site*: captures whose content is that of another one, which is not stored.
 
@@ -460,12 +481,7 @@ class WebTable(ShowsItself):
 
     @repeatable(order=None)
     def hosts(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
     ) -> Hosts:
         """Return the hosts of *site*, or of the whole table, that have pages, with their numbers of pages and bytes.
 
@@ -476,12 +492,7 @@ class WebTable(ShowsItself):
 
     @repeatable()
     def edges(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
     ) -> Results[Edge]:
         """Return the link graph of *site*, lazily: an edge for each link of each page, with the status of its target.
 
@@ -642,12 +653,7 @@ class WebTable(ShowsItself):
         return questions.titles.TitlesQuestion(self._context, scope, window, max_length).answer()
 
     def redirect_chains(
-        self,
-        site: Site | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
+        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
     ) -> Results[RedirectChain]:
         """Return the chains of redirects, by the URL where each begins: one to which no other page of *site* redirects.
 
@@ -812,6 +818,27 @@ class WebTable(ShowsItself):
         or in `reverse`. A page with several terms comes once, at the first of them. Raises `UnknownIndex`.
         """
         return indexes.questions.indexed(self._context, index, term, {"site": site, **options})
+
+
+class _OpenWriters:
+    """The open writers of one table, as far as somebody holds them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._writers: WeakSet[Writer] = WeakSet()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        # Of the parent's, a thread that the child lacks may hold the lock. The writers know themselves whose they are.
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[Writer]:
+        with self._lock:
+            return iter(list(self._writers))
+
+    def add(self, writer: Writer) -> None:
+        with self._lock:
+            self._writers.add(writer)
 
 
 class RunningExplorer:

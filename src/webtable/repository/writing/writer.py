@@ -8,13 +8,13 @@ import sys
 import threading
 import warnings
 import weakref
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from logging import INFO
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from webtable._clock import clock
-from webtable._process_hooks import generation, renew_after_fork
+from webtable._process_hooks import generation
 from webtable._threads import Task, Threads
 from webtable.errors import (
     ExpiredCapture,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
-    from webtable.repository.context import TableContext
     from webtable.repository.writing.batch import BatchWriter
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.plan import Prepared
@@ -294,34 +293,13 @@ def _merged(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
 # exits
 
 
-class OpenWriter(Protocol):
-    """The members of a writer that are used here."""
-
-    name: str
-
-    def put(self, page: Page) -> object:
-        """Take *page* to be stored."""
-
-    def put_not_modified(
-        self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
-    ) -> object:
-        """Put that *url* was not modified."""
-
-    @property
-    def metrics(self) -> WriterMetrics:
-        """How much it holds."""
-
-    def close(self) -> None:
-        """Store the pages that it holds."""
-
-
-_open: set[OpenWriter] = set()
+_open: set[Writer] = set()
 _registered_in: int | None = None
 # In a child the writers are the parent's, which has the threads that store their pages.
 os.register_at_fork(after_in_child=_open.clear)
 
 
-def remember(writer: OpenWriter) -> None:
+def remember(writer: Writer) -> None:
     """Have *writer* closed when the interpreter exits, unless `forget` is called for it."""
     global _registered_in
     _open.add(writer)
@@ -334,7 +312,7 @@ def remember(writer: OpenWriter) -> None:
         util.Finalize(None, _close_all, exitpriority=100)
 
 
-def forget(writer: OpenWriter) -> None:
+def forget(writer: Writer) -> None:
     """Remove *writer*, which is closed."""
     _open.discard(writer)
 
@@ -361,73 +339,6 @@ def _close_all() -> None:
             errors.append(exc)
     if errors:
         raise failed_together("the writers that were left open", errors)
-
-
-class Writers:
-    """The writers of the table of *context*. Thread-safe."""
-
-    def __init__(self, context: TableContext) -> None:
-        self._context = context
-        self._open: weakref.WeakSet[OpenWriter] = weakref.WeakSet()
-        self.after_fork()
-        renew_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make a new lock; writers check for themselves whether they are the parent's."""
-        self._lock = threading.Lock()
-
-    def add(self, writer: OpenWriter) -> None:
-        """Add *writer*, to be closed with the others."""
-        with self._lock:
-            self._open.add(writer)
-
-    def metrics(self) -> list[WriterMetrics]:
-        """Return the metrics of each open writer."""
-        return [writer.metrics for writer in self._all()]
-
-    def put(self, page: Page, new_writer: Callable[[], OpenWriter]) -> None:
-        """Do what `WebTable.put` does."""
-        with until(Deadline(self._context.store.timeout)), closing(new_writer()) as writer:
-            writer.put(page)
-
-    def put_not_modified(
-        self,
-        url: str,
-        fetched_at: datetime | None,
-        headers: Mapping[str, str] | None,
-        new_writer: Callable[[], OpenWriter],
-    ) -> None:
-        """Do what `WebTable.put_not_modified` does."""
-        from webtable.repository.questions.page import get
-
-        with until(Deadline(self._context.store.timeout)):
-            if get(self._context, url, None, (), verify=False) is None:
-                raise InvalidCapture(f"{url[:200]} is not stored, so it cannot be not modified: fetch the whole page")
-            with closing(new_writer()) as writer:
-                writer.put_not_modified(url, fetched_at, headers)
-
-    def close(self) -> None:
-        """Do what `WebTable.close` does."""
-        errors: list[Exception] = []
-        for writer in self._all():
-            try:
-                writer.close()
-            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
-                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
-        try:
-            self._context.store.close()
-        except Exception as exc:  # noqa: BLE001
-            errors.append(exc)
-        failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
-        others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
-        if failed or others:
-            from webtable.repository.writing.spool import joined
-
-            raise failed_together(self._context.name, [*([joined(failed)] if failed else []), *others])
-
-    def _all(self) -> list[OpenWriter]:
-        with self._lock:
-            return list(self._open)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
