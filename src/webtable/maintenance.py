@@ -1,7 +1,6 @@
 """Options and reports of creating, altering, verifying, copying, deleting, counting and diagnosing tables."""
 
 from webtable.repository.arguments import Progress
-from webtable.repository.context import CopyTarget
 from webtable.repository.copying import Copied, CopyCheck
 from webtable.repository.full_text.upkeep import TextRefresh
 from webtable.repository.maintenance.create import AlterOptions, LayoutOptions
@@ -15,6 +14,7 @@ from webtable.repository.maintenance.summary import (
     table_summary,
 )
 from webtable.repository.maintenance.verify import MissingPages, Verification
+from webtable.repository.table.groups import CopyTarget
 from webtable.repository.table.opening import copy_target
 from webtable.repository.table.web_table import RunningExplorer
 from webtable.repository.upkeep.recounts import Recount

@@ -274,7 +274,7 @@ def push_out(table: WebTable, *ages: timedelta) -> None:
     for age in ages:
         page = Page(url=URL, fetched_at=NOW - age, body=b"late", digest=f"blake3:{age.days:064x}", size=4)
         (packed,) = codec.packed([page])
-        cells = codec.content_cells(row, milliseconds(page.fetched_at), page, packed)
+        cells = codec.content_cells(row, page, packed)
         assert table.store.write(table.table, [Put(row, cells)]) == [None]
 
 

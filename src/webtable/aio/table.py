@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.results import Partition
-    from webtable.repository.context import CopyTarget
     from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.maintenance.summary import RegionComparison
     from webtable.repository.metrics import Metrics
@@ -223,7 +222,7 @@ class TableSearchIndex(Wrapped[groups.TableSearchIndex]):
 
 
 def _beside(
-    function: Callable[Concatenate[groups.TableMaintenance, CopyTarget, P], T],
+    function: Callable[Concatenate[groups.TableMaintenance, groups.CopyTarget, P], T],
 ) -> Callable[Concatenate[TableMaintenance, Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
     """Return *function*, which takes another table, as an awaitable method that takes one for asyncio."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -11,16 +11,18 @@ from webtable.repository.indexes.states import Indexes
 from webtable.repository.page_storage.codec import PageCodec
 from webtable.repository.page_storage.layouts import Layouts, Limits, Refreshed
 from webtable.repository.page_storage.reader import PageReader
-from webtable.repository.page_storage.state import NEWEST
 from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
-from webtable.store import Store
+from webtable.store import Store, Wanted
 from webtable.store.metrics import Counts, log_event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from webtable.errors import DamagedRow
     from webtable.schema import Layout
+    from webtable.store import Row
 
 LOGGER: Final = logging.getLogger("webtable.repository")
 
@@ -85,16 +87,28 @@ class TableContext(msgspec.Struct, frozen=True):
     @property
     def layout(self) -> Layout:
         """The layout as it was last read; its time to live and versions may have been altered since."""
-        return self.layouts.known
-
-    @property
-    def versions_at_first(self) -> int:
-        """How many versions of a page are read at first."""
-        return min(self.layouts.known.versions, NEWEST)
+        return self.layouts.current
 
     def keys_of(self, table: str) -> KeyRange:
         """Return the keys of *table* that answers are about: all, unless the context has a part of that table."""
         return self.part.keys if self.part is not None and self.part.table == table else ALL_KEYS
+
+    def read(self, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
+        """Return one entry for each of *rows* of the table, in their order; None where nothing is there."""
+        return self.store.read(self.table, rows, wanted)
+
+    def scan(
+        self, wanted: Wanted, ranges: Sequence[KeyRange] | None = None, *, limit: int | None = None
+    ) -> Iterator[Row]:
+        """Yield the rows of the table in these *ranges*, by default all of its part, as they are stored."""
+        return self.store.scan(
+            self.table, [self.keys_of(self.table)] if ranges is None else ranges, wanted, limit=limit
+        )
+
+    def pages_up_to(self, limit: int | None) -> int:
+        """Return how many pages the table has, as far as *limit*; their keys alone are read."""
+        wanted = Wanted([self.codec.columns.page], keys_only=True)
+        return sum(1 for _ in self.scan(wanted, limit=limit))
 
     def log(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
         """Count *event* of the table, and log it."""
@@ -104,10 +118,3 @@ class TableContext(msgspec.Struct, frozen=True):
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         """Return a new collection of damaged rows, which are added to *rows* as well."""
         return Damage(self.counts, [] if rows is None else rows, strict=self.strict)
-
-
-class CopyTarget(Protocol):
-    """The table that a copy is written into: a `WebTable`."""
-
-    @property
-    def _context(self) -> TableContext: ...

@@ -258,7 +258,7 @@ class TablePair:
 
     def kept(self, versions: Sequence[Version]) -> list[Version]:
         """Return those of the *versions* of a page in the source, newest first, that the target keeps."""
-        layout, now = self.target.layouts.known, clock.now()
+        layout, now = self.target.layout, clock.now()
         return [version for version in versions[: layout.versions] if not _is_past(version.at, layout.ttl, now)]
 
     def relation(self, there: Stored, here: Stored) -> Relation:
@@ -282,7 +282,7 @@ class TablePair:
 
     def _is_gone(self, there: Stored, at: datetime) -> bool:
         """Whether the source would no longer keep a version of that moment."""
-        layout, versions = self.source.layouts.known, there.versions
+        layout, versions = self.source.layout, there.versions
         is_full = len(versions) >= layout.versions
         return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, clock.now())
 
@@ -385,7 +385,7 @@ class ContentReader:
     def cells(self, row: bytes, content: Content) -> Iterator[NewCell]:
         """Yield the cells of *content* in the *row* of the target."""
         for version in content.packed:
-            yield from self._target.copied_cells(row, version)
+            yield from self._target.version_cells(row, version)
 
     def captures(self, row: Row, content: Content, page: Page) -> list[Page]:
         """Return *content* and the *page* of *row* as captures, oldest first, as a crawler has put them."""
@@ -527,7 +527,7 @@ class PageCopier:
         They are read again, since captures may have been added after they were compared.
         """
         source, target = self._tables.source, self._tables.target
-        names, versions = source.codec.columns, source.layouts.known.versions
+        names, versions = source.codec.columns, source.layout.versions
         columns = [names.page, names.deleted, names.urls, source.codec.family]
         rows = source.store.read(source.table, [pair.row.key for pair in pairs], Wanted(columns, versions=versions))
         renewed = list(stale)
@@ -535,7 +535,7 @@ class PageCopier:
         if self._dry_run:
             now = {pair.target_row: _without_deleted(pair) for pair in pairs if pair.target_row in stale}
         elif stale:
-            now = dict(zip(renewed, target.pages.stored(renewed, target.layouts.known.versions), strict=True))
+            now = dict(zip(renewed, target.pages.stored(renewed, target.layout.versions), strict=True))
         for pair, row in zip(pairs, rows, strict=True):
             copy = row and self._one(row, pair.target_row, now.get(pair.target_row, pair.here))
             if copy is not None:
@@ -602,8 +602,8 @@ class PageCopier:
         return copy._replace(page=with_signature(copy.page, body))
 
     def _cells(self, copy: _Copy) -> list[NewCell]:
-        codec, row, date = self._tables.target.codec, copy.target_row, milliseconds(copy.page.fetched_at)
-        cells = [*self._reader.cells(row, copy.content), *codec.metadata_cells(row, date, copy.page, copy.here.page)]
+        codec, row = self._tables.target.codec, copy.target_row
+        cells = [*self._reader.cells(row, copy.content), *codec.metadata_cells(row, copy.page, copy.here.page)]
         codec.check_sizes(copy.page, cells)
         return cells
 
@@ -625,7 +625,7 @@ class PageCopier:
         """Put the captures of a page that the target would keep, and return whether any had new content."""
         layouts = self._tables.target.layouts
         captures = (checked(page, layouts) for page in self._reader.captures(copy.row, copy.content, copy.page))
-        versions, limit = copy.here.versions, layouts.known.versions
+        versions, limit = copy.here.versions, layouts.current.versions
         oldest = versions[-1].at if len(versions) >= limit else EPOCH
         batch: Sequence[tuple[bytes, Page]] = [
             (copy.target_row, page) for page in captures if page.fetched_at >= oldest
@@ -1076,7 +1076,7 @@ def _compare_links(tables: TablePair, differences: _Differences) -> None:
 
 def _in_full(side: TableContext, rows: Sequence[bytes]) -> list[Row | None]:
     columns = [side.codec.columns.urls, side.codec.family]
-    return side.store.read(side.table, rows, Wanted(columns, versions=side.layouts.known.versions)) if rows else []
+    return side.store.read(side.table, rows, Wanted(columns, versions=side.layout.versions)) if rows else []
 
 
 def _weight(pair: RowPair) -> int:
@@ -1103,7 +1103,7 @@ def differing_rows(tables: TablePair) -> Iterator[tuple[bytes, int, bool]]:
 
 def _oldest_kept(tables: TablePair) -> int:
     """Return the date, in epoch milliseconds, up to which the target no longer keeps links."""
-    ttl = tables.target.layouts.known.ttl
+    ttl = tables.target.layout.ttl
     return -1 if ttl is None else now_in_milliseconds() - 2 * ttl * 1000
 
 

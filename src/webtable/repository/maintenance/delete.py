@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -210,6 +210,8 @@ NOWHERE = "about:blank"
 """The target of an erased link."""
 ALL_SOURCES = KeyRange()
 _PIECE = 500
+_NAMELESS: dict[str, Any] = {"same_as": None, "_repeats_at": None, "_payload_digest": None}
+"""The fields by which the capture of a revisit names its original."""
 
 
 class Erasure:
@@ -250,15 +252,7 @@ class Erasure:
             keys = [context.key.encode(page.url) for _, page in erased]
             stored = zip(keys, context.pages.stored(keys, 1), strict=True)
             puts = [
-                Put(
-                    key,
-                    context.codec.metadata_cells(
-                        key,
-                        milliseconds(page.fetched_at),
-                        replace(page, same_as=None, _repeats_at=None, _payload_digest=None),
-                        page,
-                    ),
-                )
+                Put(key, context.codec.metadata_cells(key, replace(page, **_NAMELESS), page))
                 for key, (page, *_) in stored
                 if page is not None and page.same_as is not None and self._leads_there(page.same_as)
             ]
@@ -470,7 +464,7 @@ class Retention:
         rows = (row.key for row in in_storage_order(store, spec, None))
         while piece := list(islice(rows, PAGES_AT_ONCE)):
             with store.transaction(), until(Deadline(store.timeout)):
-                deletion.of(piece, lambda row: self._page_of(row) is None)
+                deletion.of(piece, lambda row: self._context.pages.metadata_of(row) is None)
 
     def _found(self) -> Iterator[tuple[bytes, DeletedPage]]:
         """Yield the chosen rows, with their pages."""
@@ -479,22 +473,17 @@ class Retention:
         spec = ScanSpec(self._context.table, self._ranges, wanted, keep=self._scope.keeps)
         for row in in_storage_order(self._context.store, spec, None):
             captures = len(row.cells.get(names.capture, ()))
-            page = self._page_of(row)
+            page = self._context.pages.metadata_of(row)
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
             if self._is_wanted(page):
                 yield row.key, _deleted_page(page, captures)
 
     def _is_meant(self, row: Row) -> bool:
-        return self._is_wanted(self._page_of(row))
+        return self._is_wanted(self._context.pages.metadata_of(row))
 
     def _is_wanted(self, page: Page | DamagedRow | None) -> bool:
         return self._is_chosen is None or (isinstance(page, Page) and self._is_chosen(page))
-
-    def _page_of(self, row: Row) -> Page | DamagedRow | None:
-        """Return the page of *row*, from its metadata alone."""
-        column = self._context.codec.columns.page
-        return self._context.pages.each(Row(row.key, {column: row.cells.get(column, ())}))
 
 
 def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:

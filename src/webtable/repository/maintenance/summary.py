@@ -74,8 +74,7 @@ def table_summary(table: WebTable, *, count: bool = False, on_progress: Progress
     a table of at most 400 pages is counted. *on_progress* is called with the number of pages read.
     """
     context = TableContext.of(table.store, table.table, table.layout)
-    pages = Wanted([context.codec.columns.page], keys_only=True)
-    if count or sum(1 for _ in context.store.scan(context.table, [KeyRange()], pages, limit=FEW + 1)) <= FEW:
+    if count or context.pages_up_to(FEW + 1) <= FEW:
         return _counted(context, on_progress)
     oldest, newest = _dates(table)
     unknown = TableSummary(None, None, None, None, None, oldest, newest)
@@ -95,10 +94,8 @@ def _counted(context: TableContext, on_progress: Progress | None) -> TableSummar
     hosts = grouping("host", key=context.key)
     counts = PageCounts({"host": hosts})
     captures = stored = damaged = 0
-    for row in context.store.scan(context.table, [KeyRange()], wanted):
-        if names.page not in row.cells:
-            continue
-        page = context.pages.each(Row(row.key, {names.page: row.cells[names.page]}))
+    for row in context.scan(wanted):
+        page = context.pages.metadata_of(row)
         if not isinstance(page, Page):
             damaged += isinstance(page, DamagedRow)
             continue

@@ -1,4 +1,4 @@
-"""The cells of rows: limits of what is read at once, and the removal of single cells."""
+"""Values of cells (JSON with checksums, and zstd frames), limits of what is read at once, and removals of cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.store import Cell, Row, Store
 
 
-# --- The values of cells, with checksums: JSON objects, and zstd frames (RFC 8878) of bodies and links ----------------
+# --- JSON objects, with a checksum in the object itself ---------------------------------------------------------------
 
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -83,6 +83,9 @@ def _with_whole_characters(value: object) -> object:
             return value
 
 
+# --- Bodies and links, as zstd frames (RFC 8878) ----------------------------------------------------------------------
+
+
 # Level 1 compresses real pages 4.3 times, in four fifths of the time of level 3, which compresses them 4.5 times.
 LEVEL = 1
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -97,7 +100,16 @@ MOST_TIMES = 2**8
 """How many times its own size a frame may contain if that is more."""
 _SMALL_WINDOW = zstandard.ZstdCompressionParameters.from_level(LEVEL, window_log=10, write_checksum=True)
 """With these no frame contains more: a block has at most the window, 1 KiB, and at least four bytes (RFC 8878)."""
-_local = threading.local()
+
+
+class _Local(threading.local):
+    """A decompressor for each thread: two must not use it at once, and making one for every body takes too long."""
+
+    def __init__(self) -> None:
+        self.decompressor: Final = zstandard.ZstdDecompressor()
+
+
+_local = _Local()
 
 
 def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -> list[bytes]:
@@ -144,9 +156,8 @@ def unpack(stored: bytes, largest: int | None = None) -> bytes:
     if not stored.startswith(MAGIC):
         return stored
     try:
-        limit = len(stored) * MAX_RATIO
-        if limit > MOST_UNPACKED:
-            limit = min(limit, most_unpacked(len(stored), largest))
+        # The size that a frame claims is what memory is taken for, before a byte of it is read.
+        limit = min(len(stored) * MAX_RATIO, most_unpacked(len(stored), largest))
         size = zstandard.frame_content_size(stored)
         if size > limit:
             raise ValueError(
@@ -154,30 +165,21 @@ def unpack(stored: bytes, largest: int | None = None) -> bytes:
             )
         if size < 0 or not stored[4] & _HAS_CHECKSUM:
             raise ValueError(f"a zstd frame of {len(stored):,} bytes without a checksum")
-        return _decompressor().decompress(stored) if size else _emptied(stored)
+        return _local.decompressor.decompress(stored) if size else _emptied(stored)
     except (zstandard.ZstdError, MemoryError) as exc:
         raise ValueError(f"a damaged zstd frame of {len(stored):,} bytes: {exc}") from exc
 
 
 def _emptied(stored: bytes) -> bytes:
-    # For zero bytes `decompress` does not check the frame.
-    reader = _decompressor().decompressobj()
+    # For zero bytes `decompress` does not check the frame, so its checksum is read here.
+    reader = _local.decompressor.decompressobj()
     body = reader.decompress(stored)
     if body or not reader.eof or reader.unused_data:
         raise ValueError(f"a zstd frame of {len(stored):,} bytes that claims to be empty, and is not")
     return body
 
 
-def _decompressor() -> zstandard.ZstdDecompressor:
-    # Two threads must not use it at once, and making one for every body is too expensive.
-    try:
-        decompressor: zstandard.ZstdDecompressor = _local.decompressor
-    except AttributeError:
-        decompressor = _local.decompressor = zstandard.ZstdDecompressor()
-    return decompressor
-
-
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Cells of many rows, and removals ---------------------------------------------------------------------------------
 
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from webtable.store import Cell
 
 
-# --- The content of a page as cells, and back: its capture, its body and its links ------------------------------------
-
-
 Packed = tuple[bytes | None, bytes | None]
 """A body and links as they are stored; None for one that the page does not have."""
 S = TypeVar("S", bound=msgspec.Struct)
@@ -57,6 +54,20 @@ S = TypeVar("S", bound=msgspec.Struct)
 _CAPTURES = JSONValue(Capture)
 # In one step: getting each of them by name takes as long as making the capture.
 _captured = attrgetter(*CAPTURED)
+_PAGES = JSONValue(Page)
+_COUNTS = JSONValue(LinkCounts)
+_DELETED = JSONValue(Deleted)
+_decode_page = _PAGES.decode
+_BESIDE_VALUE = 65_536
+"""How many bytes of a cell are reserved besides its value: the store's limit includes the row key and the names."""
+
+
+class _Extent(msgspec.Struct):
+    size: int | None = None
+    outlink_count: int | None = None
+
+
+_decode_extent = msgspec.json.Decoder(_Extent).decode
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
 
 
@@ -69,8 +80,8 @@ class PackedVersion(NamedTuple):
     links: bytes | None
 
 
-class ContentCodec:
-    """Converts the content of pages to the cells of a layout, and back.
+class PageCodec:
+    """Converts pages to the cells of a layout, and rows to pages.
 
     All methods that read a cell raise `DamagedRow` if it cannot be read, or does not match its checksum. The checksums
     of compressed bodies and links are in their frames, those of uncompressed ones in the capture of the same date.
@@ -85,6 +96,7 @@ class ContentCodec:
         self.family: Final = f"{self.columns.content}:".encode()
         """The family of bodies and captures."""
         self.body_and_links: Final = self.columns.body, self.columns.urls
+        self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
         """Return those of the stored *columns* that have content."""
@@ -110,32 +122,22 @@ class ContentCodec:
             for page in pages
         ]
 
-    def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
+    def content_cells(self, row: bytes, page: Page, packed: Packed) -> list[NewCell]:
         """Return the cells of the content of *page*: its capture, and its *packed* body and links."""
-        body, links = packed
-        facts: dict[str, Any] = {
-            "body_crc32": self._checksum(body),
-            "links_crc32": self._checksum(links),
-            "has_links": links is not None,
-        }
-        capture = Capture(*_captured(page), **facts)
-        return self._version_cells(row, timestamp, capture, body, links)
+        fields = dict(zip(CAPTURED, _captured(page), strict=True))
+        capture = Capture(**fields, has_links=packed[1] is not None)
+        return self.version_cells(row, PackedVersion(milliseconds(page.fetched_at), capture, *packed))
 
-    def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
-        """Return the cells in *row* of a *version* from another table, packed according to this layout."""
-        body, links = version.body, version.links
-        capture = replace(version.capture, body_crc32=self._checksum(body), links_crc32=self._checksum(links))
-        return self._version_cells(row, version.timestamp, capture, body, links)
-
-    def _version_cells(
-        self, row: bytes, timestamp: int, capture: Capture, body: bytes | None, links: bytes | None
-    ) -> list[NewCell]:
-        cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
-        if body is not None:
-            cells.append(NewCell(self.columns.body, timestamp, body))
-        if links is not None:
-            cells.append(NewCell(self.columns.urls, timestamp, links))
-        return cells
+    def version_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
+        """Return the cells in *row* of a *version*, which is packed as this layout has it."""
+        timestamp, capture, body, links = version
+        # Of a version from another table the checksums are those of its values there, which may be packed otherwise.
+        capture = replace(capture, body_crc32=self._checksum(body), links_crc32=self._checksum(links))
+        values = (self.columns.body, body), (self.columns.urls, links)
+        return [
+            NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp)),
+            *(NewCell(column, timestamp, value) for column, value in values if value is not None),
+        ]
 
     def _checksum(self, value: bytes | None) -> str | None:
         return None if self._compress or value is None else f"{crc32(value):08x}"
@@ -220,54 +222,7 @@ class ContentCodec:
             return self._key.decode(row)
         return None
 
-
-def check_body(body: bytes, of: Page | Capture) -> None:
-    """Raise `ValueError` if *body* does not match the digest and size of a page or a capture."""
-    if of.truncated and of.size is not None and len(body) < of.size:
-        return  # the digest and size are those of the whole body
-    if of.size is not None and len(body) != of.size:
-        raise ValueError(f"the body has {len(body):,} bytes, but had {of.size:,}")
-    if of.digest is None:
-        return
-    digest = digest_like(of.digest, body)
-    if digest is None:
-        algorithm = algorithm_of(of.digest)
-        text = f"a body was not compared with its digest: this version of webtable does not know {algorithm[:40]!r}"
-        warnings.warn(text, stacklevel=2)
-    elif digest != of.digest:
-        raise ValueError("it is not the body whose digest was stored")
-
-
-def _links_json(page: Page) -> bytes | None:
-    return None if page.outlinks is None else json_of(page.outlinks)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-_BESIDE_VALUE = 65_536
-"""How many bytes of a cell are reserved besides its value: the store's limit includes the row key and the names."""
-
-
-class _Extent(msgspec.Struct):
-    size: int | None = None
-    outlink_count: int | None = None
-
-
-_PAGES = JSONValue(Page)
-_COUNTS = JSONValue(LinkCounts)
-_DELETED = JSONValue(Deleted)
-_decode_page = _PAGES.decode
-_decode_extent = msgspec.json.Decoder(_Extent).decode
-
-
-class PageCodec(ContentCodec):
-    """Converts pages to the cells of a layout, and rows to pages; raises `DamagedRow` for a damaged row."""
-
-    def __init__(self, layout: Layout, max_cell: int) -> None:
-        super().__init__(layout, max_cell)
-        self._page = self.columns.page
-        self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
+    # --- Metadata and whole pages -------------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[str] | None) -> list[bytes]:
         """Return the stored columns for the page columns *columns* (None: only the metadata).
@@ -286,15 +241,15 @@ class PageCodec(ContentCodec):
 
         Raises `CellTooLarge` if one of them is too large.
         """
-        timestamp = milliseconds(page.fetched_at)
-        cells = self.metadata_cells(row, timestamp, page, before) if with_metadata else []
+        cells = self.metadata_cells(row, page, before) if with_metadata else []
         if content is not None:
-            cells += self.content_cells(row, timestamp, page, content)
+            cells += self.content_cells(row, page, content)
         self.check_sizes(page, cells)
         return cells
 
-    def metadata_cells(self, row: bytes, timestamp: int, page: Page, before: Page | None) -> list[NewCell]:
+    def metadata_cells(self, row: bytes, page: Page, before: Page | None) -> list[NewCell]:
         """Return the cells of the page's metadata; *before* is the page as it is stored."""
+        timestamp = milliseconds(page.fetched_at)
         cells = [NewCell(self.columns.page, timestamp, checked_json(bare(page), row, timestamp))]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
@@ -321,7 +276,7 @@ class PageCodec(ContentCodec):
 
         Its body and links are omitted if the newest stored ones are not those of the page: see `is_stale`.
         """
-        cells = row.cells.get(self._page)
+        cells = row.cells.get(self.columns.page)
         if not cells:
             return None
         timestamp, value = cells[0]
@@ -338,7 +293,7 @@ class PageCodec(ContentCodec):
 
     def pages(self, rows: Sequence[Row]) -> Sequence[Page | None]:
         """Return what `page` does for each of *rows*, in less time; raises `DamagedRow` for the first damaged one."""
-        column = self._page
+        column = self.columns.page
         try:
             pages = _PAGES.read_all([(key, *cells[column][0]) for key, cells in rows if column in cells])
         except UNREADABLE:
@@ -399,26 +354,18 @@ class PageCodec(ContentCodec):
 
     def wanted(self, columns: Collection[bytes]) -> tuple[bool, bool]:
         """Return whether the body and whether the links are among the stored *columns*."""
-        names = self.columns
-        return names.body in columns or self.family in columns, names.urls in columns
+        return self.columns.body in columns or self.family in columns, self.columns.urls in columns
 
-    def lacks(self, page: Page, columns: Collection[bytes]) -> bool:
-        """Whether *page*, which was read with the stored *columns*, lacks content that it should have there.
+    def lacking(self, page: Page, columns: Collection[bytes]) -> list[bytes]:
+        """Return the columns of content that *page*, which was read with the stored *columns*, lacks and should have.
 
         Links are expected only of a page with a body, or with their digest: a crawler may have given a count of links
         without the links.
         """
-        return (page.has_body and page.body is None and self.wanted(columns)[0]) or (
-            page.outlinks is None
-            and page.outlink_count is not None
-            and (page.has_body or page.stored.links_digest is not None)
-            and self.columns.urls in columns
-        )
-
-    def lacking(self, page: Page, columns: Collection[bytes]) -> list[bytes]:
-        """Return which of `body_and_links` the *page* lacks, in the sense of `lacks`."""
-        named = zip(self.body_and_links, self.wanted(columns), strict=True)
-        return [column for column, is_wanted in named if is_wanted and self.lacks(page, [column])]
+        with_body, with_links = self.wanted(columns)
+        has_links = page.outlink_count is not None and (page.has_body or page._links_digest is not None)
+        lacking = [self.columns.body] if with_body and page.has_body and page.body is None else []
+        return [*lacking, self.columns.urls] if with_links and has_links and page.outlinks is None else lacking
 
     def stored(self, row: Row) -> Stored:
         """Return the state of a page from its row, read with the columns of captures and of deletes."""
@@ -462,6 +409,27 @@ class PageCodec(ContentCodec):
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             _content_at=fetched_at,
         )
+
+
+def check_body(body: bytes, of: Page | Capture) -> None:
+    """Raise `ValueError` if *body* does not match the digest and size of a page or a capture."""
+    if of.truncated and of.size is not None and len(body) < of.size:
+        return  # the digest and size are those of the whole body
+    if of.size is not None and len(body) != of.size:
+        raise ValueError(f"the body has {len(body):,} bytes, but had {of.size:,}")
+    if of.digest is None:
+        return
+    digest = digest_like(of.digest, body)
+    if digest is None:
+        algorithm = algorithm_of(of.digest)
+        text = f"a body was not compared with its digest: this version of webtable does not know {algorithm[:40]!r}"
+        warnings.warn(text, stacklevel=2)
+    elif digest != of.digest:
+        raise ValueError("it is not the body whose digest was stored")
+
+
+def _links_json(page: Page) -> bytes | None:
+    return None if page.outlinks is None else json_of(page.outlinks)
 
 
 def bare(page: Page) -> Page:

@@ -43,7 +43,7 @@ class Layouts:
         self._altered: dict[bytes, int] | None = None
         self._recent: CachedFor[Layout] = CachedFor(FRESH_SECONDS)
         self._recent.learn(layout, clock.monotonic())
-        self.known: Layout = layout
+        self.current: Layout = layout
         """The layout as it was last read."""
 
     def recent(self) -> Layout:
@@ -58,7 +58,7 @@ class Layouts:
         except TableNotFound:
             row = None
         self.learn(row, began)
-        return self.known
+        return self.current
 
     def altered_at(self, option: str) -> int | None:
         """Return when *option* was last altered, in epoch milliseconds, or None if it never was."""
@@ -76,11 +76,11 @@ class Layouts:
         if cells and cells != self._cells:
             name = f"{self._store.name}/{self._table}"
             layout = Layout.from_cells(name, cells)
-            if _created(layout) != _created(self.known):
+            if _created(layout) != _created(self.current):
                 raise LayoutMismatch(f"{name} was dropped and created again, with another layout: open it again")
-            self.known, self._cells = layout, cells
+            self.current, self._cells = layout, cells
         self._altered = {column: versions[0].timestamp for column, versions in row.cells.items()} if row else {}
-        self._recent.learn(self.known, read_at)
+        self._recent.learn(self.current, read_at)
 
 
 def cells_of(row: Row | None) -> dict[bytes, bytes]:
@@ -91,6 +91,9 @@ def cells_of(row: Row | None) -> dict[bytes, bytes]:
 def _created(layout: Layout) -> Layout:
     """Return *layout* without the options that can be altered."""
     return replace(layout, ttl=None, versions=1, family_options={})
+
+
+# --- Limits -----------------------------------------------------------------------------------------------------------
 
 
 _CLOCKS: Final = timedelta(minutes=1)
@@ -104,23 +107,18 @@ class Limits:
         self._store = store
         self._table = table
         self._names = codec.columns
-        self._layouts = layouts
+        self.layouts: Final = layouts
         self._families: CachedFor[Mapping[str, FamilySchema]] = CachedFor(FRESH_SECONDS)
-
-    @property
-    def versions(self) -> int:
-        """How many versions of a page are kept."""
-        return self._layouts.recent().versions
 
     def may_have_expired(self, at: datetime) -> bool:
         """Whether a TTL may have removed content of the moment *at*: the present one, or one before an alteration.
 
         It is not known how long content was kept before an alteration.
         """
-        altered = self._layouts.altered_at("ttl")
+        altered = self.layouts.altered_at("ttl")
         if altered is not None and milliseconds(at) < altered:
             return True
-        return _is_over(at, self._layouts.known.ttl)
+        return _is_over(at, self.layouts.current.ttl)
 
     def explain(self, column: bytes, at: datetime, stored: Stored) -> bool:
         """Whether limits explain that a *stored* page has no cell of *column* from the moment *at*.
@@ -151,7 +149,7 @@ class Limits:
 
     def _dropped(self, at: datetime, newer: int) -> bool:
         """Whether a limit of versions before an alteration may have dropped a cell."""
-        altered = self._layouts.altered_at("versions")
+        altered = self.layouts.altered_at("versions")
         return newer > 0 and altered is not None and milliseconds(at) < altered
 
     def _described(self) -> Mapping[str, FamilySchema]:
@@ -161,6 +159,9 @@ class Limits:
 def _is_over(at: datetime, ttl: int | None) -> bool:
     # A cell that was about to expire may have expired since it was read.
     return ttl is not None and clock.now() - at > timedelta(seconds=ttl * 0.99) - _CLOCKS
+
+
+# --- The mark of counted links ----------------------------------------------------------------------------------------
 
 
 _COUNTED_ROW = b"links"
@@ -187,11 +188,11 @@ class Refreshed:
     def __init__(self, store: Store, table: str) -> None:
         self._store = store
         self._meta = meta_table(table).name
-        self._known: CachedFor[datetime | None] = CachedFor(FRESH_SECONDS)
+        self._cached: CachedFor[datetime | None] = CachedFor(FRESH_SECONDS)
 
     def until(self) -> datetime | None:
         """Return up to when all links were counted, as of a moment ago, or None if they never were."""
-        return self._known.recent(self._read)
+        return self._cached.recent(self._read)
 
     def _read(self) -> datetime | None:
         (row,) = self._store.read(self._meta, [_COUNTED_ROW], Wanted([_COUNTED_COLUMN]))
@@ -201,7 +202,7 @@ class Refreshed:
         """Store that all links were counted up to *until*, in epoch milliseconds; a later stored mark stays."""
         value = checked_json(_Mark(moment_of(until)), _COUNTED_ROW, until)
         (error,) = self._store.write(self._meta, [Put(_COUNTED_ROW, [NewCell(_COUNTED_COLUMN, until, value)])])
-        self._known.forget()
+        self._cached.forget()
         if error is not None:
             raise error
 

@@ -12,7 +12,7 @@ from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.codec import check_body
-from webtable.repository.page_storage.state import NOTHING, Stored, Version
+from webtable.repository.page_storage.state import NEWEST, NOTHING, Stored, Version
 from webtable.store import Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
@@ -97,8 +97,13 @@ class PageReader:
         stored = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
         return [0 if row is None else weight(row) for row in stored]
 
-    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
-        """Return the state of the page of each of *rows*: its newest capture and its versions, without bodies."""
+    def stored(self, rows: Sequence[bytes], versions: int | None = None) -> list[Stored]:
+        """Return the state of the page of each of *rows*: its newest capture and its versions, without bodies.
+
+        So many *versions* are read, by default the newest eight.
+        """
+        if versions is None:
+            versions = min(self._limits.layouts.current.versions, NEWEST)
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         stored = self._store.read(self._table, rows, Wanted(columns, versions=versions))
         return [NOTHING if row is None else self._codec.stored(row) for row in stored]
@@ -176,7 +181,7 @@ class PageReader:
             return None
         if len(row.cells) > 1 and self._codec.is_stale(page, row):
             page = self._with_own(row.key, page, columns or row.cells)
-        return self._complete(row.key, page, columns) if columns and self._codec.lacks(page, columns) else page
+        return self._complete(row.key, page, columns) if columns and self._codec.lacking(page, columns) else page
 
     def each(self, row: Row, columns: Collection[bytes] = (), *, verify: bool = False) -> Page | DamagedRow | None:
         """Return the result of `page`, or its error; with *verify* also that of `check`."""
@@ -194,7 +199,7 @@ class PageReader:
         None if it has the content, if limits or a delete explain its absence, or if the page has other content now.
         """
         try:
-            if self._codec.lacks(page, columns):
+            if self._codec.lacking(page, columns):
                 self._complete(row, page, columns)
         except DamagedRow as exc:
             return exc
@@ -207,10 +212,10 @@ class PageReader:
         """
         while (at := page.stored.content_at) is not None and not self._limits.may_have_expired(at):
             page = self._with_own(row, page, columns)
-            if not self._codec.lacks(page, columns):
+            if not self._codec.lacking(page, columns):
                 break
             # Read last: if the page is unchanged now, it was the same when its content was not found.
-            (stored,) = self.stored([row], self._limits.versions)
+            (stored,) = self.stored([row], self._limits.layouts.recent().versions)
             if stored.unreadable is not None:
                 raise stored.unreadable.error
             if stored.page is None:
@@ -238,6 +243,11 @@ class PageReader:
         own = self.content_of(row, page, with_body=with_body)
         return replace(page, body=own.body, outlinks=own.outlinks if with_links else None)
 
+    def metadata_of(self, row: Row) -> Page | DamagedRow | None:
+        """Return the page of *row* from its metadata alone, whatever else was read of it, or its error."""
+        column = self._codec.columns.page
+        return self.each(Row(row.key, {column: row.cells.get(column, ())}))
+
     def page_and_links(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
         """Return the page of *row* (None if there is none or its metadata cannot be read), and its links.
 
@@ -245,8 +255,7 @@ class PageReader:
         """
         page = self.each(row)
         if isinstance(page, DamagedRow):
-            names = self._codec.columns
-            page = self.each(Row(row.key, {names.page: row.cells[names.page]})) if names.page in row.cells else None
+            page = self.metadata_of(row)
             if isinstance(page, Page):
                 return page, self.links_of([(row.key, page)])[0]
         if isinstance(page, Page):

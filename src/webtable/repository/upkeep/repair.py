@@ -40,7 +40,7 @@ from webtable.repository.page_storage.cells import ROWS_AT_ONCE, removed, togeth
 from webtable.repository.page_storage.codec import bare
 from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.layouts import FRESH_SECONDS
-from webtable.repository.page_storage.state import hints_at
+from webtable.repository.page_storage.state import NEWEST, hints_at
 from webtable.repository.partitions.processes import PartTask, Whole, check_workers, checked_workers, done_by, parts_of
 from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
@@ -353,7 +353,7 @@ class HistoryComparison(DriftComparison):
         self._mend_pages = mend_pages
         names = context.codec.columns
         context.layouts.recent()
-        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=context.versions_at_first)
+        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=min(context.layout.versions, NEWEST))
 
     def run(self) -> Generator[None]:
         """Compare; yields after each piece of the work."""

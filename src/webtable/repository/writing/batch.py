@@ -118,7 +118,7 @@ def concurrent_writes(
     """
     if not own:
         return [], {}
-    states = context.pages.stored(list(own), context.versions_at_first)
+    states = context.pages.stored(list(own))
     compared_rows = list(zip(own.items(), states, strict=True))
     compared = [
         _concurrent_write(row, captures, stored[row], now, is_retry=is_retry) for (row, captures), now in compared_rows
@@ -166,7 +166,7 @@ def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[B
     The newest capture stays the newest, whichever writer stored it. Its inlinks are written again, because the other
     writer may have removed them, and the inlinks of the captures from the same time are removed.
     """
-    states = context.pages.stored([concurrent.row for concurrent in writes], context.versions_at_first)
+    states = context.pages.stored([concurrent.row for concurrent in writes])
     there = [
         (concurrent, now, now.page) for concurrent, now in zip(writes, states, strict=True) if now.page is not None
     ]

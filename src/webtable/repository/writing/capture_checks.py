@@ -106,7 +106,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
     if page._payload_digest is not None or page._repeats_at is not None:
         page = _with_checked_names(page)
     # The time to live may have been raised since the layout was last read.
-    if expired(page, layouts.known.ttl, now) and (error := expired(page, layouts.recent().ttl, now)):
+    if expired(page, layouts.current.ttl, now) and (error := expired(page, layouts.recent().ttl, now)):
         raise error
     return page
 

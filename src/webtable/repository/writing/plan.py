@@ -94,7 +94,7 @@ class Planner:
         self._batch = batch
         self._sources = sources
         self._room = room
-        self._ttl = context.layouts.known.ttl
+        self._ttl = context.layout.ttl
         self._now = clock.now()
         self._read = stored
         self._stored = dict(stored)
@@ -160,11 +160,11 @@ def stored_of(context: TableContext, batch: Sequence[tuple[bytes, Page]]) -> dic
 
     Reading a thousand versions of a page takes longer than storing one more.
     """
-    versions = context.layouts.known.versions
+    versions = context.layout.versions
     pages: dict[bytes, Page] = {}
     for row, page in batch:
         pages.setdefault(row, page)
-    states = dict(zip(pages, context.pages.stored(list(pages), context.versions_at_first), strict=True))
+    states = dict(zip(pages, context.pages.stored(list(pages)), strict=True))
     if versions <= NEWEST:
         return states
     for row, page in pages.items():
@@ -225,7 +225,7 @@ def dropped(context: TableContext, writes: Sequence[PlannedWrite], stored: Mappi
 
     An older content that is also stored under a later date, because it was renewed, does not count as dropped.
     """
-    limit = context.layouts.known.versions
+    limit = context.layout.versions
     if limit == ALL_VERSIONS:
         return {}
     contents = [planned for planned in writes if planned.write.with_content]

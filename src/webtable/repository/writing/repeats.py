@@ -144,7 +144,7 @@ class _Finder:
     def __init__(self, context: TableContext, rows: Collection[bytes]) -> None:
         self._context = context
         in_order = sorted(rows)
-        self._states = dict(zip(in_order, context.pages.stored(in_order, context.versions_at_first), strict=True))
+        self._states = dict(zip(in_order, context.pages.stored(in_order), strict=True))
         self._whole: set[bytes] = set()
         self._digests: dict[tuple[bytes, datetime, str], str | None] = {}
 
