@@ -11,7 +11,6 @@ from zlib import crc32
 from msgspec.structs import replace
 
 import webtable
-from webtable.cli.reports import write_picture
 from webtable.demo import make_sample
 from webtable.formats import read_pages
 
@@ -35,7 +34,7 @@ PICTURES: dict[str, Callable[[WebTable], Axes]] = {
     "hosts": lambda table: table.hosts().plot(),
     "history": lambda table: table.history(CHANGED).plot(),
 }
-"""The pictures by their names, which are those of `webtable plot`."""
+"""The pictures by their names."""
 
 
 def main() -> None:
@@ -49,7 +48,7 @@ def main() -> None:
                 writer.put(page)
         table.links.refresh()
         for name, picture in PICTURES.items():
-            write_picture(picture(table), FOLDER / f"gallery-{name}.png")
+            picture(table).figure.savefig(FOLDER / f"gallery-{name}.png", dpi=100)
 
 
 def sample_pages(folder: Path) -> Iterator[Page]:

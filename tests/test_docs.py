@@ -242,7 +242,6 @@ def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small(
     files = {path.stem.removeprefix("gallery-"): path.stat().st_size for path in FOLDER.glob("gallery-*")}
 
     assert set(re.findall(r"\]\(pictures/gallery-(\w+)\.png\)", page)) == set(PICTURES) == set(files)
-    assert set(re.findall(r"webtable plot (\w+) .*--out", page)) == set(PICTURES)
     assert max(files.values()) < 100_000, "a picture is too large for a page of the docs"
 
 

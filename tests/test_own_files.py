@@ -109,7 +109,6 @@ COMMANDS = [
     "export exported all --format jsonl",
     "export crawl.wacz all",
     "audit example.com --html audit.html",
-    "plot status all --out status.svg",
     "copy webtable.db copied.db --resume",
     "delete-pages example.com --yes",
 ]

@@ -106,7 +106,6 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: pages of a site": {
         **_listings("pages of a site"),
         "stats": Listed("reports", "How many pages and bytes: by host, status, type, …"),
-        "plot": Listed("reports:group", "Pictures of pages and hosts"),
     },
     "Ask: a site as a whole": {
         "audit": Listed("reports", "A site audit, as lines or as an HTML report"),
