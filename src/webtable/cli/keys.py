@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from webtable.rowkey import RowKey
-    from webtable.rowkey.advice import Advice, Design, Judgement
+    from webtable.rowkey.advice import Advice, Design
 
 
 commands: Final = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
@@ -276,7 +276,7 @@ def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
 # --- The command `keys advise`: which row key suits these URLs --------------------------------------------------------
 
 
-# --- The forms in which advice on row keys is written: a table, tab-separated lines, or JSON --------------------------
+# --- The forms in which advice on row keys is written: a table, or JSON -----------------------------------------------
 
 
 _INDENT, _HANGING = " " * 3, " " * 5
@@ -310,75 +310,16 @@ class AdviceFormat(StrEnum):
     """How advice is written."""
 
     table = "table"
-    lines = "lines"
     json = "json"
 
 
-def write_advice(found: Advice, format: AdviceFormat | None) -> None:
-    """Write advice; without a *format* as a table on a terminal, as lines elsewhere."""
-    match format or (AdviceFormat.table if on_terminal() else AdviceFormat.lines):
-        case AdviceFormat.json:
-            text = found.to_json()
-            write_bytes((harmless_json(text.decode()).encode() if on_terminal() else text) + b"\n")
-        case AdviceFormat.lines:
-            write_lines(_lines(found))
-        case AdviceFormat.table:
-            _write_table(found)
-
-
-def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
-    """Yield lines: what was measured, for which crawls it holds, then each design, question and reason."""
-    yield (
-        "measured",
-        found.measured,
-        found.keys,
-        _number(found.margin),
-        found.regions,
-        found.servers,
-        found.window,
-        found.measure,
-    )
-    yield from (("holds", said) for said in found.said_of_all)
-    for place, design in enumerate(found.designs, 1):
-        yield ("design", place, *_line(design))
-    for design in found.designs:
-        for cost in design.questions:
-            costs = map(_number, (cost.ranges, cost.calls, cost.calls_without))
-            rows = map(_number, (cost.weight, cost.rows_read, cost.rows_wanted))
-            yield (
-                "question",
-                design.name,
-                cost.question,
-                *costs,
-                cost.reason,
-                cost.fix,
-                cost.instead,
-                *rows,
-                cost.order,
-            )
-    for design in found.designs:
-        yield from (("why", design.name, reason) for reason in design.why)
-
-
-def _line(design: Judgement) -> tuple[object, ...]:
-    writes, lengths = design.writes, design.lengths
-    numbers = (
-        design.score,
-        design.heat,
-        design.reading,
-        writes.hottest_at_once,
-        writes.fair,
-        writes.hottest_server,
-        writes.gini,
-        writes.max_over_mean,
-        lengths.mean,
-    )
-    shares = (lengths.share, lengths.share_with_names)
-    return (design.name, *map(_number, numbers), lengths.p99, *map(_number, shares), design.declaration)
-
-
-def _number(number: float | None) -> str:
-    return "" if number is None else f"{round(number, 4):g}"
+def write_advice(advice: Advice, format: AdviceFormat | None) -> None:
+    """Write advice; without a *format* as a table on a terminal, as JSON elsewhere."""
+    if (format or (AdviceFormat.table if on_terminal() else AdviceFormat.json)) is AdviceFormat.table:
+        _write_table(advice)
+    else:
+        text = advice.to_json()
+        write_bytes((harmless_json(text.decode()).encode() if on_terminal() else text) + b"\n")
 
 
 def _write_table(found: Advice) -> None:
@@ -507,7 +448,7 @@ def advise(
     value_bytes: Annotated[int, typer.Option(metavar="N", help="Bytes of its value.")] = 600,
     format: Annotated[
         AdviceFormat | None,
-        typer.Option(help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe."),
+        typer.Option(help="As a table, or all figures as JSON. Default: a table on a terminal, JSON in a pipe."),
     ] = None,
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.
@@ -527,8 +468,7 @@ def advise(
     The verdict holds for crawls like the measured one, and says how many hosts that has. `webtable serve` draws the
     writes of each design as a heat map, on its page of keys.
 
-    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported. In a pipe the first
-    line has it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
+    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported.
     """
     from webtable.rowkey import advice
 
