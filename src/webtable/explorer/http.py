@@ -1,4 +1,4 @@
-"""Responses that are made in a thread and sent as they are made: a page begins before its questions are answered."""
+"""Requests and who may send them, responses that are made in threads, and stored markup that a browser may show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-# --- Who may ask: the token, the cookie that takes its place, and the names under which the server answers ------------
+# --- Access -----------------------------------------------------------------------------------------------------------
 #
 # A page of another site that the same browser shows can send requests to 127.0.0.1, and may even have a name of its
 # own that leads there (DNS rebinding). So every request needs the cookie, which the browser sends for no request of
@@ -71,9 +71,9 @@ class Access:
     token: str = field(default_factory=new_token, repr=False)
     names: tuple[str, ...] = LOCAL
 
-    def is_token(self, given: str) -> bool:
-        """Whether *given* is the token, in a time that does not depend on how much of it is right."""
-        return hmac.compare_digest(given.encode(), self.token.encode())
+    def is_token(self, text: str) -> bool:
+        """Whether *text* is the token, in a time that does not depend on how much of it is right."""
+        return hmac.compare_digest(text.encode(), self.token.encode())
 
 
 class Guard:
@@ -101,30 +101,31 @@ class Guard:
             return PlainTextResponse("405: the explorer only reads\n", 405, {"allow": "GET, HEAD"})
         if scope["path"].startswith("/-/"):
             return self._by_path(scope)
+        # Browsers send cookies to all ports of a host: each server has its own name for it.
         cookie = f"webtable-{port or 80}"
         if self._access.is_token(cookie_parser(headers.get("cookie", "")).get(cookie, "")):
             return None
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._access.is_token(given.strip()):
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and self._access.is_token(token.strip()):
             return None
         return self._by_query(scope, cookie)
 
     def _by_path(self, scope: Scope) -> ASGIApp | None:
-        given, _, rest = scope["path"].removeprefix("/-/").partition("/")
-        if not self._access.is_token(given):
+        token, _, rest = scope["path"].removeprefix("/-/").partition("/")
+        if not self._access.is_token(token):
             return _forbidden()
         # The rest of the path is a URL in some protocols, so the raw path must lose the same.
         raw = scope.get("raw_path") or quote(scope["path"]).encode()
-        scope["root_path"] = f"/-/{given}"
+        scope["root_path"] = f"/-/{token}"
         scope["path"], scope["raw_path"] = f"/{rest}", b"/" + raw.split(b"/", 3)[-1]
         return None
 
     def _by_query(self, scope: Scope, cookie: str) -> ASGIApp | None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == "token"]
-        if not given or not self._access.is_token(given[0]):
+        tokens = [value for name, value in query if name == "token"]
+        if not tokens or not self._access.is_token(tokens[0]):
             return _forbidden()
-        rest = urlencode([one for one in query if one[0] != "token"])
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
         # The token would stay in the address bar, in the history, and in what is copied from there. A redirect would
         # not do: after a click on a page of another site, a notebook's for one, the browser follows it without cookie.
         path = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
@@ -155,18 +156,21 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Threads: a page begins before its questions are answered ---------------------------------------------------------
+#
+# The library is synchronous, so each response is made in a thread, which writes into an `Outlet`; the event loop sends
+# what is there. A template writes some thousand fragments a page: each of them sent by itself would wake the loop.
 
 
 T = TypeVar("T")
+# How many responses are made at once; further ones wait for one of these.
 MOST_AT_ONCE: Final = 32
-"""How many responses are made at once; further ones wait for one of these."""
+# Bytes of a response that are made ahead of its reader.
 MOST_UNSENT: Final = 256 * 1024
-"""Bytes of a response that are made ahead of its reader."""
+# A piece is sent when it has so many bytes, or after so many seconds; the first one soon, for the browser to begin.
 PIECE: Final = 16 * 1024
 FIRST_WAIT: Final = 0.002
 WAIT: Final = 0.04
-"""After how many seconds the first piece, and others, are sent even though they are small."""
 
 
 class Outlet:
@@ -297,7 +301,7 @@ def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
         outlet.end()
 
 
-# --- Responses to programs, whose status is known once their first bytes are made; what fails is a sentence of text
+# --- Responses to programs: their status is known once their first bytes are made -------------------------------------
 
 
 class NoCapture(WebTableError):
@@ -347,19 +351,18 @@ def refusal(exc: WebTableError) -> Response:
     if isinstance(exc, NoCapture):
         # As pywb says it: clients take it for an empty answer.
         return Response(json.dumps({"message": str(exc)}) + "\n", 404, media_type="application/json")
-    return Response(
-        f"{exc}\n".encode("utf-8", "replace"), 503 if isinstance(exc, StoreError) else 400, None, "text/plain"
-    )
+    status = 503 if isinstance(exc, StoreError) else 400
+    return Response(f"{exc}\n".encode("utf-8", "replace"), status, media_type="text/plain")
 
 
 # --- Stored markup as a browser may show it: it runs nothing, and asks no other host ----------------------------------
 
 
+# The policy of stored markup: it runs nothing, asks no other host, and is shown by the pages of the explorer alone.
 SANDBOX: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
 )
-"""The policy of stored markup: it runs nothing, asks no other host, and is shown by the pages of the explorer alone."""
 # No policy holds back the connections that a browser opens ahead: for `rel=preconnect` and `dns-prefetch`, and to where
 # a frame leads before it is refused. So `<link` and `<frame` become `<meta`, an element of the same form without that
 # effect, and `<iframe` hidden text, as its `srcdoc` may have more of them.
@@ -372,4 +375,4 @@ def inert(markup: str) -> str:
     >>> inert("<LINK rel=preconnect href=//a.example><iframe srcdoc='<link>'></iframe>")
     "<meta rel=preconnect href=//a.example><noframes srcdoc='<meta>'></noframes>"
     """
-    return _CONNECTING.sub(lambda one: f"<{one[1]}{'meta' if one[2] else 'noframes'}", markup)
+    return _CONNECTING.sub(lambda tag: f"<{tag[1]}{'meta' if tag[2] else 'noframes'}", markup)

@@ -45,10 +45,7 @@ if TYPE_CHECKING:
     from webtable.explorer.http import Outlet
 
 
-# --- What a request to the CDX server asks: which pages, which of their versions, and in what form --------------------
-
-
-# --- What requests name: the URL of a page, in the path or as people write it, and a moment in up to 14 digits --------
+# --- URLs and times in requests, also those of Memento ----------------------------------------------------------------
 
 
 _SCHEME: Final = re.compile(r"(https?):/+", re.IGNORECASE)
@@ -92,7 +89,7 @@ def forms_of(url: str) -> tuple[str, ...]:
     """
     scheme, _, rest = canonical_url(url if _ANY_SCHEME.match(url) else f"https://{url}").partition("://")
     other = "http" if scheme == "https" else "https"
-    return tuple(f"{one}://{host}" for one in (scheme, other) for host in with_www(rest))
+    return tuple(f"{either}://{host}" for either in (scheme, other) for host in with_www(rest))
 
 
 def with_www(host: str) -> tuple[str, ...]:
@@ -130,9 +127,10 @@ def moment_of(name: str, text: str) -> datetime:
         raise InvalidArgument(f"{name}={text!r} is not a date, as 20261120 is") from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The parameters ---------------------------------------------------------------------------------------------------
 
 
+# The fields of a line, by the names that pywb has for them.
 FIELDS: Final[dict[str, Callable[[Page], str]]] = {
     "urlkey": lambda page: surt(page.url),
     "timestamp": lambda page: timestamp_of(page.fetched_at),
@@ -142,9 +140,9 @@ FIELDS: Final[dict[str, Callable[[Page], str]]] = {
     "digest": lambda page: page.digest or "-",
     "length": lambda page: "-" if page.size is None else str(page.size),
 }
-"""The fields of a line, by the names that pywb has for them."""
+# The fields that have another name at the Wayback Machine.
 WAYBACK: Final = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-"""The fields that have another name at the Wayback Machine."""
+# What a request may have, with the help that /openapi.json shows.
 PARAMETERS: Final = {
     "url": "The URL; `example.com/docs/*` is the same as matchType=prefix, `*.example.com` as matchType=domain.",
     "matchType": "exact (default), prefix, host, or domain (the host and all hosts below it).",
@@ -163,17 +161,18 @@ PARAMETERS: Final = {
     "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
     "showNumPages": "true: how many pages the answer has, in place of it.",
 }
-"""What a request may have, with help."""
+# Those that may be given more than once.
 MANY: Final = frozenset({"filter", "collapse"})
-"""Those that may be given more than once."""
+# Clients of the Wayback Machine send them; they change nothing here.
 _IGNORED: Final = frozenset({"gzip", "fastLatest"})
 _TYPES: Final = ("exact", "prefix", "host", "domain")
 _FILTER: Final = re.compile(r"(!?)([=~]?)([A-Za-z]+):(.*)", re.DOTALL)
 _COLLAPSE: Final = re.compile(r"([A-Za-z]+)(?::(\d{1,4}))?", re.ASCII)
+# How many of the last lines can be asked for: they are held in memory.
 MOST_LAST: Final = 10_000
-"""How many of the last lines can be asked for: they are held in memory."""
+# Those that are numbers, with the least of them.
 NUMBERS: Final = {"limit": -MOST_LAST, "page": 0, "pageSize": 1}
-"""Those that are numbers, with the least of them."""
+# Limits of an expression: its characters, its groups, and the seconds for one value.
 _MOST_CHARACTERS, _MOST_GROUPS = 300, 12
 _SECONDS: Final = 0.1
 
@@ -213,55 +212,57 @@ class CdxQuery:
 
     def wants(self, version: Page) -> bool:
         """Whether a line of *version* is wanted; raises `InvalidArgument` for an expression that takes too long."""
-        return self.first <= timestamp_of(version.fetched_at) <= self.last and all(one(version) for one in self.filters)
+        return self.first <= timestamp_of(version.fetched_at) <= self.last and all(
+            wanted(version) for wanted in self.filters
+        )
 
 
-def query_of(given: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
-    """Return what the parameters *given* ask; raises `InvalidArgument` and `InvalidURL`."""
-    if unknown := sorted(given.keys() - PARAMETERS.keys() - _IGNORED):
+def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
+    """Return what the parameters *texts* ask; raises `InvalidArgument` and `InvalidURL`."""
+    if unknown := sorted(texts.keys() - PARAMETERS.keys() - _IGNORED):
         raise InvalidArgument(f"{unknown[0][:100]}: not a parameter; these are: {', '.join(PARAMETERS)}")
-    one = {name: texts[-1] for name, texts in given.items() if texts and texts[-1]}
-    if several := [name for name, texts in given.items() if len(texts) > 1 and name not in MANY]:
-        raise InvalidArgument(f"{several[0]} was given {len(given[several[0]])} times, and it takes one value")
-    if "url" not in one:
+    if several := [name for name, values in texts.items() if len(values) > 1 and name not in MANY]:
+        raise InvalidArgument(f"{several[0]} was given {len(texts[several[0]])} times, and it takes one value")
+    values = {name: texts[name][-1] for name in texts if texts[name] and texts[name][-1]}
+    if "url" not in values:
         raise InvalidArgument("url is needed: the URL of a page, or example.com/*, or *.example.com")
-    url, kind = _kind_of(one["url"], one.get("matchType"))
-    output = _chosen("output", one.get("output", "text" if is_wayback else "cdxj"), ("json", "cdxj", "text"))
-    order = _chosen("sort", one.get("sort", "closest" if "closest" in one else ""), ("", "reverse", "closest"))
+    url, kind = _kind_of(values["url"], values.get("matchType"))
+    output = _chosen("output", values.get("output", "text" if is_wayback else "cdxj"), ("json", "cdxj", "text"))
+    order = _chosen("sort", values.get("sort", "closest" if "closest" in values else ""), ("", "reverse", "closest"))
     if order and kind != "exact":
         raise InvalidArgument(f"sort={order} needs matchType=exact: other answers come in the order of the table")
-    if order == "closest" and "closest" not in one:
+    if order == "closest" and "closest" not in values:
         raise InvalidArgument("sort=closest needs closest=, a time in up to 14 digits")
     names = {name: place for place, name in WAYBACK.items()} if is_wayback else {}
     usual = ",".join(names.get(field, field) for field in FIELDS)
-    limit = _number("limit", one)
+    limit = _number("limit", values)
     return CdxQuery(
         url=url,
         **_scope(url, kind),
-        first=digits_of("from", one.get("from", "0")).ljust(14, "0"),
-        last=digits_of("to", one.get("to", "9")).ljust(14, "9"),
-        filters=tuple(_filter(text, is_wayback=is_wayback) for text in given.get("filter", ()) if text),
+        first=digits_of("from", values.get("from", "0")).ljust(14, "0"),
+        last=digits_of("to", values.get("to", "9")).ljust(14, "9"),
+        filters=tuple(_filter(text, is_wayback=is_wayback) for text in texts.get("filter", ()) if text),
         output=output,
         limit=limit,
         order=order,
-        closest=moment_of("closest", one["closest"]) if order == "closest" else None,
-        fields=tuple(_field("fl", name.strip()) for name in one.get("fl", usual).split(",")),
-        collapse=tuple(map(_collapse, filter(None, given.get("collapse", ())))),
-        page=_number("page", one),
-        page_size=_number("pageSize", one) or 1,
-        is_count=one.get("showNumPages", "").lower() in {"true", "1"},
+        closest=moment_of("closest", values["closest"]) if order == "closest" else None,
+        fields=tuple(_field("fl", name.strip()) for name in values.get("fl", usual).split(",")),
+        collapse=tuple(map(_collapse, filter(None, texts.get("collapse", ())))),
+        page=_number("page", values),
+        page_size=_number("pageSize", values) or 1,
+        is_count=values.get("showNumPages", "").lower() in {"true", "1"},
         is_wayback=is_wayback,
     )
 
 
 def _kind_of(url: str, kind: str | None) -> tuple[str, str]:
     """Return *url* without its wildcard, and the type of match that was given, or that the wildcard stands for."""
-    found = "exact"
+    by_wildcard = "exact"
     if url.startswith("*."):
-        url, found = url[2:].removesuffix("*"), "domain"
+        url, by_wildcard = url[2:].removesuffix("*"), "domain"
     elif url.endswith("*"):
-        url, found = url[:-1], "prefix"
-    return url, _chosen("matchType", kind or found, _TYPES)
+        url, by_wildcard = url[:-1], "prefix"
+    return url, _chosen("matchType", kind or by_wildcard, _TYPES)
 
 
 def _scope(url: str, kind: str) -> dict[str, Any]:
@@ -286,10 +287,9 @@ def _directory(rest: str) -> str:
 
 
 def _filter(text: str, *, is_wayback: bool) -> Callable[[Page], bool]:
-    found = _FILTER.fullmatch(text)
-    if found is None:
+    if (parts := _FILTER.fullmatch(text)) is None:
         raise InvalidArgument(f"filter={text[:100]!r} must be [!][=|~]field:text, as in =status:200")
-    negation, kind, name, wanted = found.groups()
+    negation, kind, name, wanted = parts.groups()
     _field("filter", name)
     if kind == "~" or (is_wayback and not kind):
         matches = _expression(wanted, is_whole=not kind)
@@ -323,10 +323,9 @@ def _expression(text: str, *, is_whole: bool) -> Callable[[str], bool]:
 
 
 def _collapse(text: str) -> Collapse:
-    found = _COLLAPSE.fullmatch(text)
-    if found is None:
+    if (parts := _COLLAPSE.fullmatch(text)) is None:
         raise InvalidArgument(f"collapse={text[:100]!r} must be a field, or a field and a number: timestamp:8")
-    return Collapse(_field("collapse", found[1]), None if found[2] is None else int(found[2]))
+    return Collapse(_field("collapse", parts[1]), None if parts[2] is None else int(parts[2]))
 
 
 def value_of(page: Page, field: str) -> str:
@@ -340,14 +339,14 @@ def _field(parameter: str, name: str) -> str:
     return name
 
 
-def _chosen(name: str, given: str, choices: Sequence[str]) -> str:
-    if given not in choices:
-        raise InvalidArgument(f"{name}={given[:100]!r} must be one of {', '.join(filter(None, choices))}")
-    return given
+def _chosen(name: str, text: str, choices: Sequence[str]) -> str:
+    if text not in choices:
+        raise InvalidArgument(f"{name}={text[:100]!r} must be one of {', '.join(filter(None, choices))}")
+    return text
 
 
-def _number(name: str, given: Mapping[str, str]) -> int | None:
-    text, least = given.get(name), NUMBERS[name]
+def _number(name: str, values: Mapping[str, str]) -> int | None:
+    text, least = values.get(name), NUMBERS[name]
     if text is None:
         return None
     if not re.fullmatch(r"-?\d{1,12}", text, re.ASCII) or int(text) < least:
@@ -355,16 +354,16 @@ def _number(name: str, given: Mapping[str, str]) -> int | None:
     return int(text)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Answers ----------------------------------------------------------------------------------------------------------
 
 
 async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -> Response:
     """Return what pywb would answer, or the Wayback Machine."""
-    given = {name: request.query_params.getlist(name) for name in request.query_params}
-    is_json = given.get("output") == ["json"]
+    texts = {name: request.query_params.getlist(name) for name in request.query_params}
+    is_json = texts.get("output") == ["json"]
 
     def make(outlet: Outlet) -> None:
-        query = query_of(given, is_wayback=is_wayback)
+        query = query_of(texts, is_wayback=is_wayback)
         for line in (_counts if query.is_count else _answer)(server, server.table, query):
             outlet.write(line)
 
@@ -406,11 +405,11 @@ def _answer(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator
 def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[Page]:
     """Yield the versions that are wanted, in the order that is wanted."""
     if query.urls:
-        found = [version for url in query.urls for version in table.history(url) if query.wants(version)]
-        found.sort(key=lambda version: version.fetched_at, reverse=query.order == "reverse")
+        wanted = [version for url in query.urls for version in table.history(url) if query.wants(version)]
+        wanted.sort(key=lambda version: version.fetched_at, reverse=query.order == "reverse")
         if (closest := query.closest) is not None:
-            found.sort(key=lambda version: abs(version.fetched_at - closest))
-        yield from found
+            wanted.sort(key=lambda version: abs(version.fetched_at - closest))
+        yield from wanted
         return
     pages = pages_of(table, query.sites, start, None if query.page is None else query.page_size)
     for versions in table.history_many(page.url for page in filter(query.wants_page, pages)):

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from webtable.explorer.archive_api.server import ArchiveServer
 
 
-# --- The stored versions of a page as mementos: their times and their addresses ---------------------------------------
+# --- The versions of a page, their times and their addresses ----------------------------------------------------------
 
 
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
 _UNQUOTED: Final = "!#$%&'()*+,/:;=?@[]~"
-_LONG: Final = 4_000
+_LONG: Final = 4_000  # characters of a URL that a header repeats eight times
 _LINKS: Final = "application/link-format"
 
 
@@ -49,8 +49,8 @@ class Mementos(NamedTuple):
     """The address of the explorer, without a slash at its end."""
 
     @classmethod
-    def found(cls, table: WebTable, url: str, request: Request) -> Self:
-        """Return those of *url*, or of the form of it that is stored. Raises `NoCapture`, `InvalidURL`."""
+    def of(cls, table: WebTable, url: str, request: Request) -> Self:
+        """The versions of *url*, or of the form of it that is stored. Raises `NoCapture`, `InvalidURL`."""
         root = _root_of(request)
         for form in forms_of(url):
             seconds = [version.fetched_at.astimezone(UTC).replace(microsecond=0) for version in table.history(form)]
@@ -84,8 +84,8 @@ class Mementos(NamedTuple):
         for rel, other in (("first", 0), ("prev", number - 1), ("", number), ("next", number + 1), ("last", last)):
             if 0 <= other <= last:
                 rels.setdefault(other, []).append(rel)
-        shown = (self._memento(one, " ".join(filter(None, (*rels[one], "memento")))) for one in sorted(rels))
-        return ", ".join([*self._about("timemap"), *shown])
+        around = (self._memento(other, " ".join(filter(None, (*rels[other], "memento")))) for other in sorted(rels))
+        return ", ".join([*self._about("timemap"), *around])
 
     def timemap(self) -> Iterator[str]:
         """Yield the links of the list of all versions."""
@@ -97,7 +97,7 @@ class Mementos(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return the list of all versions in the form of mementoweb.org/guide/timemap-json."""
-        found = [
+        listed = [
             {"datetime": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "uri": self.uri(number)}
             for number, moment in enumerate(self.moments)
         ]
@@ -106,7 +106,7 @@ class Mementos(NamedTuple):
             "original_uri": self.original,
             "timegate_uri": self.address("timegate", self.original),
             "timemap_uri": forms,
-            "mementos": {"first": found[0], "last": found[-1], "list": found},
+            "mementos": {"first": listed[0], "last": listed[-1], "list": listed},
         }
 
     def _about(self, timemap: str) -> Iterator[str]:
@@ -131,25 +131,25 @@ def _root_of(request: Request) -> str:
     return f"{request.url.scheme}://{host}{quote(request.scope.get('root_path', ''), safe='/-')}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Responses --------------------------------------------------------------------------------------------------------
 
 
+# The policy of a stored body: it is shown by itself, runs nothing and loads nothing.
 _ALONE: Final = "sandbox; default-src 'none'"
-"""The policy of a stored body: it is shown by itself, runs nothing and loads nothing."""
 # Markup that is rendered as it is stored may connect to other hosts, whatever the policy: it is for programs alone.
 _SHOWN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+# Versions have milliseconds, and addresses whole seconds: the last version of one is served.
 _SECOND: Final = timedelta(milliseconds=999)
-"""Versions have milliseconds, and addresses whole seconds: the last version of one is served."""
 _TIME: Final = re.compile(r"(\d{1,14})(id_)?", re.ASCII)
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,99}/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
 _CHARSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,39}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VALUE: Final = re.compile(r"[ -~]{0,1000}")
+# Characters of all original headers together: proxies and clients refuse long ones.
 _MOST_HEADERS: Final = 4_000
-"""Characters of all original headers together: proxies and clients refuse long ones."""
+# Bodies are stored decoded, so these say nothing about what is sent.
 _OF_THE_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-"""Bodies are stored decoded."""
 
 
 async def timegate(server: ArchiveServer, request: Request) -> Response:
@@ -159,9 +159,9 @@ async def timegate(server: ArchiveServer, request: Request) -> Response:
         number = mementos.nearest(_accepted(request.headers.get("accept-datetime")))
         return Response(None, 302, {"location": mementos.uri(number), "link": mementos.links(number)})
 
-    found = await _answered(server, request, 1, answer)
-    found.headers["vary"] = "accept-datetime"
-    return found
+    response = await _answered(server, request, 1, answer)
+    response.headers["vary"] = "accept-datetime"
+    return response
 
 
 async def timemap(server: ArchiveServer, request: Request) -> Response:
@@ -180,22 +180,22 @@ async def timemap(server: ArchiveServer, request: Request) -> Response:
 
 async def memento(server: ArchiveServer, request: Request) -> Response:
     """Return a version as a browser shows it, or as it is stored."""
-    found = _TIME.fullmatch(given := request.path_params["time"])
+    text = request.path_params["time"]
 
     def answer(mementos: Mementos, table: WebTable) -> Response:
-        if found is None:
-            raise InvalidArgument(f"/web/{given[:100]}/ must have up to 14 digits, then id_ for the stored body")
-        number = mementos.nearest(moment_of("time", found[1]))
-        moment, form = mementos.moments[number], found[2] or ""
-        if timestamp_of(moment) != found[1]:
+        if (time := _TIME.fullmatch(text)) is None:
+            raise InvalidArgument(f"/web/{text[:100]}/ must have up to 14 digits, then id_ for the stored body")
+        number = mementos.nearest(moment_of("time", time[1]))
+        moment, form = mementos.moments[number], time[2] or ""
+        if timestamp_of(moment) != time[1]:
             return Response(None, 302, {"location": mementos.uri(number, form)})
         page = table.get(mementos.original, as_of=moment + _SECOND, columns=["body"])
         if page is None:
             raise NoCapture(f"{mementos.original} is not stored any more")
-        made = _redirect(page, mementos, form, table) or _content(page, form)
-        made.headers["memento-datetime"] = format_datetime(moment, usegmt=True)
-        made.headers["link"] = mementos.links(number)
-        return made
+        response = _redirect(page, mementos, form, table) or _content(page, form)
+        response.headers["memento-datetime"] = _date(moment)
+        response.headers["link"] = mementos.links(number)
+        return response
 
     return await _answered(server, request, 2, answer)
 
@@ -204,15 +204,12 @@ async def _answered(
     server: ArchiveServer, request: Request, parts: int, answer: Callable[[Mementos, WebTable], Response]
 ) -> Response:
     def make() -> Response:
-        table = server.table
         try:
-            return answer(Mementos.found(table, original_of(request, parts), request), table)
+            return answer(Mementos.of(server.table, original_of(request, parts), request), server.table)
         except WebTableError as exc:
             return refusal(exc)
 
-    found = await server.streaming.value(make)
-    assert isinstance(found, Response)  # noqa: S101 - what `make` returns
-    return found
+    return await server.streaming.value(make)
 
 
 def _accepted(text: str | None) -> datetime | None:
@@ -221,8 +218,8 @@ def _accepted(text: str | None) -> datetime | None:
     try:
         return parsedate_to_datetime(text[:100]).astimezone(UTC)
     except (ValueError, TypeError, OverflowError, IndexError):
-        said = f"Accept-Datetime: {text[:100]!r} must be a date, as in Fri, 20 Nov 2026 10:30:00 GMT"
-        raise InvalidArgument(said) from None
+        form = "a date, as in Fri, 20 Nov 2026 10:30:00 GMT"
+        raise InvalidArgument(f"Accept-Datetime: {text[:100]!r} must be {form}") from None
 
 
 def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Response | None:
@@ -242,18 +239,18 @@ def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Res
 
 
 def _content(page: Page, form: str) -> Response:
+    # A client records these as they are; a 429 or a 503 it would ask for again.
     is_refusal = 400 <= page.status < 500 and page.status != 429
     if page.body is None and not is_refusal:
         raise NoCapture(f"the body of {page.url} of {page.fetched_at:%Y-%m-%d %H:%M:%S} is not stored")
     status, markup = page.status if is_refusal else 200, None if form else page.html
     if markup is not None:
         return HTMLResponse(inert(markup).encode("utf-8", "replace"), status, {"content-security-policy": SANDBOX})
-    made = Response(page.body or b"", status, {"content-security-policy": _ALONE, "content-type": _content_type(page)})
+    headers = {"content-security-policy": _ALONE, "content-type": _content_type(page)}
     if form or page.content_type not in _SHOWN:
-        made.headers["content-disposition"] = "attachment"
-    for name, value in _originals(page):
-        made.headers[f"x-archive-orig-{name}"] = value
-    return made
+        headers["content-disposition"] = "attachment"
+    headers |= {f"x-archive-orig-{name}": value for name, value in _originals(page)}
+    return Response(page.body or b"", status, headers)
 
 
 def _content_type(page: Page) -> str:
@@ -266,10 +263,10 @@ def _content_type(page: Page) -> str:
 
 def _originals(page: Page) -> Iterator[tuple[str, str]]:
     """Yield the stored headers that are safe to be sent under another name, as many as fit."""
-    left = _MOST_HEADERS
+    room = _MOST_HEADERS
     for name, value in page.headers.items():
-        left -= len(name) + len(value)
-        if left < 0:
+        room -= len(name) + len(value)
+        if room < 0:
             return
         if _NAME.fullmatch(name) and _VALUE.fullmatch(value) and name.lower() not in _OF_THE_TRANSFER:
             yield name, value

@@ -1,4 +1,4 @@
-"""What the protocols share."""
+"""What the protocols share: the table, the threads of the responses, and the blocks in which a CDX answer is paged."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from webtable.answers import Results
 
 
-# --- The pages of an answer of the CDX server: blocks of URLs, whose beginnings are kept while a client reads them ----
-
-
 Sites = tuple[str | HostOnly, ...]
+# URLs of a block; clients estimate the size of an answer by it.
 BLOCK: Final = 3_000
-"""URLs of a block; clients estimate the size of an answer by it."""
+# Of how many questions the beginnings of blocks are kept.
 _MOST_KEPT: Final = 32
 
 
@@ -37,37 +35,37 @@ class Blocks:
     """The beginnings of the blocks of the questions asked last: without them each page would read all before it."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Sites, tuple[BlockStart, ...]] = OrderedDict()
+        self._starts: OrderedDict[Sites, tuple[BlockStart, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def starts(self, table: WebTable, sites: Sites, most: int | None = None) -> tuple[BlockStart, ...]:
-        """Return where the blocks of *sites* begin, or the first *most* of them; there is always one."""
+    def starts(self, table: WebTable, sites: Sites, limit: int | None = None) -> tuple[BlockStart, ...]:
+        """Return where the blocks of *sites* begin, or the first *limit* of them; there is always one."""
         with self._lock:
-            known = list(self._known.get(sites, (BlockStart(),)))
-        while most is None or len(known) < most:
-            found = _placed(table, sites, known[-1])
-            last = next(islice(found, BLOCK - 1, None), None)
-            if last is None or next(found, None) is None:
+            starts = list(self._starts.get(sites, (BlockStart(),)))
+        while limit is None or len(starts) < limit:
+            pages = _placed(table, sites, starts[-1])
+            last = next(islice(pages, BLOCK - 1, None), None)
+            if last is None or next(pages, None) is None:
                 break
             number, results, page = last
-            known.append(BlockStart(number, results.token_after(page)))
+            starts.append(BlockStart(number, results.token_after(page)))
         with self._lock:
-            self._known[sites] = tuple(known)
-            self._known.move_to_end(sites)
-            while len(self._known) > _MOST_KEPT:
-                self._known.popitem(last=False)
-        return tuple(known)
+            self._starts[sites] = tuple(starts)
+            self._starts.move_to_end(sites)
+            while len(self._starts) > _MOST_KEPT:
+                self._starts.popitem(last=False)
+        return tuple(starts)
 
     def start(self, table: WebTable, sites: Sites, number: int) -> BlockStart | None:
         """Return where the block *number* of *sites* begins; None if it is after the last one."""
-        known = self.starts(table, sites, number + 1) if sites else ()
-        return known[number] if number < len(known) else None
+        starts = self.starts(table, sites, number + 1) if sites else ()
+        return starts[number] if number < len(starts) else None
 
 
 def pages_of(table: WebTable, sites: Sites, start: BlockStart, blocks: int | None) -> Iterator[Page]:
     """Yield the pages of *sites* from *start* on: those of that many *blocks*, or all."""
-    found = (page for _, _, page in _placed(table, sites, start))
-    return found if blocks is None else islice(found, blocks * BLOCK)
+    pages = (page for _, _, page in _placed(table, sites, start))
+    return pages if blocks is None else islice(pages, blocks * BLOCK)
 
 
 def _placed(table: WebTable, sites: Sites, start: BlockStart) -> Iterator[tuple[int, Results[Any], Page]]:
@@ -76,9 +74,6 @@ def _placed(table: WebTable, sites: Sites, start: BlockStart) -> Iterator[tuple[
         results = table.pages(sites[number], after=start.after if number == start.site else None)
         for page in results:
             yield number, results, page
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 class ArchiveServer(NamedTuple):

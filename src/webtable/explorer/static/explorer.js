@@ -7,21 +7,21 @@ const UNITS = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 // The value of a cell to sort by: a number (also with a unit), or its text, which for moments sorts by time.
 function valueOf(cell) {
   const text = (cell.dataset.value ?? cell.textContent).trim();
-  const found = /^(-?[\d,]+(?:\.\d+)?)(?: (B|kB|MB|GB|TB)|%)?$/.exec(text);
-  return found ? Number(found[1].replaceAll(",", "")) * (UNITS[found[2]] ?? 1) : text;
+  const number = /^(-?[\d,]+(?:\.\d+)?)(?: (B|kB|MB|GB|TB)|%)?$/.exec(text);
+  return number ? Number(number[1].replaceAll(",", "")) * (UNITS[number[2]] ?? 1) : text;
 }
 
 // Numbers come before texts, and what is empty comes last in both directions.
-function compared(one, other, direction) {
-  if (one === "" || other === "") return (one === "") - (other === "");
-  if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1;
-  return direction * (typeof one === "number" ? one - other : one.localeCompare(other, "en"));
+function compared(value, other, direction) {
+  if (value === "" || other === "") return (value === "") - (other === "");
+  if (typeof value !== typeof other) return typeof value === "number" ? -1 : 1;
+  return direction * (typeof value === "number" ? value - other : value.localeCompare(other, "en"));
 }
 
 function sort(table, column, direction) {
   for (const body of table.tBodies) {
     const rows = [...body.rows].map((row) => [row.cells[column] ? valueOf(row.cells[column]) : "", row]);
-    rows.sort(([one], [other]) => compared(one, other, direction));
+    rows.sort(([value], [other]) => compared(value, other, direction));
     body.append(...rows.map(([, row]) => row));
   }
   for (const heading of table.tHead.rows[0].cells) heading.removeAttribute("aria-sort");
@@ -48,16 +48,16 @@ async function loadMore(link) {
   link.setAttribute("aria-busy", "true");
   const answer = await fetch(link.href, { headers: { accept: "text/html" } });
   if (!answer.ok) throw new Error(answer.statusText);
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const further = found.querySelector("table.records");
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const further = page.querySelector("table.records");
   if (!further || further.tHead.rows[0].cells.length !== table.tHead.rows[0].cells.length) throw new Error("no rows");
   const rows = [...further.tBodies[0].rows];
   table.tBodies[0].append(...rows);
   // A new row is not in its place in the order that was chosen.
   for (const heading of table.tHead.rows[0].cells) heading.removeAttribute("aria-sort");
   const place = link.closest("p");
-  for (const problem of found.querySelectorAll("main .problem")) place.before(problem);
-  const next = found.querySelector("a.more[rel=next]");
+  for (const problem of page.querySelectorAll("main .problem")) place.before(problem);
+  const next = page.querySelector("a.more[rel=next]");
   if (next) link.replaceWith(next);
   else place.remove();
   focusOn(rows[0]);
