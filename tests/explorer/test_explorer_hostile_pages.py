@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 import webtable
 from webtable import Link, Page
-from webtable.explorer.views.routes import RAW, VIEWS
+from webtable.explorer.views.routes import RAW_ROUTES, ROUTES
 from webtable.questions import LISTINGS
 
 MARKUP = (
@@ -54,8 +54,8 @@ TAGS = """a body br button caption circle code dd del details div dl dt em field
     script section select small span strong summary svg table tbody td text textarea tfoot th thead time title tr ul"""
 LEADING = ("href", "src", "action", "formaction", "poster", "data", "srcset", "xlink:href", "ping")
 PATHS = [
-    *(path for name, view in VIEWS.items() for path in (view.path or f"/{name}", f"/{name}.json", f"/{name}.csv")),
-    *RAW,
+    *(path for name, route in ROUTES.items() for path in (route.path or f"/{name}", f"/{name}.json", f"/{name}.csv")),
+    *RAW_ROUTES,
     *("/cdx", "/cdx/search/cdx", "/timegate/{url}", "/timemap/link/{url}", "/web/2026/{url}", "/web/2026id_/{url}"),
 ]
 # What any page takes; each of the questions refuses what it does not.

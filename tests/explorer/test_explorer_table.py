@@ -9,7 +9,7 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
-from webtable.explorer.views import home
+from webtable.explorer.views import statistics
 from webtable.questions import LISTINGS
 from webtable.rowkey import KeyRange, split_points
 from webtable.store import Region, WrappedStore
@@ -63,7 +63,7 @@ def test_a_table_without_indexes_says_what_adds_them(serving):
 def test_of_a_large_table_pages_are_counted_only_when_asked(table, client, monkeypatch):
     for number in range(2):
         table.put(Page(url=f"https://example.com/{number}", body=b"x"))
-    monkeypatch.setattr(home, "MOST_COUNTED", 1)
+    monkeypatch.setattr(statistics, "MOST_COUNTED", 1)
 
     unasked, asked = client.get("/").text, client.get("/?count=1").text
 
@@ -147,7 +147,7 @@ class StoreOfRegions(WrappedStore):
 def test_regions_have_bars_of_their_pages_or_of_estimates_and_hot_ones_are_marked(
     sample, serving, monkeypatch, is_counted
 ):
-    monkeypatch.setattr(home, "MOST_COUNTED", 50_000 if is_counted else 1)
+    monkeypatch.setattr(statistics, "MOST_COUNTED", 50_000 if is_counted else 1)
     table = WebTable(StoreOfRegions(sample.store), sample.table, sample.layout)
     with serving(table) as client:
         shown = client.get("/").text.partition('id="regions"')[2].partition("</section>")[0]

@@ -13,19 +13,15 @@ from starlette.staticfiles import StaticFiles
 
 from webtable import WebTable
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer import archive_api
-from webtable.explorer.http import Access, Guard, LateResponse, Streaming
+from webtable.explorer import archive_api, page_model
+from webtable.explorer.http import Access, Guard, LateResponse, Outlet, Streaming
 from webtable.explorer.openapi import openapi
-from webtable.explorer.page_model import MEDIA, AskedPage, Linker, Sheet, parts_of, write_file, write_json
-from webtable.explorer.rendering import Pages
-from webtable.explorer.views.routes import RAW, VIEWS
+from webtable.explorer.rendering import Templates
+from webtable.explorer.views.routes import RAW_ROUTES, ROUTES, RawRoute, ViewRoute
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-
-    from webtable.explorer.http import Outlet
-    from webtable.explorer.views.routes import Raw, View
 
 
 def create_app(table: WebTable, access: Access | None = None) -> Starlette:
@@ -33,22 +29,23 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
 
     The application has no way to write into the table, which stays open when it ends.
     """
+    # The view of the store refuses to write, whatever a page of the explorer would call.
     table = WebTable(table.store.reading(), table.table, table.layout, strict=table.strict)
-    streaming, pages = Streaming(), Pages(table.name)
+    streaming, templates = Streaming(), Templates(table.name)
 
     def failed(request: Request, exc: Exception) -> Response:
         if request.url.path.endswith(".json"):
             return JSONResponse({"problem": str(exc)}, 400)
-        sheet = Sheet("This cannot be answered", None, problem=str(exc))
-        return HTMLResponse("".join(pages.pieces(Linker(request), sheet)), 400)
+        view = page_model.View("This cannot be answered", None, problem=str(exc))
+        return HTMLResponse("".join(templates.pieces(page_model.Linker(request), view)), 400)
 
-    made = {
-        path: partial(_sheet, table, streaming, pages, name, view)
-        for name, view in VIEWS.items()
-        for path in (f"/{name}.{{ending}}", view.path or f"/{name}")
+    answers = {
+        path: partial(_view, table, streaming, templates, name, route)
+        for name, route in ROUTES.items()
+        for path in (f"/{name}.{{ending}}", route.path or f"/{name}")
     }
-    made |= {path: partial(_raw, table, streaming, answer) for path, answer in RAW.items()}
-    routes = [Route(path, answer) for path, answer in made.items()]
+    answers |= {path: partial(_raw, table, streaming, answer) for path, answer in RAW_ROUTES.items()}
+    routes = [Route(path, answer) for path, answer in answers.items()]
     routes += [Route("/openapi.json", _description), *archive_api.routes(table, streaming)]
     static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
     return Starlette(
@@ -58,36 +55,37 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     )
 
 
-async def _sheet(
-    table: WebTable, streaming: Streaming, pages: Pages, name: str, view: View, request: Request
+async def _view(
+    table: WebTable, streaming: Streaming, templates: Templates, name: str, route: ViewRoute, request: Request
 ) -> Response:
-    """Return the page or the file that a *view* makes."""
-    asked = AskedPage(table, request, name, view.options)
+    """Return the page or the file that a *route* leads to."""
+    view_request = page_model.ViewRequest(table, request, name, route.options)
 
-    sheet = await streaming.value(partial(view.make, asked))
-    if asked.is_file and sheet.parts is None and not sheet.problem:
-        needed = next(one for one in view.options if one.is_needed)
+    view = await streaming.value(partial(route.make, view_request))
+    if view_request.is_file and view.parts is None and not view.problem:
+        needed = next(option for option in route.options if option.is_needed)
         raise InvalidArgument(f"{needed.name} is needed: {needed.help}")
-    media, headers = MEDIA.get(asked.ending, "text/html"), {}
+    media, headers = page_model.MEDIA.get(view_request.ending, "text/html"), {}
 
     def make(outlet: Outlet) -> None:
-        if asked.ending == "json":
-            write_json(outlet, asked, sheet, table)
-        elif asked.is_file:
-            write_file(outlet, asked, sheet, table)
+        if view_request.ending == "json":
+            page_model.write_json(outlet, view_request, view, table)
+        elif view_request.is_file:
+            page_model.write_file(outlet, view_request, view, table)
         else:
-            for piece in pages.pieces(asked, sheet, parts_of(sheet, table)):
+            for piece in templates.pieces(view_request, view, page_model.parts_of(view, table)):
                 outlet.write(piece)
 
-    if asked.is_file and asked.ending != "json":
-        if asked.ending != "jsonl":
-            headers["content-disposition"] = f'attachment; filename="{asked.path.rpartition("/")[2]}"'
+    # JSON says in itself what went wrong; of other files a status is all that can, so it waits for the first bytes.
+    if view_request.is_file and view_request.ending != "json":
+        if view_request.ending != "jsonl":
+            headers["content-disposition"] = f'attachment; filename="{view_request.path.rpartition("/")[2]}"'
         return LateResponse(streaming, make, media, headers)
-    return streaming.response(make, media, sheet.status)
+    return streaming.response(make, media, view.status)
 
 
-async def _raw(table: WebTable, streaming: Streaming, answer: Raw, request: Request) -> Response:
-    return await streaming.value(lambda: answer(AskedPage(table, request, "", ())))
+async def _raw(table: WebTable, streaming: Streaming, answer: RawRoute, request: Request) -> Response:
+    return await streaming.value(lambda: answer(page_model.ViewRequest(table, request, "", ())))
 
 
 def _description(request: Request) -> Response:

@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.explorer.archive_api.cdx import MANY, NUMBERS, PARAMETERS
 from webtable.explorer.page_model import MEDIA
 from webtable.explorer.rendering import words
-from webtable.explorer.views.routes import VIEWS
-from webtable.questions import LISTINGS
+from webtable.explorer.views.routes import ROUTES
+from webtable.questions import LISTINGS, Listing, ListingOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.questions import Listing, ListingOption
 
-
-# --- The description of the protocols as OpenAPI 3.1, and how an operation and its parameters are written there -------
+# --- The protocols of web archives, and how an operation and its parameters are written -------------------------------
 
 
 JSON = dict[str, Any]
 TEXT: Final[JSON] = {"type": "string"}
+_LINKS: Final = "The original, the TimeGate, the TimeMap, and the versions around this one."
 _HEADERS: Final = {
-    name: {"description": said, "schema": TEXT}
-    for name, said in (
-        ("Memento-Datetime", "When this version was fetched."),
-        ("Link", "The original, the TimeGate, the TimeMap, and the versions around this one."),
-    )
+    "Memento-Datetime": {"description": "When this version was fetched.", "schema": TEXT},
+    "Link": {"description": _LINKS, "schema": TEXT},
 }
 _NOT_FOUND: Final = {"404": {"description": "No version is stored."}}
 
@@ -36,8 +32,8 @@ def paths() -> JSON:
     url = path("url", "The URL of the page, as it is, with its slashes and its query, or quoted as a whole.", TEXT)
     time = path("time", "Up to 14 digits, as in 2026 or 20261120103000.", {**TEXT, "pattern": "^[0-9]{1,14}$"})
     form = path("form", "The format.", {**TEXT, "enum": ["link", "json"]})
-    accepted = {"name": "Accept-Datetime", "in": "header", "required": False, "schema": TEXT}
-    accepted["description"] = "A date of HTTP; without it, the newest version is meant."
+    about = "A date of HTTP; without it, the newest version is meant."
+    accepted = {"name": "Accept-Datetime", "in": "header", "required": False, "schema": TEXT, "description": about}
     body = {"description": "The version.", "headers": _HEADERS, "content": _content("*/*")}
     moved = {"302": {"description": "To the version nearest to the time."}}
     listed = _content("application/link-format", "application/json")
@@ -57,9 +53,9 @@ def operation(
     name: str, tag: str, summary: str, parameters: Iterable[JSON], responses: JSON, about: str | None = None
 ) -> JSON:
     """Return the operation of a path."""
-    said = {"operationId": name, "tags": [tag], "summary": summary, "parameters": list(parameters)}
+    described = {"operationId": name, "tags": [tag], "summary": summary, "parameters": list(parameters)}
     wrong = {"400": {"description": "A sentence that says what cannot be asked so."}}
-    return {"get": said | ({"description": about} if about else {}) | {"responses": responses | wrong}}
+    return {"get": described | ({"description": about} if about else {}) | {"responses": responses | wrong}}
 
 
 def query(name: str, about: str, schema: JSON, *, is_needed: bool = False) -> JSON:
@@ -73,22 +69,27 @@ def path(name: str, about: str, schema: JSON) -> JSON:
 
 
 def _cdx(name: str, like: str) -> JSON:
-    def schema(one: str) -> JSON:
-        if one in NUMBERS:
-            return {"type": "integer", "minimum": NUMBERS[one]}
-        return {"type": "array", "items": TEXT} if one in MANY else TEXT
+    def schema(parameter: str) -> JSON:
+        if parameter in NUMBERS:
+            return {"type": "integer", "minimum": NUMBERS[parameter]}
+        return {"type": "array", "items": TEXT} if parameter in MANY else TEXT
 
-    asked = [query(one, said, schema(one), is_needed=one == "url") for one, said in PARAMETERS.items()]
+    parameters = [
+        query(parameter, about, schema(parameter), is_needed=parameter == "url")
+        for parameter, about in PARAMETERS.items()
+    ]
     content = _content("text/plain", "application/json", "application/x-ndjson")
     answer = {"200": {"description": "A line for each version, or with output=json JSON.", "content": content}}
-    return operation(name, "cdx", f"The stored versions of pages, as {like} lists them", asked, answer | _NOT_FOUND)
+    return operation(
+        name, "cdx", f"The stored versions of pages, as {like} lists them", parameters, answer | _NOT_FOUND
+    )
 
 
 def _content(*media: str) -> JSON:
-    return {one: {"schema": TEXT} for one in media}
+    return {name: {"schema": TEXT} for name in media}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The questions and the pages --------------------------------------------------------------------------------------
 
 
 _TYPES: Final = {"number": "integer", "fraction": "number", "flag": "boolean"}
@@ -107,11 +108,11 @@ _NEXT: Final = {"type": ["string", "null"], "description": "The token to go on, 
 
 def openapi(server: str) -> dict[str, Any]:
     """Return the description for the explorer at the address *server*."""
-    questions = {f"/q/{name.replace('_', '-')}.{{ending}}": _question(one) for name, one in LISTINGS.items()}
+    questions = {f"/q/{name.replace('_', '-')}.{{ending}}": _question(listing) for name, listing in LISTINGS.items()}
     part = query("part", "The part of the page in other files than JSON, which has all; its first without it.", TEXT)
     views = {
-        f"/{name}.{{ending}}": _answer(name.replace("/", "-"), "pages", one.about, one.options, [part], {})
-        for name, one in VIEWS.items()
+        f"/{name}.{{ending}}": _answer(name.replace("/", "-"), "pages", route.about, route.options, [part], {})
+        for name, route in ROUTES.items()
         if "{" not in name
     }
     return {

@@ -1,4 +1,4 @@
-"""Pages as data: what a request asks, and the parts of its answer, from which pages and files are made."""
+"""Pages of the explorer as data: what a request asks, and the parts of its answer, of which HTML and files are made."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from webtable import ALL, WebTable
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.formats import write_rows
-from webtable.questions import Column, ListingOption, column
+from webtable.questions import Column, Form, ListingOption, column
 from webtable.rowkey import canonical_url
 from webtable.store import CallCancelled
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from webtable.explorer.http import Outlet
 
 
-# --- What the parts of a page have: records with their columns, as cells to show and as files -------------------------
-
-
-# --- The addresses of pages, as they are written in links -------------------------------------------------------------
+# --- Addresses --------------------------------------------------------------------------------------------------------
 
 
 class Linker:
@@ -41,17 +38,20 @@ class Linker:
 
     def link(self, path: str, **query: object) -> str:
         """Return the address of the page at *path* with a *query*; empty values are left out."""
-        given = {name: value for name, value in query.items() if value not in (None, "", ())}
+        options = {name: value for name, value in query.items() if value not in (None, "", ())}
         if self.as_of:
-            given.setdefault("as_of", self.as_of)
-        return self.root + quote(path, safe="/:~@!$'()*,;=+") + (f"?{urlencode(given, doseq=True)}" if given else "")
+            options.setdefault("as_of", self.as_of)
+        # A path may have the URL of a page in it, whose own characters stay as they are.
+        return (
+            self.root + quote(path, safe="/:~@!$'()*,;=+") + (f"?{urlencode(options, doseq=True)}" if options else "")
+        )
 
     def page(self, url: str) -> str:
         """Return the address of the page about *url*."""
         return self.link("/page", url=url)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Records and their columns: the cells of a page, the rows of a file -----------------------------------------------
 
 
 MEDIA: Final = {
@@ -86,6 +86,8 @@ class ShownCell(NamedTuple):
 class Rows:
     """Records and their columns; what follows them, and what went wrong, is known once they were read."""
 
+    # Nothing is read before a page or a file is written: the first rows of a long answer are seen at once.
+
     columns: Sequence[Column]
     records: Iterable[Any]
     hrefs: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
@@ -99,8 +101,7 @@ class Rows:
     @property
     def next_token(self) -> str | None:
         """The token with which they go on."""
-        token: str | None = getattr(self.records, "next_token", None)
-        return token
+        return getattr(self.records, "next_token", None)
 
     def read(self) -> Iterator[Any]:
         """Yield the records; counts them, and keeps what goes wrong."""
@@ -116,51 +117,59 @@ class Rows:
     def cells(self, linker: Linker) -> Iterator[list[ShownCell]]:
         """Yield the cells of each record."""
         for record in self.read():
-            yield [self._cell(one, record, linker) for one in self.columns]
+            yield [self._cell(column, record, linker) for column in self.columns]
 
     def write(self, outlet: Outlet, ending: str) -> None:
         """Write the records in the format *ending*; raises what goes wrong."""
         records = iter(self.records)
         first = list(islice(records, 1))  # before the line of headings, so that a refusal is the whole answer
-        write_rows(chain(first, records), self._filed(), cast("IO[bytes]", outlet), ending)
+        write_rows(chain(first, records), self._filed(), outlet, ending)  # type: ignore[arg-type]
 
     def write_json(self, outlet: Outlet) -> None:
         """Write the records as elements of an array, without its brackets."""
-        write_rows(self.read(), self._filed(), cast("IO[bytes]", _Array(outlet)), "jsonl")
+        write_rows(self.read(), self._filed(), _Array(outlet), "jsonl")  # type: ignore[arg-type]
 
     def _filed(self) -> list[Column]:
         """Return the columns without those that only lead somewhere."""
-        return [one for one in self.columns if one.is_usual or one.name not in self.hrefs]
+        return [column for column in self.columns if column.is_usual or column.name not in self.hrefs]
 
-    def _cell(self, one: Column, record: Any, linker: Linker) -> ShownCell:
-        match one.of(record):
+    def _cell(self, column: Column, record: Any, linker: Linker) -> ShownCell:
+        value = column.of(record)
+        match value:
             case {"before": before, "after": after}:
-                parts = [("old", before), ("new", after)]
-            case list() | tuple() as several if several and all(isinstance(part, str) for part in several):
-                parts = [("", part) for part in several]
+                parts = [(part, mark) for part, mark in ((before, "old"), (after, "new")) if part is not None]
+            case list() | tuple() if value and all(isinstance(part, str) for part in value):
+                parts = [(part, "") for part in value]
             case _:
-                return ShownCell(one.name, one.form, self._pieces(one, record, linker))
+                return ShownCell(column.name, column.form, self._pieces(column, record, linker))
         pieces: list[ShownPiece] = []
-        for mark, part in parts:
-            if part is not None:
-                alone = replace(one, of=partial(_given, part))
-                pieces += (piece._replace(mark=mark) for piece in self._pieces(alone, record, linker))
-        return ShownCell(one.name, one.form, pieces)
+        for part, mark in parts:
+            # A part is shown as the whole value of such a column would be: a URL with its link, a size with its unit.
+            alone = replace(column, of=partial(_alone, part))
+            pieces += (piece._replace(mark=mark) for piece in self._pieces(alone, record, linker))
+        return ShownCell(column.name, column.form, pieces)
 
-    def _pieces(self, one: Column, record: Any, linker: Linker) -> list[ShownPiece]:
-        href = self.hrefs[one.name](record) if one.name in self.hrefs else None
-        if href is None and one.form in ("url", "urls") and isinstance(url := one.of(record), str) and url:
+    def _pieces(self, column: Column, record: Any, linker: Linker) -> list[ShownPiece]:
+        href = self.hrefs[column.name](record) if column.name in self.hrefs else None
+        if href is None and column.form in ("url", "urls") and isinstance(url := column.of(record), str) and url:
             href = linker.page(url)
-        return [ShownPiece(text, href, "marked" * is_marked) for text, is_marked in one.shown(record).pieces]
+        return [ShownPiece(text, href, "marked" * is_marked) for text, is_marked in column.shown(record).pieces]
 
 
-def facts(known: Mapping[str, Any]) -> Rows:
-    """Return facts by their names as a record; numbers called bytes or size are sizes."""
+def facts(values: Mapping[str, Any]) -> Rows:
+    """Return *values* by their names as a record; numbers called bytes or size are sizes."""
     columns = [
-        column(name, "bytes" if name in ("bytes", "size") else _form_of(value), itemgetter(name))
-        for name, value in known.items()
+        column(name, "bytes" if name in ("bytes", "size") else _FORMS.get(type(value), "text"), itemgetter(name))
+        for name, value in values.items()
     ]
-    return Rows(columns, [known])
+    return Rows(columns, [values])
+
+
+def _alone(part: object, _: object) -> object:
+    return part
+
+
+_FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction", datetime: "time"}
 
 
 def problem_of(exc: Exception) -> str:
@@ -169,16 +178,8 @@ def problem_of(exc: Exception) -> str:
     return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
 
 
-def _given(value: object, _: object) -> object:
-    return value
-
-
-def _form_of(value: object) -> Any:
-    return {int: "count", bool: "bool", float: "fraction", datetime: "time"}.get(type(value), "text")
-
-
 class _Array:
-    """Where lines of JSON are written as the elements of an array."""
+    """A file for `write_rows`, whose lines of JSON become the elements of an array."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
@@ -190,7 +191,7 @@ class _Array:
         return len(line)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Requests and pages -----------------------------------------------------------------------------------------------
 
 
 SITE: Final = ListingOption(
@@ -229,11 +230,11 @@ class PagePart:
 
 
 @dataclass(slots=True)
-class Sheet:
-    """A page: its title, and its parts as they are made of a table; without them it is a form alone."""
+class View:
+    """A page of the explorer: its title, and its parts as they are made of a table; without them a form alone."""
 
     title: str
-    parts: Callable[[WebTable], Iterator[PagePart]] | None
+    parts: Callable[[WebTable], Iterable[PagePart]] | None
     about: str = ""
     address: str = ""
     """The URL of the page that it is about."""
@@ -246,16 +247,16 @@ class Sheet:
     """Whether it shows what is stored now, whichever moment was chosen."""
 
 
-class AskedPage(Linker):
-    """What a request asks: the options in its address, in which *ending*, of a *table* that only reads."""
+class ViewRequest(Linker):
+    """What a request asks: the `options` in its address, in which `ending`, of a `table` that only reads."""
 
     def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
         super().__init__(request)
         self.table: WebTable = table
-        self.request: Final = request
+        self.path_params: Final[Mapping[str, str]] = request.path_params
         self.options: Final = options
         self.name: Final = name.format(**request.path_params)
-        self.query: Final = {one: request.query_params.getlist(one) for one in request.query_params}
+        self.query: Final = {option: request.query_params.getlist(option) for option in request.query_params}
         self.path: Final = str(request.url.path).removeprefix(self.root)
         self.ending: Final[str] = request.path_params.get("ending", "html")
         if self.ending not in ("html", *MEDIA):
@@ -266,19 +267,19 @@ class AskedPage(Linker):
         """Whether the answer is a file, which has all of it."""
         return self.ending != "html"
 
-    def one(self, name: str, usual: str = "") -> str:
+    def option(self, name: str, usual: str = "") -> str:
         """Return the value of an option that has one."""
         return next((text.strip() for text in reversed(self.query.get(name, ())) if text.strip()), usual)
 
     @property
     def place(self) -> str:
         """The site that is named, in the path or in the query."""
-        path: str = self.request.path_params.get("path", "")
-        return f"https://{path}" if path and "://" not in path else path or self.one("site")
+        path = self.path_params.get("path", "")
+        return f"https://{path}" if path and "://" not in path else path or self.option("site")
 
     def site(self) -> Site | None:
         """Return the site that is named, if any; raises `InvalidURL` and `InvalidArgument`."""
-        if not (text := self.one("site")):
+        if not (text := self.option("site")):
             return None
         site: Site = ALL if text.lower() == ALL.value else text
         self.table.pages(site, limit=0)  # it raises what is wrong with the site, and reads nothing
@@ -286,9 +287,9 @@ class AskedPage(Linker):
 
     def url(self) -> str:
         """Return the canonical URL of the page that is named; raises `InvalidArgument` and `InvalidURL`."""
-        if not (given := self.one("url")):
+        if not (url := self.option("url")):
             raise InvalidArgument("url is needed: the URL of a page")
-        return canonical_url(given)
+        return canonical_url(url)
 
     @property
     def moment(self) -> str | None:
@@ -297,7 +298,7 @@ class AskedPage(Linker):
 
     def file(self, ending: str, part: str = "") -> str:
         """Return the address of this answer as a file, of a *part* of it."""
-        query = {**self.query, "part": part} | ({"site": self.place} if "path" in self.request.path_params else {})
+        query = {**self.query, "part": part} | ({"site": self.place} if "path" in self.path_params else {})
         return self.link(f"/{self.name}.{ending}", **query)
 
     def now(self) -> str:
@@ -310,11 +311,14 @@ class AskedPage(Linker):
         return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
 
 
-def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePart]:
-    """Yield the parts of *sheet*, or the *named* one, each made; what ends them is the problem of a last one."""
+# --- What a page becomes ----------------------------------------------------------------------------------------------
+
+
+def parts_of(view: View, table: WebTable, name: str = "") -> Iterator[PagePart]:
+    """Yield the parts of *view*, or that called *name*, each made; what ends them is the problem of a last one."""
     try:
-        for part in sheet.parts(table) if sheet.parts else ():
-            if named in ("", part.name):
+        for part in view.parts(table) if view.parts else ():
+            if name in ("", part.name):
                 yield part.made()
     except CallCancelled:
         raise
@@ -322,31 +326,31 @@ def parts_of(sheet: Sheet, table: WebTable, named: str = "") -> Iterator[PagePar
         yield PagePart("", lambda: None, problem=problem_of(exc))
 
 
-def write_json(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) -> None:
-    """Write the parts of *sheet*, or the one that is named, as an object; what follows and the problem end it."""
-    found: dict[str, str | None] = {"problem": sheet.problem or None}
+def write_json(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
+    """Write the parts of *view*, or the one that is named, as an object; what follows and the problem end it."""
+    # The object is written by hand, as its parts are: a part of a million rows is never held.
+    end: dict[str, str | None] = {"problem": view.problem or None}
     between = "{"
-    for part in parts_of(sheet, table, asked.one("part")):
+    for part in parts_of(view, table, request.option("part")):
         if part.name:
             is_facts = part.look == "facts"
             outlet.write(f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}")
             between = ", "
             if part.rows is not None:
                 part.rows.write_json(outlet)
-                key = "next" if part.rows.goes_on == "after" else part.rows.goes_on
-                found.setdefault(key, part.rows.next_token)
+                end.setdefault("next" if part.rows.goes_on == "after" else part.rows.goes_on, part.rows.next_token)
             outlet.write(("null" if part.rows is None else "") if is_facts else "\n]")
-        found["problem"] = found["problem"] or part.problem or (part.rows.problem if part.rows else "") or None
-    outlet.write(between + json.dumps(found)[1:] + "\n")
+        end["problem"] = end["problem"] or part.problem or (part.rows.problem if part.rows else "") or None
+    outlet.write(between + json.dumps(end)[1:] + "\n")
 
 
-def write_file(outlet: Outlet, asked: AskedPage, sheet: Sheet, table: WebTable) -> None:
+def write_file(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
     """Write the part that is named, or the first one with rows, as a file; raises what goes wrong."""
-    named, names = asked.one("part"), []
-    for part in sheet.parts(table) if sheet.parts else ():
+    name, names = request.option("part"), [""]
+    for part in view.parts(table) if view.parts else ():
         names.append(part.name)
-        if named in ("", part.name) and (rows := part.make()) is not None:
-            rows.write(outlet, asked.ending)
+        if name in ("", part.name) and (rows := part.make()) is not None:
+            rows.write(outlet, request.ending)
             return
-    if named not in ("", *names):
-        raise InvalidArgument(f"part={named!r}: not a part of this page; these are: {', '.join(filter(None, names))}")
+    if name not in names:
+        raise InvalidArgument(f"part={name!r}: not a part of this page; these are: {', '.join(filter(None, names))}")

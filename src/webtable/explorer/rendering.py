@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from webtable.explorer.page_model import MEDIA, Rows
+from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View
 from webtable.rowkey.advice import heat_map, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.explorer.page_model import Linker, PagePart, Sheet
     from webtable.rowkey.advice import Judgement
 
+# Control characters, and those that turn the direction of a text around (Unicode's bidirectional formatting).
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-class Pages:
-    """Writes pages of the table *name*."""
+class Templates:
+    """Writes the pages of the table *name* as HTML."""
 
     def __init__(self, name: str) -> None:
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("webtable.explorer"),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
-            finalize=_shown,
+            finalize=_shown,  # what is crawled is in every page: no template can forget it
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -42,13 +42,13 @@ class Pages:
             "grouped": _grouped,
             "marks": _marks,
             "heat_maps": _heat_maps,
-            "endings": [one for one in MEDIA if one != "json"],
+            "endings": [ending for ending in MEDIA if ending != "json"],
         }
 
-    def pieces(self, asked: Linker, sheet: Sheet, parts: Iterable[PagePart] = ()) -> Iterator[str]:
-        """Yield the page of a *sheet* with its *parts*, which is *asked* for by its address."""
-        shown = {"link": asked.link, "root": asked.root, "as_of": asked.as_of}
-        return self._templates.get_template("sheet.html").generate(sheet=sheet, parts=parts, asked=asked, **shown)
+    def pieces(self, request: Linker, view: View, parts: Iterable[PagePart] = ()) -> Iterator[str]:
+        """Yield the HTML of a *view* with its *parts*, as they are made, in answer to a *request*."""
+        address = {"link": request.link, "root": request.root, "as_of": request.as_of}
+        return self._templates.get_template("view.html").generate(view=view, parts=parts, request=request, **address)
 
 
 def words(name: str) -> str:
@@ -58,7 +58,7 @@ def words(name: str) -> str:
 
 def harmless(text: str) -> str:
     """Return *text* with characters that control how it is shown made visible: a title cannot turn a line around."""
-    return _CONTROL.sub(lambda found: " " if found.group().isspace() else f"\\u{ord(found.group()):04x}", text)
+    return _CONTROL.sub(lambda control: " " if control[0].isspace() else f"\\u{ord(control[0]):04x}", text)
 
 
 def _shown(value: object) -> object:
@@ -80,19 +80,17 @@ class TimelineMark(NamedTuple):
 def _marks(rows: Rows, linker: Linker) -> list[TimelineMark]:
     """Return the records of *rows*, which have a `begin` and an `end`, or `fetched_at`, on a time line."""
     records: list[Any] = list(rows.records)
-    spans = [(one.begin, one.end) if hasattr(one, "begin") else (one.fetched_at, one.fetched_at) for one in records]
+    spans = [(item.begin, item.end) if hasattr(item, "begin") else (item.fetched_at,) * 2 for item in records]
     first = min((begin for begin, _ in spans), default=None)
     whole = max(((end - first).total_seconds() for _, end in spans), default=0) or 1
-    found = []
+    marks = []
     for cells, (begin, end) in zip(Rows(rows.columns, records, rows.hrefs).cells(linker), spans, strict=True):
         texts = {cell.name: cell.pieces[0].text for cell in cells}
-        x, stop = (980 * (moment - first).total_seconds() / whole for moment in (begin, end))
+        x, stop = (980 * (moment - first).total_seconds() / whole for moment in (begin, end))  # 20 for the last mark
         href = next((piece.href for cell in cells for piece in cell.pieces if piece.href), None)
-        kind = f"s{texts.get('status', '')[:1]}"
-        found.append(
-            TimelineMark(round(x, 1), round(stop - x + 16, 1), ", ".join(list(texts.values())[:3]), href, kind)
-        )
-    return found
+        text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '')[:1]}"
+        marks.append(TimelineMark(round(x, 1), round(stop - x + 16, 1), text, href, kind))
+    return marks
 
 
 def _heat_maps(designs: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
@@ -104,5 +102,5 @@ def _heat_maps(designs: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
 
 
 def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:
-    """Return *records*, which are in groups, by their attribute *name*."""
-    return [(group, list(some)) for group, some in groupby(records, attrgetter(name))]
+    """Return *records*, which come group by group, by their attribute *name*."""
+    return [(group, list(members)) for group, members in groupby(records, attrgetter(name))]

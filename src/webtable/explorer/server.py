@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     from webtable import WebTable
 
 
-# --- The server: uvicorn on one socket, with the address that has the token -------------------------------------------
-
-
 _ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognize them
+# Seconds that open responses have to end, once the server is stopped.
 _GRACE: Final = 1
-"""Seconds that open responses have to end, once the server is stopped."""
 
 
 def server_of(
@@ -72,9 +69,6 @@ def listening(host: str, port: int) -> socket.socket:
         text = f"port={port} of {host}: {os.strerror(exc.errno or 0)}; give another one, or port=0 for any that is free"
         raise InvalidArgument(text) from exc
     return sock
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 def serve(

@@ -8,25 +8,20 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable import ALL, Page
+from webtable import ALL, Page, WebTable
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.page_model import PagePart, Rows, Sheet
+from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.questions import ListingOption, column
-from webtable.rowkey import key_text, sample_split_points, split_points
-from webtable.rowkey.advice import advise
+from webtable.rowkey import WebKey, key_text, sample_split_points, split_points
+from webtable.rowkey.advice import Advice, advise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable import WebTable
-    from webtable.explorer.page_model import AskedPage
-    from webtable.rowkey import WebKey
-    from webtable.rowkey.advice import Advice
-
+# The URLs are in the address of the page, which servers limit to some 64 kB.
 MOST_URLS: Final = 500
-"""How many URLs are taken: they are in the address of the page, which servers limit to some 64 kB."""
+# How many pages of the table the advisor measures, from this many places of it.
 SAMPLE: Final = 2_000
-"""How many pages of the table the advisor measures, spread over all of it."""
 PARTS: Final = 20
 MOST_REGIONS: Final = 1_000
 OPTIONS: Final = (
@@ -80,97 +75,96 @@ def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
     return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
 
 
-def sheet(asked: AskedPage) -> Sheet:
+def view(request: ViewRequest) -> View:
     """Return the page of keys."""
-    layout, lines = asked.table.layout, [one for line in asked.one("urls").splitlines() if (one := line.strip())]
+    layout, lines = request.table.layout, list(filter(None, map(str.strip, request.option("urls").splitlines())))
     if len(lines) > MOST_URLS:
         raise InvalidArgument(
             f"urls: {len(lines):,} are too many for an address; give up to {MOST_URLS}, or use webtable keys advise"
         )
-    regions = OPTIONS[1].value(asked.one("regions", "16"))
+    regions = OPTIONS[1].value(request.option("regions", "16"))
     if not 1 <= regions <= MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be a number from 1 to {MOST_REGIONS:,}")
-    is_sample = OPTIONS[2].value(asked.one("sample"))
+    is_sample = OPTIONS[2].value(request.option("sample"))
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        made = [_made(table, line) for line in lines]
+        keys = [_key_of(table, line) for line in lines]
 
         @cache
         def urls() -> list[str]:
-            return sampled(table) if is_sample else [one.url for one in made if one.key is not None]
+            return sampled(table) if is_sample else [line.url for line in keys if line.key is not None]
 
         @cache
         def advice() -> Advice:
             return advise(urls(), regions=regions)
 
-        if made:
-            yield PagePart("keys", lambda: _keys(table, made), "Keys")
+        if keys:
+            yield PagePart("keys", lambda: _keys(table, keys), "Keys")
         if layout.digits:
             about = f"The first keys of all regions but the first, for a new table of {regions} regions."
             even = split_points(min(regions, 16**layout.digits), layout.digits)
             yield PagePart("split_points", lambda: _points(even), "Split points by the salts", about, look="points")
-        if made or is_sample:
-            about = "The same, with equally many of these URLs in each region."
-            yield PagePart(
-                "split_points_by_urls",
-                lambda: _points(sample_split_points([table.key.encode(url) for url in urls()], regions)),
-                "Split points by these URLs",
-                about,
-                look="points",
-            )
+        if keys or is_sample:
+            title, about = "Split points by these URLs", "The same, with equally many of these URLs in each region."
+
+            def points() -> Rows:
+                return _points(sample_split_points(map(table.key.encode, urls()), regions))
+
+            yield PagePart("split_points_by_urls", points, title, about, look="points")
         if urls():
-            said = f"{advice().measure}. {' '.join(f'{one[:1].upper()}{one[1:]}.' for one in advice().said_of_all)}"
-            yield PagePart("advice", lambda: _designs(asked, advice()), "Advice", _ADVICE + said, look="advice")
+            verdict = [f"{text[:1].upper()}{text[1:]}." for text in advice().said_of_all]
+            about = f"{_ADVICE}{advice().measure}. {' '.join(verdict)}"
+            yield PagePart("advice", lambda: _designs(request, advice()), "Advice", about, look="advice")
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
-    return Sheet("Row keys", parts, _ABOUT.format(salt=salt), button="Show")
+    return View("Row keys", parts, _ABOUT.format(salt=salt), button="Show")
 
 
 def sampled(table: WebTable) -> list[str]:
     """Return some URLs of *table* from many places in it, in the order in which they were fetched last."""
     answer = table.pages(ALL, order="storage", columns=["url"])
-    found: list[Page] = []
+    pages: list[Page] = []
     starts: list[str | None] = [None]
     with suppress(InvalidArgument):  # a table in memory is not divided
         for part in table.pages(ALL).partitions(PARTS):
             with suppress(WebTableError):
                 starts.append(answer.token_after(Page(url=table.key.decode(part.keys.start))))
     for after in starts:
-        found += table.pages(ALL, order="storage", after=after, limit=SAMPLE // len(starts))
-    return list(dict.fromkeys(page.url for page in sorted(found, key=attrgetter("fetched_at"))))
+        pages += table.pages(ALL, order="storage", after=after, limit=SAMPLE // len(starts))
+    return list(dict.fromkeys(page.url for page in sorted(pages, key=attrgetter("fetched_at"))))
 
 
-def _made(table: WebTable, url: str) -> MadeKey:
+def _key_of(table: WebTable, url: str) -> MadeKey:
     try:
         return MadeKey(url, table.key.encode(url))
     except WebTableError as exc:
         return MadeKey(url, None, str(exc))
 
 
-def _keys(table: WebTable, made: Sequence[MadeKey]) -> Rows:
+def _keys(table: WebTable, keys: Sequence[MadeKey]) -> Rows:
     starts = [region.keys.start for region in table.store.regions(table.table)]
     columns = (
         column("url", "url"),
-        column("key", of=lambda one: one.key and key_text(one.key)),
-        column("hex", of=lambda one: one.key and one.key.hex()),
-        column("region", "count", of=lambda one: one.key and bisect_right(starts, one.key)),
+        column("key", of=lambda line: line.key and key_text(line.key)),
+        column("hex", of=lambda line: line.key and line.key.hex()),
+        column("region", "count", of=lambda line: line.key and bisect_right(starts, line.key)),
         column("problem"),
     )
-    return Rows(columns, made)
+    return Rows(columns, keys)
 
 
 def _points(points: Sequence[bytes]) -> Rows:
     return Rows([column("key", of=key_text)], points, empty="None: all rows are in one region.")
 
 
-def _designs(asked: AskedPage, advice: Advice) -> Rows:
+def _designs(request: ViewRequest, advice: Advice) -> Rows:
     columns = (
         column("name", heading="design"),
         column("score", "fraction"),
-        column("hottest_region", "fraction", of=lambda one: one.writes.hottest_at_once, heading="hottest region"),
-        column("by_chance", "fraction", of=lambda one: one.writes.fair, heading="by chance"),
-        column("gini", "fraction", of=lambda one: one.writes.gini, heading="Gini"),
-        column("key_bytes", "fraction", of=lambda one: one.lengths.mean, heading="key bytes"),
-        column("why", of=lambda one: "; ".join(one.why) if asked.is_file else one.why),
+        column("hottest_region", "fraction", of=lambda design: design.writes.hottest_at_once, heading="hottest region"),
+        column("by_chance", "fraction", of=lambda design: design.writes.fair, heading="by chance"),
+        column("gini", "fraction", of=lambda design: design.writes.gini, heading="Gini"),
+        column("key_bytes", "fraction", of=lambda design: design.lengths.mean, heading="key bytes"),
+        column("why", of=lambda design: "; ".join(design.why) if request.is_file else design.why),
     )
     return Rows(columns, advice.designs)

@@ -5,28 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from webtable import Page
+from webtable import Page, WebTable
 from webtable.errors import InvalidArgument
-from webtable.explorer.page_model import PagePart, Rows, Sheet
-from webtable.explorer.views.questions import AskedQuestion
-from webtable.explorer.views.statistics import MOST_COUNTED, USUAL, counted, counts
+from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
+from webtable.explorer.views.questions import ListingRequest
+from webtable.explorer.views.statistics import USUAL, count_limit, counted, counts, too_many
 from webtable.questions import LISTINGS, Limited, ListingOption, column
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from webtable import WebTable
     from webtable.answers import Stats
-    from webtable.explorer.page_model import AskedPage
 
 HOSTS: Final = 200
+# How many directories a page shows, and how many pages are read at most to find them: the pages of the directory itself
+# lie between its directories, and may be a million.
 DIRECTORIES: Final = 100
-"""How many directories a page shows."""
 MOST_READ: Final = 2_000
-"""How many pages are read at most to find them: those of the directory itself lie between its directories."""
+# How far the pages of each directory are counted.
 MOST_IN_A_DIRECTORY: Final = 2_000
-"""How far the pages of each directory are counted."""
 OPTIONS: Final = (
     ListingOption("site", "A directory of one host: https://example.com/docs/.", is_needed=True),
     ListingOption("below", "The token after which the directories go on."),
@@ -60,6 +58,8 @@ class Directories:
         self._table, self._site, self._after, self._opened, self._above = table, site, after, opened, above
 
     def __iter__(self) -> Iterator[Directory]:
+        # A directory is left by one seek, whatever it holds. Between directories runs of pages are read, each twice as
+        # long as the last: few pages where directories lie close to each other, few calls where they do not.
         pages, after, read, run, before = self._table.pages(self._site), self._after, 0, 1, ""
         while len(self.found) < DIRECTORIES and read < MOST_READ:
             last, name = None, ""
@@ -91,40 +91,42 @@ def site_path(site: str) -> str:
     return f"/site/{parts.netloc}{parts.path}"
 
 
-def sheet(asked: AskedPage) -> Sheet:
+def view(request: ViewRequest) -> View:
     """Return the page of all hosts, or that of a directory of one."""
-    if not (url := asked.place):
-        if asked.is_file:
+    if not (url := request.place):
+        if request.is_file:
             raise InvalidArgument("site is needed, as in /site.json?site=https://example.com/docs/")
-        asked.table.hosts(after=asked.one("after") or None, limit=0)
+        request.table.hosts(after=request.option("after") or None, limit=0)
         about = "All hosts that have pages, by their names read from the end, with the counts of the last refresh."
-        return Sheet("Sites", lambda table: iter([hosts(asked, table, HOSTS, "No host.")]), about)
+        return View("Sites", lambda table: [hosts(request, table, HOSTS, "No host.")], about)
     url = url if "://" in url else f"https://{url}"
-    asked.table.pages(url, limit=0)  # it raises what is wrong with the site, and reads nothing
-    site, below = canonical_url(url if url.endswith("/") else f"{url}/"), asked.one("below") or None
-    asked.table.pages(site, after=below, limit=0)
-    query = {name: texts for name, texts in asked.query.items() if name not in _OURS}
-    question = AskedQuestion(asked, LISTINGS["pages"], query, {"site": site})
-    most = None if asked.one("count") == "1" else MOST_COUNTED
+    request.table.pages(url, limit=0)  # raises what is wrong with the site, and reads nothing
+    site, below = canonical_url(url if url.endswith("/") else f"{url}/"), request.option("below") or None
+    request.table.pages(site, after=below, limit=0)
+    query = {name: texts for name, texts in request.query.items() if name not in _OURS}
+    question = ListingRequest(request, LISTINGS["pages"], query, {"site": site})
+    limit = count_limit(request)
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        directories = Directories(table, site, below, asked.query.get("open", ()))
-        if not asked.one("after"):
-            yield PagePart("directories", lambda: _tree(asked, directories), "Directories")
-        if not asked.is_file or asked.one("part") == "pages":
+        directories = Directories(table, site, below, request.query.get("open", ()))
+        if not request.option("after"):
+            yield PagePart("directories", lambda: _tree(request, directories), "Directories")
+        if not request.is_file or request.option("part") == "pages":
             yield question.part(table, "pages", "Pages")
-        if not asked.one("after") and not (asked.is_file and most):
-            yield PagePart("pages_by_directory", lambda: _sizes(asked, table, directories.found), "Pages by directory")
-            yield from counts_of(asked, counted(table, site, USUAL, most))
+        if not request.option("after") and not (request.is_file and limit):
+            yield PagePart(
+                "pages_by_directory", lambda: _sizes(request, table, directories.found), "Pages by directory"
+            )
+            yield from counts_of(request, counted(table, site, USUAL, limit))
 
     host, status = urlsplit(site).netloc, 400 if question.problem else 200
     links = {
-        **{name: asked.link(path) for name, path in _above(site)},
-        **{name: asked.link(path, site=site) for name, path in _ABOUT.items()},
-        "Words in titles": asked.link("/q/search", site=site, in_="title"),
-        "Hosts below": asked.link("/q/hosts", site=host),
+        **{name: request.link(path) for name, path in _above(site)},
+        **{name: request.link(path, site=site) for name, path in _ABOUT.items()},
+        "Words in titles": request.link("/q/search", site=site, in_="title"),
+        "Hosts below": request.link("/q/hosts", site=host),
     }
-    return Sheet(site.removeprefix("https://"), parts, links=links, status=status)
+    return View(site.removeprefix("https://"), parts, links=links, status=status)
 
 
 _ABOUT: Final = {
@@ -137,48 +139,44 @@ _ABOUT: Final = {
 }
 
 
-def hosts(asked: AskedPage, table: WebTable, most: int, empty: str) -> PagePart:
-    """Return the part with the first *most* hosts."""
+def hosts(request: ViewRequest, table: WebTable, limit: int, empty: str) -> PagePart:
+    """Return the part with the first *limit* hosts."""
     columns = LISTINGS["hosts"].columns.chosen(["name", "pages", "bytes", "counted_at"])
 
     def make() -> Rows:
-        found = Limited(table.hosts(after=asked.one("after") or None, limit=most + 1), most)
-        return Rows(columns, found, {"name": lambda host: asked.link(f"/site/{host.name}/")}, empty=empty)
+        first = Limited(table.hosts(after=request.option("after") or None, limit=limit + 1), limit)
+        return Rows(columns, first, {"name": lambda host: request.link(f"/site/{host.name}/")}, empty=empty)
 
     return PagePart("hosts", make, "Hosts")
 
 
-def counts_of(asked: AskedPage, stats: Stats | None) -> Iterator[PagePart]:
-    """Yield the counts that *stats* has; without them, what counts all pages."""
-    if stats is not None:
-        yield from counts(asked, stats, "counts", "Counts")
-        return
-    said = f"There are over {MOST_COUNTED:,} pages. Counting reads the metadata of each, and stops when you leave."
-    more = "Count all of them", asked.link(asked.path, count=1)
-    yield PagePart("counts", lambda: None, "Counts", said, more=more)
+def counts_of(request: ViewRequest, stats: Stats | None) -> Iterator[PagePart]:
+    """Return the counts that *stats* has; without them, the link that counts all pages."""
+    return iter([too_many(request)]) if stats is None else counts(request, stats, "counts", "Counts")
 
 
-def _tree(asked: AskedPage, directories: Directories) -> Rows:
-    opened = asked.query.get("open", [])
+def _tree(request: ViewRequest, directories: Directories) -> Rows:
+    opened = request.query.get("open", [])
 
-    def switched(one: Directory) -> str:
-        others = [site for site in opened if site != one.site] if one.site in opened else [*opened, one.site]
-        return asked.link(asked.path, **{**asked.query, "open": others})
+    def switched(directory: Directory) -> str:
+        site = directory.site
+        others = [other for other in opened if other != site] if site in opened else [*opened, site]
+        return request.link(request.path, **{**request.query, "open": others})
 
     columns = [column("name", heading="directory"), column("site")]
-    if not asked.is_file:
-        columns[1] = column("open", of=lambda one: "close" if one.site in opened else "open", is_usual=False)
-    hrefs = {"name": lambda one: asked.link(site_path(one.site)), "open": switched}
+    if not request.is_file:
+        columns[1] = column("open", of=lambda below: "close" if below.site in opened else "open", is_usual=False)
+    hrefs = {"name": lambda below: request.link(site_path(below.site)), "open": switched}
     return Rows(columns, directories, hrefs, "below", "None.")
 
 
-def _sizes(asked: AskedPage, table: WebTable, directories: Sequence[Directory]) -> Rows:
-    def pages(one: Directory) -> str:
-        found = counted(table, one.site, (), None if asked.is_file else MOST_IN_A_DIRECTORY, size=False)
-        return f"over {MOST_IN_A_DIRECTORY:,}" if found is None else str(found.pages)
+def _sizes(request: ViewRequest, table: WebTable, directories: Sequence[Directory]) -> Rows:
+    def pages(directory: Directory) -> str:
+        stats = counted(table, directory.site, (), None if request.is_file else MOST_IN_A_DIRECTORY, size=False)
+        return f"over {MOST_IN_A_DIRECTORY:,}" if stats is None else str(stats.pages)
 
     columns = [column("name", heading="directory"), column("pages", "count", pages)]
-    return Rows(columns, directories, {"name": lambda one: asked.link(site_path(one.site))}, empty="None.")
+    return Rows(columns, directories, {"name": lambda below: request.link(site_path(below.site))}, empty="None.")
 
 
 def _above(site: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The table as a whole: its hosts, regions, indexes and counts, when it was crawled, and what the doctor says."""
+"""Where people begin: the table as a whole, all questions in groups, and where a text typed at the top leads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from starlette.responses import RedirectResponse
 
 import webtable
-from webtable import ALL
+from webtable import ALL, WebTable
 from webtable.errors import WebTableError
-from webtable.explorer.page_model import PagePart, Rows, Sheet, facts
+from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.rendering import words
 from webtable.explorer.views.sites import counts_of, hosts
-from webtable.explorer.views.statistics import MOST_COUNTED, bar_of, bar_rows, counted
+from webtable.explorer.views.statistics import bar_of, bar_rows, count_limit, counted
 from webtable.questions import GROUPS, LISTINGS, ListingOption, column
 from webtable.rowkey import canonical_host, key_text, parse_key
 
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from webtable import WebTable
     from webtable.answers import Crawl, Grouping, Stats
-    from webtable.explorer.page_model import AskedPage
     from webtable.store import Region
 
 
-# --- Where people begin: all questions in groups, and where what is typed into the field at the top leads -------------
+# --- Questions in groups ----------------------------------------------------------------------------------------------
 
 
 class QuestionLink(NamedTuple):
@@ -44,6 +42,7 @@ class QuestionLink(NamedTuple):
     """None if it is one for each stored page, whose URL must be given."""
 
 
+# What each group has beside the questions of the catalogue.
 _OTHERS: Final = {
     "one page": (
         ("page", "A page as it was stored: its text, its source, its headers and its links", None),
@@ -56,15 +55,14 @@ _OTHERS: Final = {
         ("comparison", "Pages added, removed or changed between two times", "/compare"),
     ),
 }
-"""What each group has beside the questions of the catalogue."""
 
 
-def questions_sheet(asked: AskedPage) -> Sheet:
+def questions_view(request: ViewRequest) -> View:
     """Return the page with all questions."""
-    return Sheet("Questions", lambda _: iter([groups(asked)]))
+    return View("Questions", lambda _: [groups(request)])
 
 
-def groups(asked: AskedPage) -> PagePart:
+def groups(request: ViewRequest) -> PagePart:
     """Return the part with all questions in groups."""
 
     def links() -> Iterator[QuestionLink]:
@@ -76,33 +74,37 @@ def groups(asked: AskedPage) -> PagePart:
                 yield QuestionLink(heading, words(name), question.title, f"/q/{name.replace('_', '-')}")
 
     def href(link: QuestionLink) -> str | None:
-        return None if link.path is None else asked.link(link.path)
+        return None if link.path is None else request.link(link.path)
 
     columns = column("group"), column("question"), column("about")
     return PagePart("questions", lambda: Rows(columns, links(), {"question": href}), "Questions", look="groups")
 
 
-def go(asked: AskedPage) -> Response:
+# --- The field at the top ---------------------------------------------------------------------------------------------
+
+
+def go(request: ViewRequest) -> Response:
     """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
-    if asked.as_of:
-        asked.table.changes(since=asked.as_of, limit=0)  # it raises what is wrong with the moment
-    return RedirectResponse(_goal(asked, " ".join(asked.one("go").split())), 303)
+    if request.as_of:
+        request.table.changes(since=request.as_of, limit=0)  # raises what is wrong with the moment
+    return RedirectResponse(_goal(request, " ".join(request.option("go").split())), 303)
 
 
+# A name with a dot, or an address with a port or in brackets; `localhost` alone has neither.
 _HOST: Final = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
 
 
-def _goal(asked: AskedPage, text: str) -> str:
+def _goal(request: ViewRequest, text: str) -> str:
     if not text:
-        return asked.link("/")
-    url = text if re.match(r"(?i)https?://", text) else _url_of_key(asked.table, text)
+        return request.link("/")
+    url = text if re.match(r"(?i)https?://", text) else _url_of_key(request.table, text)
     if url is not None:
-        return asked.page(url)
-    if (found := _HOST.fullmatch(text)) and _is_host(found["host"]):
-        is_site = (found["rest"] or "/").endswith("/")
-        return asked.link(f"/site/{text.rstrip('/')}/") if is_site else asked.page(f"https://{text}")
-    order = "relevance" if (state := asked.table.search_index.state()) is not None and state.is_complete else None
-    return asked.link("/q/search", text=text, site="all", order=order)
+        return request.page(url)
+    if (named := _HOST.fullmatch(text)) and _is_host(named["host"]):
+        is_site = (named["rest"] or "/").endswith("/")
+        return request.link(f"/site/{text.rstrip('/')}/") if is_site else request.page(f"https://{text}")
+    order = "relevance" if (state := request.table.search_index.state()) is not None and state.is_complete else None
+    return request.link("/q/search", text=text, site="all", order=order)
 
 
 def _url_of_key(table: WebTable, text: str) -> str | None:
@@ -122,17 +124,16 @@ def _is_host(text: str) -> bool:
         return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The table as a whole ---------------------------------------------------------------------------------------------
 
 
-SHOWN: Final = 50
-"""How many hosts, and how many crawls."""
+SHOWN: Final = 50  # hosts, and crawls
 REGIONS: Final = 200
 DOCTOR_SECONDS: Final = 20.0
 OPTIONS: Final = (ListingOption("count", "1: count all pages, however many there are."),)
 _GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "age", "month", "region")
+# A region with this many times its fair share of the pages is hot, as the doctor says.
 _HOT: Final = 2.0
-"""A region with this many times its fair share of the pages is hot, as the doctor says."""
 _ABOUT: Final = (
     "A table of crawled web pages: a row for each page, with its versions, its text and its links. Rows are ordered "
     "by their keys, which are made of the URLs, so the pages of a site lie side by side. Type a URL, a host or words "
@@ -144,47 +145,46 @@ _REGIONS: Final = (
 )
 
 
-def sheet(asked: AskedPage) -> Sheet:
+def view(request: ViewRequest) -> View:
     """Return the page of the table."""
-    most = None if asked.one("count") == "1" else MOST_COUNTED
+    limit = count_limit(request)
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         yield PagePart("table", lambda: _table(table), look="facts")
-        yield hosts(asked, table, SHOWN, "There is no host yet.")
-        yield groups(asked)
+        yield hosts(request, table, SHOWN, "There is no host yet.")
+        yield groups(request)
         about = "An index answers a question without reading all pages; full text finds pages by words, best first."
         yield PagePart("indexes", lambda: _indexes(table), "Indexes and full text", about)
         regions = table.store.regions(table.table)
-        if asked.is_file and most is not None:
+        if request.is_file and limit is not None:
             yield PagePart("regions", lambda: _regions(regions))
             return
-        stats = counted(table, ALL, _GROUPINGS, most)
-        yield from counts_of(asked, stats)
-        servers = len({one.server for one in regions if one.server}) or 1
+        stats = counted(table, ALL, _GROUPINGS, limit)
+        yield from counts_of(request, stats)
+        servers = len({region.server for region in regions if region.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield PagePart("regions", lambda: _region_bars(asked, table, stats, regions), "Regions", about, look="bars")
+        yield PagePart("regions", lambda: _region_bars(request, table, stats, regions), "Regions", about, look="bars")
         if stats is not None:
             about = "A crawl is a run of captures without a pause of over six hours."
-            yield PagePart("crawls", lambda: _crawls(asked, table), "Crawls", about, look="timeline")
+            yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
             about = "Checks of the store and of the table, as webtable doctor makes them."
             yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", about)
 
-    return Sheet(asked.table.name, parts, _ABOUT)
+    return View(request.table.name, parts, _ABOUT)
 
 
 def _table(table: WebTable) -> Rows:
     layout, text = table.layout, table.search_index.state()
-    known = {"name": table.name, "salt": layout.salt, "salt digits": layout.digits}
-    known["full text"] = "none: webtable search-index create adds it" if text is None else text.bytes
-    return facts(known)
+    about_text = "none: webtable search-index create adds it" if text is None else text.bytes
+    return facts({"name": table.name, "salt": layout.salt, "salt digits": layout.digits, "full text": about_text})
 
 
 def _indexes(table: WebTable) -> Rows:
-    columns = column("name", of=itemgetter(0)), column("phase", of=lambda one: one[1].phase)
+    columns = column("name", of=itemgetter(0)), column("phase", of=lambda entry: entry[1].phase)
     return Rows(columns, table.indexes.states().items(), empty="None: webtable index add adds one.")
 
 
-def _region_bars(asked: AskedPage, table: WebTable, stats: Stats | None, regions: Sequence[Region]) -> Rows:
+def _region_bars(request: ViewRequest, table: WebTable, stats: Stats | None, regions: Sequence[Region]) -> Rows:
     """Return the regions with their pages, or estimates of their rows; hot ones are marked."""
     if stats is not None:
         pages: dict[str, Any] = {name: stats.by["region"].get(name, (0, 0)) for name in stats.regions}
@@ -197,35 +197,36 @@ def _region_bars(asked: AskedPage, table: WebTable, stats: Stats | None, regions
     total = sum(count for count, _ in pages.values())
     hot = _HOT * total / len(pages) if len(pages) > 1 else total
     by = "pages by region" if stats else "estimated rows by region"
-    found = (
+    bars = (
         bar_of(by, name or "the first key", count, size, total, "hot" * (count > hot))
-        for name, (count, size) in islice(pages.items(), None if asked.is_file else REGIONS)
+        for name, (count, size) in islice(pages.items(), None if request.is_file else REGIONS)
     )
-    return bar_rows(asked, found)
+    return bar_rows(request, bars)
 
 
 def _regions(regions: Sequence[Region]) -> Rows:
     columns = (
-        column("start", of=lambda one: key_text(one.keys.start)),
-        column("stop", of=lambda one: key_text(one.keys.stop)),
+        column("start", of=lambda region: key_text(region.keys.start)),
+        column("stop", of=lambda region: key_text(region.keys.stop)),
         column("server"),
     )
     return Rows(columns, regions)
 
 
-def _crawls(asked: AskedPage, table: WebTable) -> Rows:
+def _crawls(request: ViewRequest, table: WebTable) -> Rows:
     """Return the last crawls, the newest first."""
-    found = list(table.crawls(ALL, limit=None if asked.is_file else SHOWN))
-    before = dict(pairwise(found))
+    crawls = list(table.crawls(ALL, limit=None if request.is_file else SHOWN))
+    before = dict(pairwise(crawls))
 
     def change(crawl: Crawl) -> str | None:
         if crawl not in before:
             return None
-        return asked.link("/compare", site="all", since=before[crawl].end.isoformat(), until=crawl.end.isoformat())
+        return request.link("/compare", site="all", since=before[crawl].end.isoformat(), until=crawl.end.isoformat())
 
-    changes = column("changes", of=lambda one: "what it changed" if one in before else None, is_usual=False)
+    changes = column("changes", of=lambda crawl: "what it changed" if crawl in before else None, is_usual=False)
     columns = [*LISTINGS["crawls"].columns.chosen(), changes]
-    return Rows(columns, found, {"end": lambda one: asked.link("/", as_of=one.end.isoformat()), "changes": change})
+    hrefs = {"end": lambda crawl: request.link("/", as_of=crawl.end.isoformat()), "changes": change}
+    return Rows(columns, crawls, hrefs)
 
 
 def _diagnosis(table: WebTable) -> Rows:
