@@ -29,6 +29,16 @@ class Words(NamedTuple):
         return self.python
 
 
+class Argument(NamedTuple):
+    """An argument in the middle of a message, with its value if that is told; the command line has it as an option."""
+
+    name: str
+    value: object = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
 class Message(str):
     """A text for Python that knows where its commands stand; it keeps them when a text is added."""
 
@@ -57,19 +67,19 @@ def message_of(error: BaseException) -> str:
     return first if isinstance(first, Message) else str(error)
 
 
-def text_of(part: object, command: Callable[[str], str], text: Callable[[str], str] = str) -> str:
+def text_of(part: object, command: Callable[[str], str]) -> str:
     """Return a message, or a part of one, as the command line says it; *command* returns the line that runs some words.
-
-    Other parts are converted by *text*.
 
     >>> text_of(Message("add it with ", Command("index add time")), lambda words: f"webtable -s crawl.db {words}")
     'add it with webtable -s crawl.db index add time'
     """
     match part:
         case Message():
-            return "".join(text_of(piece, command, text) for piece in part.parts)
+            return "".join(text_of(piece, command) for piece in part.parts)
         case Command():
             return command(part.words)
         case Words():
             return text_of(part.command_line, command)
-    return text(str(part))
+        case Argument():
+            return f"--{part.name.replace('_', '-')} {part.value}".rstrip()
+    return str(part)

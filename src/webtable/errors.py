@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable._messages import Message
+from webtable._messages import Message, Words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ class KeyFormatError(WebTableError, ValueError):
 
 
 class InvalidArgument(WebTableError, ValueError):
-    """A wrong argument; the message quotes its name and value."""
+    """A wrong argument; the message begins with `name=value`, or quotes them. The command line has the option there."""
 
 
 class UnknownColumn(InvalidArgument):
@@ -191,7 +191,7 @@ class CellTooLarge(InvalidCapture):
     The message ends with `CUTS` if it concerns a body.
     """
 
-    CUTS: Final = "; max_body= cuts long bodies"
+    CUTS: Final = Message("; ", Words("max_body=", "ingest --max-body"), " cuts long bodies")
 
 
 class FullScanNeeded(WebTableError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -12,8 +13,10 @@ from webtable.display.markup import escaped, tag
 from webtable.display.text import SECONDS_BETWEEN, terminal_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
+
+    from rich.console import RenderableType
 
 
 __all__ = ["ProgressBar", "progress_bar"]
@@ -33,13 +36,21 @@ def progress_bar(title: str = "", noun: str = "page", total: int | None = None) 
     return ProgressBar(title, noun, total)
 
 
-class ProgressBar:
-    """Shows a count, with which it is called again and again; `progress_bar` makes one."""
+State = Callable[[], tuple[int, str]]
 
-    def __init__(self, title: str, noun: str, total: int | None = None) -> None:
+
+class ProgressBar:
+    """Shows a count, with which it is called again and again; `progress_bar` makes one.
+
+    With *state*, which returns how much of *total* is done and a text, it need not be called: a terminal asks for the
+    state whenever it draws the bar, a few times a second.
+    """
+
+    def __init__(self, title: str, noun: str = "page", total: int | None = None, *, state: State | None = None) -> None:
         self._title = title
         self._noun = noun
         self._total = total
+        self._state = state
         self.so_far: int = 0
         """The count that is shown."""
         self._view: _View | None = None
@@ -56,7 +67,8 @@ class ProgressBar:
             self._view = None
 
     def __enter__(self) -> Self:
-        self._shown(animated=True).show(_text(0, self._noun, self._total), 0)
+        done, text = self._state() if self._state else (0, _text(0, self._noun, self._total))
+        self._shown(animated=True).show(text, done)
         return self
 
     def __exit__(
@@ -66,7 +78,7 @@ class ProgressBar:
 
     def _shown(self, *, animated: bool) -> _View:
         if self._view is None:
-            self._view = _view(self._title, self._total, animated=animated)
+            self._view = _view(self._title, self._total, self._state, animated=animated)
             # Also at the end of the process: otherwise the terminal would be left without a cursor.
             self._end = weakref.finalize(self, self._view.close)
         return self._view
@@ -107,10 +119,10 @@ class _View:
     def close(self) -> None: ...
 
 
-def _view(title: str, total: int | None, *, animated: bool) -> _View:
+def _view(title: str, total: int | None, state: State | None, *, animated: bool) -> _View:
     if _in_notebook():
         return _Notebook(title)
-    return _Terminal(title, total, animated=animated) if sys.stderr.isatty() else _View(title)
+    return _Terminal(title, total, state, animated=animated) if sys.stderr.isatty() else _View(title)
 
 
 def _in_notebook() -> bool:
@@ -120,13 +132,29 @@ def _in_notebook() -> bool:
 
 
 class _Terminal(_View):
-    def __init__(self, title: str, total: int | None, *, animated: bool) -> None:
-        from rich.progress import BarColumn, TextColumn
+    def __init__(self, title: str, total: int | None, state: State | None, *, animated: bool) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        class Bar(Progress):
+            # The state is asked for as the bar is drawn, so the loop that does the work does nothing for it.
+            def get_renderables(self) -> Iterator[RenderableType]:
+                if state is not None:
+                    for task in self.task_ids:
+                        done, text = state()
+                        self.update(task, completed=done, text=text)
+                yield from super().get_renderables()
 
         super().__init__(title)
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[text]}"))
         self._is_animated = animated
-        self._bar = terminal_bar(*columns, animated=animated)
+        self._bar = terminal_bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            *([] if total is None else [TaskProgressColumn()]),
+            TextColumn("{task.fields[text]}"),
+            *([] if total is None else [TimeRemainingColumn(compact=True)]),
+            animated=animated,
+            kind=Bar,
+        )
         self._task = self._bar.add_task(title, total=total, text="")
         self._bar.start()
 

@@ -116,5 +116,7 @@ def test_no_command_is_printed_but_by_the_session_and_no_store_but_by_its_name()
             match node:
                 case ast.Call(func=ast.Name(id="note" | "complain")):
                     assert not said.search(ast.unparse(node)), f"{path.name}:{node.lineno}"
-                case ast.FormattedValue(value=ast.Attribute(value=ast.Name(id="this" | "self"), attr="store" | "said")):
+                case ast.FormattedValue(
+                    value=ast.Attribute(value=ast.Name(id="this" | "self"), attr="store" | "typed")
+                ):
                     pytest.fail(f"{path.name}:{node.lineno}: {ast.unparse(node)}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from webtable._threads import Task
     from webtable.errors import DamagedRow
-    from webtable.repository.answers.columns import ColumnNames
+    from webtable.repository.answers.columns import ColumnNames, Columns
     from webtable.repository.answers.pictures import Amount
 
 
@@ -363,6 +363,11 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
         return self._core.question
 
     @property
+    def columns(self) -> Columns:
+        """The columns that it has, in frames, files and listings."""
+        return self._core.columns
+
+    @property
     def order(self) -> str:
         """The order of the results."""
         return self._core.order
@@ -403,6 +408,7 @@ class Results(Wrapped[SyncResults[T]], Generic[T]):
     explain: Final = awaited(SyncResults[T].explain)
     partitions: Final = awaited(SyncResults[T].partitions)
     first: Final = awaited(SyncResults[T].first)
+    why_empty: Final = awaited(SyncResults[T].why_empty)
     count: Final = awaited(SyncResults[T].count)
     to_dicts: Final = awaited(SyncResults[T].to_dicts)
     to_pandas: Final = awaited(SyncResults[T].to_pandas)

@@ -108,9 +108,9 @@ def snapshot(
     LABEL. docs/backup.md explains their order, and what to do after a restore.
     """
     if (restore or clone) and label is None:
-        raise InvalidArgument("label= must be given, as in webtable backup snapshot LABEL --restore")
+        raise InvalidArgument("LABEL must be given, as in webtable backup snapshot LABEL --restore")
     if restore and clone:
-        raise InvalidArgument("restore= and clone= exclude each other")
+        raise InvalidArgument("--restore and --clone exclude each other")
     from webtable.cli.progress import confirm, interruptible
 
     with session(ctx).open() as table:
@@ -143,7 +143,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
     states = table.indexes.states()
     indexes = [
-        index_table_name(table.table, name) for name, one in states.items() if one.phase in ("ready", "building")
+        index_table_name(table.table, name) for name, state in states.items() if state.phase in ("ready", "building")
     ]
     return Snapshots.of(table.table, indexes, label)
 
@@ -175,8 +175,8 @@ def verify(
     with to_be_read():
         opened = this.open()
     with interruptible(), opened as table, progress_bar("verify", "page") as counted:
-        found = table.maintenance.verify(ALL, on_progress=counted)
-    report_findings(found)
-    typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")
-    if not found.is_sound:
+        verification = table.maintenance.verify(ALL, on_progress=counted)
+    report_findings(verification)
+    typer.echo(f"{plural(verification.pages, 'page')}, {plural(verification.bodies, 'digest')} compared")
+    if not verification.is_sound:
         raise typer.Exit(NOT_DONE)

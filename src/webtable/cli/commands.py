@@ -49,8 +49,8 @@ def _listings(group: str) -> dict[str, Listed]:
 def _app(home: str, *declared: str) -> typer.Typer:
     """Return the app `name` of a *home*, by default `commands`, or what it returns for *declared*."""
     module, _, name = home.partition(":")
-    found: Any = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
-    app: typer.Typer = found(*declared) if declared else found
+    app_or_maker: Any = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
+    app: typer.Typer = app_or_maker(*declared) if declared else app_or_maker
     # Plain help: rich takes longer to import than most commands run, and its boxes leave less room for the text.
     app.rich_markup_mode = None
     return app

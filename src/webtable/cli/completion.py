@@ -25,8 +25,8 @@ def columns(names: Sequence[str]) -> Callable[[str], list[str]]:
     """Return a completer for lists of columns: it returns the list with each of *names* that completes its last one."""
 
     def completed(incomplete: str) -> list[str]:
-        *given, last = incomplete.split(",")
-        return [",".join([*given, name]) for name in names if name.startswith(last) and name not in given]
+        *chosen, last = incomplete.split(",")
+        return [",".join([*chosen, name]) for name in names if name.startswith(last) and name not in chosen]
 
     return completed
 
@@ -39,11 +39,11 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
     from webtable.cli.session import CommandSession
     from webtable.indexes import BUILT_IN
 
-    known = list(BUILT_IN)
+    listed = list(BUILT_IN)
     with suppress(WebTableError):
         this = CommandSession.named(ctx.find_root().params.get("store"))
         if "://" not in this.store:
             with this.open() as table:
                 there = list(table.indexes.states())
-            known = [name for name in known if name not in there] if ctx.info_name == "add" else there
-    return sorted(name for name in known if name.startswith(incomplete))
+            listed = [name for name in listed if name not in there] if ctx.info_name == "add" else there
+    return sorted(name for name in listed if name.startswith(incomplete))

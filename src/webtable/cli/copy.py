@@ -18,9 +18,9 @@ import typer
 
 import webtable
 from webtable._clock import clock
+from webtable._messages import message_of, text_of
 from webtable._process_hooks import handling_signals
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, exit_code, note, report_damage
-from webtable.cli.messages import of_page
 from webtable.cli.options import (
     CAN_CONTINUE,
     Compression,
@@ -46,6 +46,7 @@ from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, StoreUnavailable, TableNotFound
 from webtable.maintenance import Copied, CopyCheck
+from webtable.progress import ProgressBar
 from webtable.store import Deadline
 
 if TYPE_CHECKING:
@@ -282,10 +283,9 @@ def copy(
 
     Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
     """
-    from webtable.cli.progress import shown_progress
     from webtable.maintenance import copy_target
 
-    given = layout_options(
+    layout = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
     )
     if rate is not None and not 0 < rate < math.inf:  # checked before a target is created
@@ -294,15 +294,15 @@ def copy(
     there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
     if dry_run and (follow or resume):
-        raise InvalidArgument("dry_run=True excludes follow=True and resume=True: it compares all pages once")
+        raise InvalidArgument("--dry-run excludes --follow and --resume: it compares all pages once")
     journal = beside(here.store, "copy") if resume else None
     run = CopyRun(rate, follow, journal, dry_run=dry_run, workers=workers, wait=seconds_of(wait))
     patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
 
     def opened_target(source: WebTable) -> WebTable:
         if dry_run:
-            return _preview_target(source, here.store, given)
-        return copy_target(source, here.store, regions=regions, **given)
+            return _preview_target(source, here.store, layout)
+        return copy_target(source, here.store, regions=regions, **layout)
 
     with ExitStack() as stack:
         naming(ctx, there)
@@ -310,7 +310,7 @@ def copy(
             table = stack.enter_context(when_there(lambda: webtable.open(there.store), patience))
         naming(ctx, here)
         other = stack.enter_context(when_there(lambda: opened_target(table), patience))
-        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)):
+        with run.handling_interrupts(), ProgressBar("copy", state=lambda: (0, run.now)):
             run.run(table, other)
             if run.ended_by is None and run.lost is None and not dry_run:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)
@@ -318,14 +318,14 @@ def copy(
     raise typer.Exit(code)
 
 
-def _preview_target(source: WebTable, store: str, given: LayoutOptions) -> WebTable:
+def _preview_target(source: WebTable, store: str, layout: LayoutOptions) -> WebTable:
     """Return the table in *store*, or an empty one in memory, as it would be created there."""
     from webtable.maintenance import copy_target
 
     try:
-        return webtable.open(store, **given)
+        return webtable.open(store, **layout)
     except TableNotFound:
-        return copy_target(source, f"memory:{uuid4().hex}", **given)
+        return copy_target(source, f"memory:{uuid4().hex}", **layout)
 
 
 def _conclude(run: CopyRun, source: str, target: str, command: Callable[[str], str]) -> int:
@@ -334,7 +334,7 @@ def _conclude(run: CopyRun, source: str, target: str, command: Callable[[str], s
     if last is not None:
         report_damage(last.examples, last.damaged)
         for error in last.errors[:_SHOWN_ERRORS]:
-            note(f"not stored: {of_page(error, {}, command)}")
+            note(f"not stored: {text_of(message_of(error), command)}")
         if (more := last.hidden + last.failed - _SHOWN_ERRORS) > 0:
             note(f"not stored: … and {plural(more, 'more page')}")
     if run.check is not None and not run.check.is_sound:

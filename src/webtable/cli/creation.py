@@ -156,14 +156,14 @@ def alter(
         "indexes": indexes,
         "regions": regions,
     }
-    given = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
+    changes = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
     with session(ctx).open() as table:
-        steps = table.maintenance.alter(dry_run=True, **given)
+        steps = table.maintenance.alter(dry_run=True, **changes)
         if dry_run or steps.is_empty:
             _show_plan(steps, session(ctx))
             return
         _confirm_losses(steps, yes=yes)
-        typer.echo(str(table.maintenance.alter(**given)))
+        typer.echo(str(table.maintenance.alter(**changes)))
 
 
 def _confirm_losses(steps: Plan | LayoutPlan, *, yes: bool) -> None:

@@ -63,17 +63,17 @@ def delete(
             if url != "-":
                 table.key.encode(url)  # an invalid URL stops it before the first page is deleted
         confirm(_PURPOSE, _question(len(urls), table), yes=yes or dry_run)
-        given = iter(UrlFiles(["-"]) if urls == ["-"] else urls)
+        remaining = iter(UrlFiles(["-"]) if urls == ["-"] else urls)
         # In a terminal the lines themselves are the progress.
         with nullcontext() if on_terminal() else progress_bar("delete", "page") as shown:
-            while some := list(islice(given, _AT_ONCE)):
-                for url, was_there in zip(some, table.delete_many(some, dry_run=dry_run), strict=True):
+            while batch := list(islice(remaining, _AT_ONCE)):
+                for url, was_there in zip(batch, table.delete_many(batch, dry_run=dry_run), strict=True):
                     if was_there:
                         typer.echo(f"{'would be deleted' if dry_run else 'deleted'}\t{harmless(url)}")
                     else:
                         complain(f"{url}: not stored")
                         missing += 1
-                done += len(some)
+                done += len(batch)
                 if shown is not None:
                     shown(done)
     if missing:
@@ -90,7 +90,7 @@ def delete(
 def delete_pages(
     ctx: typer.Context,
     site: NeededSiteArgument,
-    older_than: Annotated[
+    fetched_before: Annotated[
         str | None, typer.Option("--older-than", metavar="TIME", help="Pages last fetched before this, as in 400d.")
     ] = None,
     status: Annotated[
@@ -116,7 +116,7 @@ def delete_pages(
     an age `webtable fetched SITE --until TIME --out deleted.jsonl`.
     """
     check_confirmable(_PURPOSE, yes=yes or dry_run)
-    before = parse_times(older_than=older_than)["older_than"]
+    before = parse_times(older_than=fetched_before)["older_than"]
     with session(ctx).open() as table:
         run = partial(
             table.delete_pages, named_site(site), status=status or None, fetched_before=before, and_links=and_links
@@ -168,22 +168,26 @@ class _Counting:
             self._shown(self.pages)
 
 
-def _amount(found: Deletions) -> str:
-    """Return the amounts of *found* as text."""
-    said = f"{plural(found.pages, 'page')} with {plural(found.versions, 'version')}, {size_text(found.bytes)}"
-    if found.links or found.inlinks:
-        said += f", and on other pages {plural(found.links, 'link')} and {plural(found.inlinks, 'link')} from them,"
-    return said
+def _amount(deletions: Deletions) -> str:
+    """Return the amounts of *deletions* as text."""
+    text = (
+        f"{plural(deletions.pages, 'page')} with {plural(deletions.versions, 'version')}, {size_text(deletions.bytes)}"
+    )
+    if deletions.links or deletions.inlinks:
+        text += (
+            f", and on other pages {plural(deletions.links, 'link')} and {plural(deletions.inlinks, 'link')} from them,"
+        )
+    return text
 
 
-def _complain_of_nothing(table: WebTable, site: str, found: Deletions) -> None:
-    """End the command with an error if nothing was *found* because *site* has no pages."""
+def _complain_of_nothing(table: WebTable, site: str, deletions: Deletions) -> None:
+    """End the command with an error if nothing was *deletions* because *site* has no pages."""
     # Only after the run: what an interrupted one has left is removed also where no page is left.
-    if found == Deletions() and (nothing := why_empty(table, site)):
+    if deletions == Deletions() and (nothing := why_empty(table, site)):
         complain(nothing)
         raise typer.Exit(NOT_DONE)
 
 
-def _complain_of(found: Deletions) -> None:
-    if found.damaged:
-        complain(f"{plural(found.damaged, 'row')} cannot be read")
+def _complain_of(deletions: Deletions) -> None:
+    if deletions.damaged:
+        complain(f"{plural(deletions.damaged, 'row')} cannot be read")

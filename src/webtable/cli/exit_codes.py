@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import traceback
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,7 +13,7 @@ from typer.core import TyperGroup
 
 from webtable._messages import message_of, text_of
 from webtable.cli.commands import COMMANDS, GROUPS, no_such_command
-from webtable.cli.messages import in_options, instead, options_of, suggest_option
+from webtable.cli.messages import instead, options_of, suggest_option, with_option
 from webtable.cli.session import CommandSession, named_session
 from webtable.display import harmless
 from webtable.display.text import plural
@@ -82,14 +81,14 @@ def one_line(message: str) -> str:
     return harmless("; ".join(line.strip() for line in message.splitlines() if line.strip()))
 
 
-def report_findings(found: Verification) -> None:
-    """Report what a verification *found* damaged, lost or missing, and name the first of each."""
-    report_damage(found.examples, found.damaged + found.lost, left_out=False)
-    if found.missing:
-        complain(f"{plural(found.missing, 'page')} missing")
-    for host in found.short_hosts[:MOST_NAMED]:
+def report_findings(verification: Verification) -> None:
+    """Report what a verification *verification* damaged, lost or missing, and name the first of each."""
+    report_damage(verification.examples, verification.damaged + verification.lost, left_out=False)
+    if verification.missing:
+        complain(f"{plural(verification.missing, 'page')} missing")
+    for host in verification.short_hosts[:MOST_NAMED]:
         complain(f"{host.host}: {plural(host.expected, 'page')} expected, {host.found:,} found")
-    if len(found.short_hosts) > MOST_NAMED:
+    if len(verification.short_hosts) > MOST_NAMED:
         complain("and pages of more hosts")
 
 
@@ -182,7 +181,7 @@ def _failed(
 ) -> int:
     """Report *error* in one line and return the exit code.
 
-    Commands in the message get the *session*'s store, and names of arguments are replaced by those of *options*.
+    Commands in the message get the *session*'s store, and the name of a wrong argument is that of its option.
     """
     if isinstance(error, BrokenPipeError):
         return _reader_is_gone()
@@ -192,9 +191,9 @@ def _failed(
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
         return int(getattr(error, "exit_code", USAGE))
-    speaks_of_arguments = isinstance(error, InvalidArgument | FullScanNeeded)
-    text = partial(in_options, options=options or {}) if speaks_of_arguments else str
-    message = text_of(message_of(error), "webtable {}".format if session is None else session.command, text)
+    message = text_of(message_of(error), "webtable {}".format if session is None else session.command)
+    if isinstance(error, InvalidArgument):
+        message = with_option(message, options or {})
     if isinstance(error, StoreUnavailable | NotAStore) and session is not None:
         message += f"; to see what is wrong: {session.command('doctor')}"
     elif isinstance(error, InvalidURL) and session is not None:

@@ -63,15 +63,15 @@ _URL = re.compile(r"https?:/", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 
 
-def chosen_format(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
+def chosen_format(out: Path, requested: ArchiveFormat | None) -> tuple[ArchiveFormat, bool]:
     """Return the format of *out*, and whether it is one file; raises `InvalidArgument` if its name says another one."""
     from webtable.formats import CAPTURE_ENDINGS, capture_format
 
     ending = out.suffix.lower()
     named = None if out.is_dir() else capture_format(out) or ("wacz" if ending == ".wacz" else None)
     if named is not None:
-        if given not in (None, named):
-            raise InvalidArgument(f"format={given} does not agree with the name of {out}, which says {named}")
+        if requested not in (None, named):
+            raise InvalidArgument(f"format={requested} does not agree with the name of {out}, which says {named}")
         return ArchiveFormat(named), True
     files = f"captures are written as {', '.join(CAPTURE_ENDINGS)} and .wacz"
     if str(out) == "-":
@@ -79,9 +79,9 @@ def chosen_format(out: Path, given: ArchiveFormat | None) -> tuple[ArchiveFormat
         raise InvalidArgument(f"-: {files}, or into a directory, not to standard output, as {pages} writes pages")
     if ending in _LISTS:
         raise InvalidArgument(f"{out}: {files}; webtable pages --out {out} lists pages")
-    if ending in _OTHER_FILES and given is not ArchiveFormat.wacz and not out.is_dir():
+    if ending in _OTHER_FILES and requested is not ArchiveFormat.wacz and not out.is_dir():
         raise InvalidArgument(f"{out}: {files}, or into a directory, whose name has no ending of a file")
-    return given or ArchiveFormat.warc, given is ArchiveFormat.wacz
+    return requested or ArchiveFormat.warc, requested is ArchiveFormat.wacz
 
 
 def check_is_no_site(table: WebTable, out: str, site: str | None) -> None:
@@ -192,7 +192,7 @@ def export(
     if partition_by is not None:
         if format not in (None, ArchiveFormat.parquet) or resume or workers != 1:
             raise InvalidArgument(
-                "partition_by= makes a Parquet dataset: it is of format parquet, one process writes it, and an "
+                "--partition-by makes a Parquet dataset: it is of format parquet, one process writes it, and an "
                 "interrupted one begins anew"
             )
         wanted = {"since": since, "columns": None if columns is None else parse_names(columns)}
@@ -202,26 +202,26 @@ def export(
         return
     if since is not None or columns is not None:
         raise InvalidArgument(
-            "since= and columns= are for a Parquet dataset: give --partition-by host or month as well"
+            "--since and --columns are for a Parquet dataset: give --partition-by host or month as well"
         )
     max_file = max_file or "1GB"
     chosen, is_file = chosen_format(out, format)
     if resume and (is_file or chosen is ArchiveFormat.cdxj):
         raise InvalidArgument(
-            "resume=True works with directories of warc, parquet and jsonl files only; "
+            "--resume works with directories of warc, parquet and jsonl files only; "
             f"{out if is_file else chosen.value} appears when it is complete"
         )
     if workers > 1 and (is_file or chosen is ArchiveFormat.cdxj):
-        raise InvalidArgument("workers= writes directories of warc, parquet and jsonl files only")
-    asked: dict[str, Any] = {"site": site_of(site)}
+        raise InvalidArgument("--workers writes directories of warc, parquet and jsonl files only")
+    options: dict[str, Any] = {"site": site_of(site)}
     opened = _opened(ctx, target, site, yes=yes)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **asked)
+        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **options)
     elif is_file:
-        _write_file(opened, out, **asked)
+        _write_file(opened, out, **options)
     else:
-        asked |= {"format": chosen.value, "resume": resume, "workers": workers}
-        _export(opened, out, file_bytes=parse_size("max-file", max_file), **asked)
+        options |= {"format": chosen.value, "resume": resume, "workers": workers}
+        _export(opened, out, file_bytes=parse_size("max-file", max_file), **options)
 
 
 @contextmanager
@@ -241,38 +241,38 @@ def _opened(
         yield table
 
 
-def _write_file(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
+def _write_file(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
     """Write one file of captures."""
     from webtable.cli.progress import interruptible
     from webtable.formats import write_captures
 
-    with interruptible(), opened as table, _progress(table, **asked) as counted:
-        done = write_captures(table, out, on_progress=counted, **asked)
+    with interruptible(), opened as table, _progress(table, **options) as counted:
+        done = write_captures(table, out, on_progress=counted, **options)
     _report_written(done.pages, done.records, 1, done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **asked: Any) -> None:
+def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **options: Any) -> None:
     """Write WARC files with an index, or a WACZ file."""
     from webtable.formats import write_wacz, write_warc
 
-    with opened as table, _progress(table, **asked) as counted:
+    with opened as table, _progress(table, **options) as counted:
         if is_wacz:
-            done = write_wacz(table, out, on_progress=counted, **asked)
+            done = write_wacz(table, out, on_progress=counted, **options)
         else:
-            done = write_warc(table, out, with_index=True, on_progress=counted, **asked)
+            done = write_warc(table, out, with_index=True, on_progress=counted, **options)
     _report_written(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
+def _export(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
     """Write files with a manifest."""
     from webtable.cli.progress import interruptible
     from webtable.formats import write_export
 
     try:
-        with interruptible(), opened as table, _progress(table, **asked) as counted:
-            done = write_export(table, out, on_progress=counted, **asked)
+        with interruptible(), opened as table, _progress(table, **options) as counted:
+            done = write_export(table, out, on_progress=counted, **options)
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None
@@ -292,13 +292,13 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
 
 
-def _lake(opened: AbstractContextManager[WebTable], out: Path, **asked: Any) -> None:
+def _lake(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
     """Write a Parquet dataset, or add to one."""
     from webtable.cli.progress import interruptible
     from webtable.formats import write_lake
 
-    with interruptible(), opened as table, _progress(table, **asked) as counted:
-        done = write_lake(table, out, on_progress=counted, **asked)
+    with interruptible(), opened as table, _progress(table, **options) as counted:
+        done = write_lake(table, out, on_progress=counted, **options)
     lake, last = done.manifest, done.manifest.exports[-1]
     files = f"{plural(last.files, 'file')} of {size_text(last.bytes)}"
     typer.echo(harmless(f"{plural(last.rows, 'row')} in {files}, for {plural(lake.pages, 'page')}: {out}"))

@@ -89,7 +89,7 @@ def import_(
     limits = parse_limits(limit or (), EXPORT_LIMITS)
     if dry_run:
         if resume:
-            raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run compares all files")
+            raise InvalidArgument("--resume and --dry-run exclude each other: a dry run compares all files")
         with interruptible():
             raise typer.Exit(_preview(session(ctx), folder, limits))
     with interruptible():
@@ -104,7 +104,7 @@ def import_(
         run.table = table
         if resume:
             run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
-        code = carry_out(run, this, {})
+        code = carry_out(run, this)
     if run.report.read.skipped["record"]:
         _say_which_limit(checked.manifest)
     raise typer.Exit(code)

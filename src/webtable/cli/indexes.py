@@ -113,16 +113,16 @@ def state(ctx: typer.Context) -> None:
     """Show what is indexed, how much space that takes, and whether it is complete."""
     this = session(ctx)
     with this.open() as table:
-        found = table.search_index.state()
-    if found is None:
+        text_index = table.search_index.state()
+    if text_index is None:
         note(f"the table has no full text: {this.command('search-index create')}")
         raise typer.Exit(NOT_DONE)
-    settings = found.settings
+    settings = text_index.settings
     stems = f", stems of {settings.stemming}" if settings.stemming else ""
     typer.echo(
-        f"{settings.text} text, up to {settings.max_text:,} characters of a page{stems}: {size_text(found.bytes)}"
+        f"{settings.text} text, up to {settings.max_text:,} characters of a page{stems}: {size_text(text_index.bytes)}"
     )
-    if not found.is_complete:
+    if not text_index.is_complete:
         note(f"it is not complete; to go on: {this.command('search-index refresh')}")
         raise typer.Exit(NOT_DONE)
 
@@ -198,9 +198,9 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:
     to be dropped.
     """
     with session(ctx).open() as table:
-        found = index_lines(table)
-    write_records(found, [column("name", share=3), column("phase"), column("of")], format, asked_for=False)
-    if not found:
+        lines = index_lines(table)
+    write_records(lines, [column("name", share=3), column("phase"), column("of")], format, asked_for=False)
+    if not lines:
         note("no indexes")
 
 

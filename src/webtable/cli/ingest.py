@@ -17,9 +17,9 @@ import typer
 
 import webtable
 from webtable._clock import clock
+from webtable._messages import message_of, text_of
 from webtable._process_hooks import handling_signals
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
-from webtable.cli.messages import of_page, options_of
 from webtable.cli.options import (
     CAN_CONTINUE,
     DigitsOption,
@@ -52,7 +52,7 @@ from webtable.ingest.report import ignored_fields, names_text
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from signal import Signals
 
     from webtable.errors import WebTableError
@@ -129,12 +129,10 @@ def conclude(
     table: WebTable | None,
     *,
     following: str = "",
-    options: Mapping[str, str] | None = None,
 ) -> int:
     """Report the result and return the exit code; *table* is None if there was no reason to open it.
 
-    *following* says how to go on after a run that ended early; *options* are those of the command, by the names of its
-    arguments.
+    *following* says how to go on after a run that ended early.
     """
     read, command = report.read, this.command("")
     for damaged in read.damaged[:_SHOWN_DAMAGES]:
@@ -142,7 +140,7 @@ def conclude(
     if read.damaged_count > _SHOWN_DAMAGES:
         note(f"damaged: … and {read.damaged_count - _SHOWN_DAMAGES:,} more records")
     for failures in (report.refused, report.failed):
-        for message in _not_stored(failures, options or {}, this.command):
+        for message in _not_stored(failures, this.command):
             note(f"not stored: {message}")
     for message in (*_over_limits(read), *dropped(report.dropped, table, command)):
         note(message)
@@ -177,10 +175,10 @@ def _why_lost(error: WebTableError) -> str:
     return "is gone"
 
 
-def _not_stored(failures: Failures, options: Mapping[str, str], command: Callable[[str], str]) -> Iterator[str]:
+def _not_stored(failures: Failures, command: Callable[[str], str]) -> Iterator[str]:
     """Yield messages on pages that were not stored: the number for each kind of error, and the first errors."""
     for kind, count in failures.counts.most_common():
-        first, *others = dict.fromkeys(of_page(error, options, command) for error in failures.first[kind])
+        first, *others = dict.fromkeys(text_of(message_of(error), command) for error in failures.first[kind])
         yield f"{plural(count, 'page')} ({kind}), the first: {first}"
         yield from others
         if (more := count - 1 - len(others)) > 0:
@@ -348,14 +346,13 @@ def ingest(
         )
         if resume:
             run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
-        raise typer.Exit(carry_out(run, this, options_of(ctx.command, None)))
+        raise typer.Exit(carry_out(run, this))
 
 
-def carry_out(run: Ingest, this: CommandSession, options: Mapping[str, str]) -> int:
+def carry_out(run: Ingest, this: CommandSession) -> int:
     """Do *run*, with a progress bar, report the result and return the exit code.
 
-    Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process. *options* are those of the command, by the
-    names of its arguments.
+    Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process.
     """
     from webtable.cli.progress import ingest_progress
 
@@ -374,7 +371,7 @@ def carry_out(run: Ingest, this: CommandSession, options: Mapping[str, str]) -> 
         following = "the same command reads everything again and stores the rest"
         # Standard input has no place to continue from.
         following += "" if "-" in run.files else f"; {CAN_CONTINUE}"
-    return conclude(run.report, this, run.table, following=following, options=options)
+    return conclude(run.report, this, run.table, following=following)
 
 
 def waiting_notes(wait: str | None) -> Callable[[str | None], None]:

@@ -31,6 +31,7 @@ from webtable.display.text import plural
 from webtable.display.values import harmless_json
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.ingest.files import check_files
+from webtable.progress import ProgressBar
 from webtable.rowkey import KeyRange, WebKey, hex_split_points, key_text, parse_key, sample_split_points, split_points
 from webtable.schema import splits_text
 
@@ -120,15 +121,15 @@ def ranges(
         raise InvalidArgument("give one of --domain, --host and --directory, and only one")
     key = web_key(ctx, salt, digits)
     if domain is not None:
-        found = key.subtree_ranges(domain)
+        key_ranges = key.subtree_ranges(domain)
     elif host is not None:
-        found = key.host_ranges(host)
+        key_ranges = key.host_ranges(host)
     else:
         url = directory or ""
         # As for a SITE: the slash at its end makes no difference.
         last = url.rpartition("/")[2]
-        found = key.directory_ranges(f"{url}/" if last and "?" not in last else url)
-    _write_ranges(found)
+        key_ranges = key.directory_ranges(f"{url}/" if last and "?" not in last else url)
+    _write_ranges(key_ranges)
 
 
 def web_key(ctx: typer.Context, salt: SaltName | None, digits: int | None) -> WebKey:
@@ -141,8 +142,8 @@ def web_key(ctx: typer.Context, salt: SaltName | None, digits: int | None) -> We
     return WebKey(make_salt(salt, digits))
 
 
-def _write_ranges(found: list[KeyRange]) -> None:
-    lines = [(key_text(keys.start), key_text(keys.stop)) for keys in found]
+def _write_ranges(key_ranges: list[KeyRange]) -> None:
+    lines = [(key_text(keys.start), key_text(keys.stop)) for keys in key_ranges]
     if not on_terminal():
         write_lines(lines)
         return
@@ -231,9 +232,9 @@ def splits(
         note(f"{plural(len(points) + 1, 'region')}, not {regions:,}: the sample has too few different keys")
 
 
-def _check_one_way(given: Mapping[str, bool], *, has_salt: bool) -> None:
-    """Raise `InvalidArgument` if several ways are *given*, or a salt with a way that has no use for it."""
-    ways = [name for name, is_given in given.items() if is_given]
+def _check_one_way(ways_given: Mapping[str, bool], *, has_salt: bool) -> None:
+    """Raise `InvalidArgument` if several ways are *ways_given*, or a salt with a way that has no use for it."""
+    ways = [name for name, is_given in ways_given.items() if is_given]
     if len(ways) > 1:
         raise InvalidArgument(f"{', '.join(ways)}: give one of them, and only one")
     if ways and ways != ["--urls"] and has_salt:
@@ -322,16 +323,16 @@ def write_advice(advice: Advice, format: AdviceFormat | None) -> None:
         write_bytes((harmless_json(text.decode()).encode() if on_terminal() else text) + b"\n")
 
 
-def _write_table(found: Advice) -> None:
+def _write_table(advice: Advice) -> None:
     from rich.text import Text
 
     target = console()
-    target.print(_ranking(found))
-    for column in _columns(found):
+    target.print(_ranking(advice))
+    for column in _columns(advice):
         target.print(Text.assemble((column.name, "bold"), f": {column.says}", style="dim"))
-    for said in found.said_of_all:
-        target.print(Text(harmless(f"{said[:1].upper()}{said[1:]}.")))
-    for place, design in enumerate(found.designs, 1):
+    for verdict in advice.said_of_all:
+        target.print(Text(harmless(f"{verdict[:1].upper()}{verdict[1:]}.")))
+    for place, design in enumerate(advice.designs, 1):
         target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
         for reason in design.why:
             _write_reason(target, Text(harmless(reason), style=_style(reason)))
@@ -346,22 +347,22 @@ def _write_reason(target: Console, reason: Text) -> None:
         target.print(Text(_HANGING if number else _INDENT).append_text(line))
 
 
-def _columns(found: Advice) -> Sequence[ColumnHelp]:
+def _columns(advice: Advice) -> Sequence[ColumnHelp]:
     """Return the columns of the ranking, including that of names only if a column of the table is given."""
-    return RANKING if found.column else RANKING[:-1]
+    return RANKING if advice.column else RANKING[:-1]
 
 
-def _ranking(found: Advice) -> Table:
+def _ranking(advice: Advice) -> Table:
     from rich.text import Text
 
-    table = new_table(found.measure)
+    table = new_table(advice.measure)
     table.padding = (0, 1, 0, 0)  # closer than usual, so that all columns fit into 80 characters
     table.add_column("")
-    table.add_column("design", overflow="fold", min_width=min(8, max(len(design.name) for design in found.designs)))
-    for column in _columns(found):
+    table.add_column("design", overflow="fold", min_width=min(8, max(len(design.name) for design in advice.designs)))
+    for column in _columns(advice):
         heading = column.name.replace("/", "/\n") if "/" in column.name else "\n".join(column.name.rsplit(" ", 1))
         table.add_column(heading, justify="right")
-    for place, design in enumerate(found.designs, 1):
+    for place, design in enumerate(advice.designs, 1):
         writes, lengths = design.writes, design.lengths
         hot = "red" if writes.is_hot else "green"
         with_names = [] if lengths.share_with_names is None else [f"{lengths.share_with_names:.1%}"]
@@ -488,10 +489,10 @@ def advise(
     )
     with _as_option():
         if of_rows:
-            found = _of_rows(RowFiles(files or (), own), measured)
+            result = _of_rows(RowFiles(files or (), own), measured)
         else:
-            found = _of_files(files, measured) if files else _of_table(ctx, measured)
-    write_advice(found, format)
+            result = _of_files(files, measured) if files else _of_table(ctx, measured)
+    write_advice(result, format)
 
 
 def _designs(
@@ -510,10 +511,10 @@ def _designs(
 
 def _questions(ask: Sequence[str]) -> list[str]:
     """Return the questions of an option that is repeated, each with its weight."""
-    found = [one for said in ask for one in said.split(";") if one.strip()]
-    if not found:
+    questions = [question for text in ask for question in text.split(";") if question.strip()]
+    if not questions:
         raise InvalidArgument(f"--ask {ask[0]!r} must be one or more questions, as in 'channel, sent between'")
-    return found
+    return questions
 
 
 @contextmanager
@@ -529,35 +530,35 @@ def _as_option() -> Iterator[None]:
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
     from webtable.cli.ingest import UrlFiles
-    from webtable.cli.progress import shown_progress, size_of
+    from webtable.cli.progress import size_of
 
     check_files(files)
     urls = UrlFiles(files)
     try:
-        with shown_progress("advise", size_of(files), urls.progress):
-            found = measured(urls)
+        with ProgressBar("advise", total=size_of(files), state=urls.progress):
+            advice = measured(urls)
     except InvalidArgument as exc:
         if urls.is_read and not urls.count:
             raise InvalidArgument(f"{', '.join(map(file_name, files))}: there is no URL in it") from exc
         raise
-    if found.skipped:
-        are = "is not a URL" if found.skipped == 1 else "are not URLs"
-        note(f"{plural(found.skipped, 'line')} {are}; the first: {found.first_skipped}")
+    if advice.skipped:
+        are = "is not a URL" if advice.skipped == 1 else "are not URLs"
+        note(f"{plural(advice.skipped, 'line')} {are}; the first: {advice.first_skipped}")
     if damaged := urls.report.damaged_count:
         note(f"{plural(damaged, 'damaged record')}; the first: {urls.report.damaged[0]}")
-    return found
+    return advice
 
 
 def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advice]) -> Advice:
-    from webtable.cli.progress import shown_progress, size_of
+    from webtable.cli.progress import size_of
 
     check_files(rows.files)
-    with shown_progress("advise", size_of(rows.files), rows.progress):
-        found = measured(rows)
-    if found.skipped:
-        lines = plural(found.skipped, "line")
-        note(f"{lines} with values that the keys do not take; the first: {found.first_skipped}")
-    return found
+    with ProgressBar("advise", total=size_of(rows.files), state=rows.progress):
+        advice = measured(rows)
+    if advice.skipped:
+        lines = plural(advice.skipped, "line")
+        note(f"{lines} with values that the keys do not take; the first: {advice.first_skipped}")
+    return advice
 
 
 def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:

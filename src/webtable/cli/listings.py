@@ -14,7 +14,7 @@ import typer
 from webtable._files import atomic_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note, report_damage
-from webtable.cli.messages import why_nothing
+from webtable.cli.messages import impossible_status
 from webtable.cli.output import (
     TABLE,
     Format,
@@ -55,22 +55,22 @@ def app_of(name: str) -> typer.Typer:
 def _command(listing: Listing) -> Callable[..., None]:
     """Return the function that asks the question of a *listing* and lists the answers."""
 
-    def command(ctx: typer.Context, **given: Any) -> None:
-        listed, goes_on = _Listed.taken_from(given), _goes_on(listing, given)
+    def command(ctx: typer.Context, **options: Any) -> None:
+        listed, goes_on = _Listed.taken_from(options), _goes_on(listing, options)
         with session(ctx).open() as table:
-            results = attrgetter(listing.method)(table)(**_asked(listing, given, listed))
+            results = attrgetter(listing.method)(table)(**_asked(listing, options, listed))
             if listed.is_explained:
                 typer.echo(str(results.explain()))
                 return
-            listing_ = Limited(results, given["limit"])
+            listing_ = Limited(results, options["limit"])
             # Few of the pages that a search reads are results: it may take long until there is one to be seen.
             records = with_progress("search", table, listing_) if listing.name == "search" else listing_
-            found = listed.write(records, results._columns, _WRITERS.get(listing.name, write_records))
+            count = listed.write(records, results.columns, _WRITERS.get(listing.name, write_records))
             if listing.has_counts:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
-            if not found and given["limit"] != 0:
-                note(f"{results._absent()}{why_nothing(given)}{results._question.suggestion()}")
+            if not count and options["limit"] != 0:
+                note("; ".join(filter(None, (results.why_empty(), impossible_status(options)))))
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
         if damaged:
@@ -127,35 +127,35 @@ def _option(option: ListingOption) -> tuple[Any, Any]:
     return (Annotated[kind, made] if option.default is not None else Annotated[kind | None, made]), option.default
 
 
-def _asked(listing: Listing, given: dict[str, Any], listed: _Listed) -> dict[str, Any]:
-    """Return what is *given* on the command line as arguments of the question."""
-    asked = {option.name: _value(option, given[option.name]) for option in listing.options}
-    if given["order"] is not None:
-        asked["order"] = given["order"].value
+def _asked(listing: Listing, options: dict[str, Any], listed: _Listed) -> dict[str, Any]:
+    """Return what is *options* on the command line as arguments of the question."""
+    arguments = {option.name: _value(option, options[option.name]) for option in listing.options}
+    if options["order"] is not None:
+        arguments["order"] = options["order"].value
     if listing.is_of_pages:
-        asked["columns"] = read_for([*(listed.columns or ()), *(["body"] if listed.has_bodies else [])])
-    limit = given["limit"]
+        arguments["columns"] = read_for([*(listed.columns or ()), *(["body"] if listed.has_bodies else [])])
+    limit = options["limit"]
     # One result more shows whether there is a next page, which needs a token.
-    return asked | {"after": given["after"], "limit": limit + 1 if limit and limit > 0 else limit}
+    return arguments | {"after": options["after"], "limit": limit + 1 if limit and limit > 0 else limit}
 
 
-def _value(option: ListingOption, given: Any) -> Any:
-    if given is None or (option.is_many and not given):
+def _value(option: ListingOption, value: Any) -> Any:
+    if value is None or (option.is_many and not value):
         return None
     if option.kind == "size":
-        return parse_size(_dashed(option.name), given)
+        return parse_size(_dashed(option.name), value)
     if option.choices:
-        given = [one.value for one in given] if option.is_many else getattr(given, "value", given)
-    return given if option.read is None else option.read(given)
+        value = [choice.value for choice in value] if option.is_many else getattr(value, "value", value)
+    return value if option.read is None else option.read(value)
 
 
-def _goes_on(listing: Listing, given: dict[str, Any]) -> str:
-    """Parse the times in *given* in place, and return the options that fix relative ones when a listing continues."""
+def _goes_on(listing: Listing, options: dict[str, Any]) -> str:
+    """Parse the times in *options* in place, and return the options that fix relative ones when a listing continues."""
     fixed = ""
     for name in (option.name for option in listing.options if option.kind == "time"):
-        if (text := given[name]) is None:
+        if (text := options[name]) is None:
             continue
-        moment = given[name] = parse_time(_dashed(name), text)
+        moment = options[name] = parse_time(_dashed(name), text)
         if is_ago(text):
             fixed += f"--{_dashed(name)} {moment:%Y-%m-%dT%H:%M:%SZ} "
     return fixed
@@ -176,23 +176,23 @@ class _Listed(NamedTuple):
     is_explained: bool
 
     @classmethod
-    def taken_from(cls, given: dict[str, Any]) -> Self:
-        """Return it from the options in *given*, which are removed there."""
-        text = given.pop("columns", None)
+    def taken_from(cls, options: dict[str, Any]) -> Self:
+        """Return it from the options in *options*, which are removed there."""
+        text = options.pop("columns", None)
         names = None if text is None else parse_names(text)
-        format, out = given.pop("format"), given.pop("out")
+        format, out = options.pop("format"), options.pop("out")
         if out is not None and (out.is_dir() or not out.parent.is_dir()):
             raise InvalidArgument(f"out={out}: name a file in a directory that exists")
         if out is not None and format not in FORMATS:
             format = format_of(out)
-        return cls(names, given.pop("body", False), chosen_format(format), out, given.pop("explain"))
+        return cls(names, options.pop("body", False), chosen_format(format), out, options.pop("explain"))
 
-    def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
-        """Write *records* that have the columns *known*, and return their number; raises `UnknownColumn`."""
+    def write(self, records: Iterable[object], columns_known: Columns, table_writer: Callable[..., int]) -> int:
+        """Write *records* that have the columns *columns_known*, and return their number; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
-        default = [one.name for one in default_columns(known, self.format)]
+        default = [column.name for column in default_columns(columns_known, self.format)]
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
-        columns = known.chosen(names)
+        columns = columns_known.chosen(names)
         if self.out is not None:
             return _write_file(self.out, records, columns, self.format)
         write = table_writer if self.format == TABLE and not is_asked_for else write_records

@@ -171,9 +171,9 @@ def _facts(
     for family in store.describe(table).schema.families:
         options = {option: getattr(family, option) for option in FAMILY_OPTIONS}
         yield {"what": "family", "name": family.name, **options}
-    for one in store.regions(table):
-        keys = key_text(one.keys.start), key_text(one.keys.stop)
-        yield {"what": "region", "start": keys[0], "stop": keys[1], "server": one.server}
+    for region in store.regions(table):
+        keys = key_text(region.keys.start), key_text(region.keys.stop)
+        yield {"what": "region", "start": keys[0], "stop": keys[1], "server": region.server}
 
 
 def _report_what_is_missing(held: TableSummary | None, this: CommandSession) -> None:
@@ -398,7 +398,7 @@ class _Gauges:
     def __init__(self, this: CommandSession, timeout: float) -> None:
         checks = diagnosed(this.store, timeout=timeout).checks
         self._name, self._found = _name(this.store), [*_of_checks(checks)]
-        self.is_up = not any(_keeps_from_opening(one) for one in checks)
+        self.is_up = not any(_keeps_from_opening(check) for check in checks)
         if self.is_up:
             try:
                 with this.open() as table:
@@ -451,26 +451,26 @@ def _of_table(table: WebTable) -> Iterator[Exposed]:
 
 def _of_full_text(table: WebTable) -> Iterator[Exposed]:
     try:
-        found = table.search_index.state()
+        text_index = table.search_index.state()
     except WebTableError:  # a directory that is damaged, or tantivy is not installed here
         yield Exposed.of("full_text_ready", "Whether full text is complete.", False)
         return
-    if found is not None:
-        yield Exposed.of("full_text_ready", "Whether full text is complete.", found.is_complete)
-        yield Exposed.of("full_text_bytes", "How much space it takes.", found.bytes)
-        as_of = found.as_of or clock.now()
+    if text_index is not None:
+        yield Exposed.of("full_text_ready", "Whether full text is complete.", text_index.is_complete)
+        yield Exposed.of("full_text_bytes", "How much space it takes.", text_index.bytes)
+        as_of = text_index.as_of or clock.now()
         yield Exposed.of("full_text_timestamp_seconds", "Up to when captures are in it.", as_of.timestamp())
 
 
-def _of_summary(found: TableSummary) -> Iterator[Exposed]:
+def _of_summary(summary: TableSummary) -> Iterator[Exposed]:
     for name, text in _HOLDINGS_HELP.items():
-        if (value := getattr(found, name)) is not None:
+        if (value := getattr(summary, name)) is not None:
             yield Exposed.of(f"{name}_bytes" if name == "unpacked" else name, text, value)
-    if found.waiting is not None:
-        yield Exposed.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
-    if found.newest is not None:
+    if summary.waiting is not None:
+        yield Exposed.of("queue_rows", "Pages that have changed since then and are not counted yet.", summary.waiting)
+    if summary.newest is not None:
         text = "When the newest page was fetched."
-        yield Exposed.of("newest_page_timestamp_seconds", text, found.newest.timestamp())
+        yield Exposed.of("newest_page_timestamp_seconds", text, summary.newest.timestamp())
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -508,20 +508,20 @@ def verify(
         progress_bar("verify", "page", pages_of(table, site_of(site))) as counted,
     ):
         try:
-            found = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
+            verification = table.maintenance.verify(site_of(site), on_progress=counted, resume=path)
         except KeyboardInterrupt as exc:
             rest = "" if resume else f"; {CAN_CONTINUE}"
             exc.add_note(f"at least {plural(counted.so_far, 'page')} compared{rest}")
             raise
-        nothing = why_empty(table, site) if found.is_sound and not found.pages else ""
-    write_records([found], _FOUND, format)
-    report_findings(found)
-    if found.inconsistent:
-        which = f"{plural(found.inconsistent, 'page')} whose newest capture disagrees with the history"
+        nothing = why_empty(table, site) if verification.is_sound and not verification.pages else ""
+    write_records([verification], _FOUND, format)
+    report_findings(verification)
+    if verification.inconsistent:
+        which = f"{plural(verification.inconsistent, 'page')} whose newest capture disagrees with the history"
         note(f"{which}; to repair them: {this.command('index repair --all')}")
     if nothing:
         complain(nothing)
-    if nothing or not found.is_sound:
+    if nothing or not verification.is_sound:
         raise typer.Exit(NOT_DONE)
 
 

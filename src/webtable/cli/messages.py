@@ -1,85 +1,49 @@
-"""The library's messages in the terms of the command line, and suggestions for what was refused or not found."""
+"""Messages about options, and suggestions for what was refused or not found."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from webtable._messages import message_of, text_of
-from webtable.errors import CellTooLarge
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from webtable import WebTable
-    from webtable.answers import Results
     from webtable.cli.session import CommandSession
-    from webtable.errors import WebTableError
-
-# The patterns are compiled where they are used, since most commands use none of them.
-# An argument with its value (also spelled like an option, `max-size=5`), or one of several words without a value.
-_ARGUMENT = r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()"
-_COLUMNS = r" is not a (?:column|field) of "
-"""What names of columns follow in a message. Some columns are named like arguments."""
 
 
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """Return *message* with the *options* in place of the arguments of those names.
+def with_option(message: str, options: Mapping[str, str]) -> str:
+    """Return the *message* of a wrong argument, which begins with `name=`, with the option of that name in its place.
 
-    >>> in_options("limit=-1 must be at least 0", {"limit": "--limit"})
+    >>> with_option("limit=-1 must be at least 0", {"limit": "--limit"})
     '--limit -1 must be at least 0'
-    >>> in_options("takes since_day= or dry_run=True", {"since_day": "--since-day", "dry_run": "--dry-run"})
-    'takes --since-day or --dry-run'
-    >>> in_options("columns='contenttype' is not a column of a page; did you mean 'content_type'?", {"columns": "-c"})
-    "-c 'contenttype' is not a column of a page; did you mean 'content_type'?"
     """
-    listed = re.search(_COLUMNS, message)
-    text = message if listed is None else message[: listed.start()]
-
-    def option(found: re.Match[str]) -> str:
-        name = (found[1] or found[3]).replace("-", "_")
-        if name not in options:
-            return found[0]
-        following = text[found.end() : found.end() + 1]
-        return options[name] + (" " if found[1] and not found[2] and following not in {"", " ", ","} else "")
-
-    return re.sub(_ARGUMENT, option, text) + message[len(text) :]
-
-
-def of_page(error: WebTableError, options: Mapping[str, str], command: Callable[[str], str]) -> str:
-    """Return why a page was not stored, naming the option that cuts long bodies if it is among the *options*.
-
-    Only the end of the message is checked: a URL may contain `max_body=`, too.
-    """
-    message, cuts = text_of(message_of(error), command), CellTooLarge.CUTS
-    if not message.endswith(cuts):
-        return message
-    return message.removesuffix(cuts) + (f"; {options['max_body']} cuts long bodies" if "max_body" in options else "")
+    name, equals, rest = message.partition("=")
+    return f"{options[name]} {rest.lstrip()}" if equals and name in options else message
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
     """Return the options of a Typer command by the names of their arguments; those of the *invoked* command first.
 
-    Those of the *invoked* command are listed by their own names as well.
+    The messages of commands name their own options as they are spelled, so those are listed, too.
     """
     commands = getattr(command, "commands", {})
-    first = list(_options(commands[invoked])) if invoked in commands else []
-    spelled = [(option.removeprefix("--").replace("-", "_"), option) for _, option in first if option[0] == "-"]
-    found: dict[str, str] = {}
-    for name, option in (*first, *spelled, *_options(command)):
-        found.setdefault(name, option)
-    return found
-
-
-def _options(command: Any) -> Iterator[tuple[str, str]]:
-    for param in command.params:
-        names = [name for name in param.opts if name.startswith("--")]
-        if param.name:
+    names: dict[str, str] = {}
+    for params in ([commands[invoked].params] if invoked in commands else []) + list(_params(command)):
+        for param in params:
+            option = next((name for name in param.opts if name.startswith("--")), None)
             # A positional argument has the name that the usage shows.
-            yield param.name, names[0] if names else param.name.upper()
+            names.setdefault(param.name, option or param.name.upper())
+            if option:
+                names.setdefault(option.removeprefix("--"), option)
+                names.setdefault(option.removeprefix("--").replace("-", "_"), option)
+    return names
+
+
+def _params(command: Any) -> Iterator[list[Any]]:
+    yield command.params
     for below in getattr(command, "commands", {}).values():
-        yield from _options(below)
+        yield from _params(below)
 
 
 def suggest_option(error: Any) -> None:
@@ -92,15 +56,15 @@ def suggest_option(error: Any) -> None:
 _STATUSES = range(100, 600)
 
 
-def instead(given: str, session: CommandSession) -> str:
-    """Return what was probably meant by a text that was *given* as a URL without a scheme, "" if unknown.
+def instead(text: str, session: CommandSession) -> str:
+    """Return what was probably meant by a text that was *text* as a URL without a scheme, "" if unknown.
 
     >>> from webtable.cli.session import CommandSession
-    >>> instead("a.org", CommandSession("./webtable.db", said=""))
+    >>> instead("a.org", CommandSession("./webtable.db", typed=""))
     '; did you mean https://a.org/, or `webtable pages a.org` for all pages of the site?'
     """
-    host, _, path = given.partition("/")
-    if "." not in host.strip(".") or set(given) & set("?#@' "):
+    host, _, path = text.partition("/")
+    if "." not in host.strip(".") or set(text) & set("?#@' "):
         return ""
     url = f"https://{host}/{path}"
     pages = session.command(shlex.join(["pages", url if path else host]))
@@ -114,7 +78,7 @@ def stored_likes(table: WebTable, url: str) -> str:
     slashed = rest.removesuffix("/") if rest.endswith("/") and rest.count("/") > 1 else f"{rest}/"
     likes = [f"{other}://{rest}", *([] if "?" in rest else [f"{scheme}://{slashed}", f"{other}://{slashed}"])]
     there = [page.url for page in table.get_many(likes, columns=()) if page is not None]
-    unlike = list(dict.fromkeys(one for one in there if one != url))
+    unlike = list(dict.fromkeys(stored for stored in there if stored != url))
     return f"; stored is {', '.join(unlike)}" if unlike else ""
 
 
@@ -132,18 +96,13 @@ def why_empty(table: WebTable, site: str | None) -> str:
     pages = table.pages(named, limit=1)
     if pages.first() is not None:
         return ""
-    return nothing_of(pages) + (", except damaged ones" if pages.damaged else "")
+    return pages.why_empty() + (", except damaged ones" if pages.damaged else "")
 
 
-def nothing_of(results: Results[Any]) -> str:
-    """Return that a question has no *results*, and which stored host was probably meant, if there is one."""
-    return f"{results._absent()}{results._question.suggestion()}"
-
-
-def why_nothing(given: Mapping[str, Any]) -> str:
-    """Return why no page can match what was *given*, "" if one can."""
-    statuses = given.get("status") or ()
-    impossible = [one for one in ([statuses] if isinstance(statuses, int) else statuses) if one not in _STATUSES]
-    if impossible:
-        return f": no server answers with {', '.join(map(str, impossible))}, statuses are from 100 to 599"
+def impossible_status(options: Mapping[str, Any]) -> str:
+    """Return that no page can have the status in *options*, "" if one can."""
+    status = options.get("status") or ()
+    statuses = [status] if isinstance(status, int) else status
+    if impossible := [number for number in statuses if number not in _STATUSES]:
+        return f"no server answers with {', '.join(map(str, impossible))}, statuses are from 100 to 599"
     return ""

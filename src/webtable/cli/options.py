@@ -98,18 +98,18 @@ RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regi
 
 
 def layout_options(
-    *, salt: SaltName | None = None, digits: int | None = None, **given: StrEnum | str | None
+    *, salt: SaltName | None = None, digits: int | None = None, **texts: StrEnum | str | None
 ) -> LayoutOptions:
     """Return the options that were given; raises `InvalidArgument` for an impossible value."""
-    options = _read_options(given)
+    options = _read_options(texts)
     if salt is not None or digits is not None:
         options["salt"] = make_salt(salt, digits)
     return cast("LayoutOptions", options)
 
 
-def altered_options(*, families: Iterable[str], fixed: Mapping[str, str | None], **given: str | None) -> AlterOptions:
+def altered_options(*, families: Iterable[str], fixed: Mapping[str, str | None], **texts: str | None) -> AlterOptions:
     """Return the options that were given, including *fixed* ones, which a table refuses; raises `InvalidArgument`."""
-    options = {name: value for name, value in fixed.items() if value is not None} | _read_options(given)
+    options = {name: value for name, value in fixed.items() if value is not None} | _read_options(texts)
     for text in families:
         name, equals, value = text.partition("=")
         family, dot, option = name.strip().partition(".")
@@ -119,8 +119,8 @@ def altered_options(*, families: Iterable[str], fixed: Mapping[str, str | None],
     return cast("AlterOptions", options)
 
 
-def _read_options(given: Mapping[str, StrEnum | str | None]) -> dict[str, Any]:
-    return {name: _READ[name](value) for name, value in given.items() if value is not None}
+def _read_options(texts: Mapping[str, StrEnum | str | None]) -> dict[str, Any]:
+    return {name: _READ[name](value) for name, value in texts.items() if value is not None}
 
 
 def _option_value(text: str) -> int | bool | str:
@@ -228,7 +228,7 @@ def parse_types(text: str | None) -> Collection[str] | None:
     if text.strip() == "all":
         return None
     types = frozenset(parse_names(text.lower()))
-    wrong = sorted(one for one in types if "/" not in one)
+    wrong = sorted(name for name in types if "/" not in name)
     if wrong or not types:
         raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")
     return types

@@ -72,8 +72,8 @@ def parse_days(name: str, text: str) -> int | None:
     """
     if text.strip().lower() == "none":
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text.strip())
-    seconds = float(found[1]) * 86_400 if found else 0.0
+    days = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text.strip())
+    seconds = float(days[1]) * 86_400 if days else 0.0
     if not 1 <= seconds < math.inf:
         raise InvalidArgument(f"{name}={text!r} must be a number of days above 0, or none to keep everything")
     return int(seconds)
@@ -227,7 +227,7 @@ def print_table(
     if not first:
         return
     if not asked_for and not following:
-        columns = [one for one in columns if any(_is_filled(one.of(record)) for record in first)]
+        columns = [column for column in columns if any(_is_filled(column.of(record)) for record in first)]
     table = _table(first, columns, title=title)
     # A short listing is as wide as it needs; a wide one fills the terminal, and so does a long one, so that all of its
     # chunks look alike.
@@ -321,18 +321,18 @@ def chosen_format(format: Format | None) -> Format:
     return format or (TABLE if on_terminal() else LINES)
 
 
-def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, body: bool = False) -> list[Column]:
+def parse_columns(text: str | None, available: Columns, default: Sequence[str], *, body: bool = False) -> list[Column]:
     """Return the columns that `--columns` names, with the body if *body*; raises `UnknownColumn`."""
-    given = default if text is None else parse_names(text)
-    return list(known.chosen([*given, *(["body"] if body else [])]))
+    names = default if text is None else parse_names(text)
+    return list(available.chosen([*names, *(["body"] if body else [])]))
 
 
-def default_columns(known: Columns, format: Format | None) -> tuple[Column, ...]:
+def default_columns(available: Columns, format: Format | None) -> tuple[Column, ...]:
     """Return the columns of a *format* if none are named: for people those listed, for programs all usual ones."""
     chosen = chosen_format(format)
     if chosen == "jsonl":
-        return known.in_json()
-    return known.chosen(known.usual if chosen in FORMATS else known.listed)
+        return available.in_json()
+    return available.chosen(available.usual if chosen in FORMATS else available.listed)
 
 
 def write_records(
@@ -353,7 +353,7 @@ def write_records(
     if chosen == TABLE:
         print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
     elif chosen == LINES:
-        write_lines([_text(record, one) for one in columns] for record in counted)
+        write_lines([_text(record, column) for column in columns] for record in counted)
     else:
         write_rows(
             counted, columns, sys.stdout if on_terminal() else sys.stdout.buffer, chosen, for_terminal=on_terminal()
@@ -373,18 +373,18 @@ def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -
     if chosen in FORMATS:
         write_records([page], columns, chosen)
         return
-    filled = [one for one in columns if one.of(page) not in (None, {}, ())]
+    filled = [column for column in columns if column.of(page) not in (None, {}, ())]
     if chosen == LINES:
-        for one in filled:
-            text = harmless(value_text(one.of(page), page.charset))
-            write_bytes(f"{one.name}\t{text}\n".encode("utf-8", "replace"))
+        for column in filled:
+            text = harmless(value_text(column.of(page), page.charset))
+            write_bytes(f"{column.name}\t{text}\n".encode("utf-8", "replace"))
     else:
         table = new_table()
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         table.show_header = False
-        for one in filled:
-            table.add_row(one.name, field(page, one))
+        for column in filled:
+            table.add_row(column.name, field(page, column))
         console().print(table)
     sys.stdout.flush()
 

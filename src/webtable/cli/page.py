@@ -128,7 +128,7 @@ def history(
     format: FormatOption = None,
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
-    default = [one.name for one in default_columns(PAGES.listing(*_HISTORY), format)]
+    default = [column.name for column in default_columns(PAGES.listing(*_HISTORY), format)]
     shown = parse_columns(columns, PAGES, default)
     with session(ctx).open() as table:
         versions, damaged = table.history(url, columns=_read(shown, body=False)), table.metrics.damaged
@@ -170,22 +170,22 @@ def diff(
     """Show what changed between two versions of a page: in title, status, headers, text and links."""
     times = parse_times(old=old, new=new)
     with session(ctx).open() as table:
-        found = table.diff(url, **times)
-        versions = () if found is not None else table.history(url)
-    if found is None:
-        known = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
+        difference = table.diff(url, **times)
+        versions = () if difference is not None else table.history(url)
+    if difference is None:
+        dates = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
         complain(
-            f"{url}: there are no two versions to compare; stored is that of {known}"
+            f"{url}: there are no two versions to compare; stored is that of {dates}"
             if len(versions) == 1
-            else f"{url}: there are no two versions to compare; stored are those of {known}"
+            else f"{url}: there are no two versions to compare; stored are those of {dates}"
             if versions
             else f"{url}: not stored"
         )
         raise typer.Exit(NOT_DONE)
     if format is DiffFormat.json:
-        write_json(_as_json(found))
+        write_json(_as_json(difference))
     else:
-        _write_diff(found)
+        _write_diff(difference)
 
 
 @commands.command(
@@ -201,11 +201,11 @@ def resolve(
     The exit code is 1 if the end is not stored, or if there is no end.
     """
     with session(ctx).open() as table:
-        found = table.resolve(url)
-    write_lines([(hop,) for hop in found.hops])
-    if found.problem is not None:
-        why = {"loop": "a loop", "too many": "and so on: too many redirects"}.get(found.problem, found.problem)
-        complain(f"{found.url}: {why}")
+        resolved = table.resolve(url)
+    write_lines([(hop,) for hop in resolved.hops])
+    if resolved.problem is not None:
+        why = {"loop": "a loop", "too many": "and so on: too many redirects"}.get(resolved.problem, resolved.problem)
+        complain(f"{resolved.url}: {why}")
         raise typer.Exit(NOT_DONE)
 
 
@@ -254,7 +254,7 @@ def not_modified(
 
 
 def _read(shown: Sequence[Column], *, body: bool) -> tuple[str, ...]:
-    return ("body", "charset") if body else read_for(one.name for one in shown)
+    return ("body", "charset") if body else read_for(column.name for column in shown)
 
 
 def _show(
@@ -277,13 +277,13 @@ def _show(
         write_body(page)
 
 
-def _as_json(found: Difference) -> dict[str, object]:
-    between = {"url": found.new.url, "old": found.old.fetched_at, "new": found.new.fetched_at}
-    return between | {name: getattr(found, name) for name in _CHANGED}
+def _as_json(difference: Difference) -> dict[str, object]:
+    between = {"url": difference.new.url, "old": difference.old.fetched_at, "new": difference.new.fetched_at}
+    return between | {name: getattr(difference, name) for name in _CHANGED}
 
 
-def _write_diff(found: Difference) -> None:
-    lines = [harmless(line) for line in str(found).splitlines()]
+def _write_diff(difference: Difference) -> None:
+    lines = [harmless(line) for line in str(difference).splitlines()]
     if not on_terminal():
         write_lines([(line,) for line in lines])
         return

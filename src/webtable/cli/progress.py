@@ -1,9 +1,9 @@
-"""Progress bars with a total, as for reading files."""
+"""What a command asks and shows while it runs: confirmation, the wait for a store, progress; and what ends it."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,16 +12,15 @@ import typer
 from webtable import ALL
 from webtable._process_hooks import handling_signals
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.display.text import plural, size_text, terminal_bar
+from webtable.display.text import plural, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, StoreUnavailable
+from webtable.progress import ProgressBar
 from webtable.store import Deadline, attempts
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-
-    from rich.console import RenderableType
 
     from webtable import WebTable
     from webtable.answers import Site
@@ -79,9 +78,6 @@ def is_interactive() -> bool:
     return sys.stdin.isatty()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
 # --- The wait for a store that does not answer when a command opens it ------------------------------------------------
 
 
@@ -99,60 +95,28 @@ def when_there(opened: Callable[[], T], seconds: float) -> T:
             if number == 2:
                 note(f"waiting up to {seconds:g} s for the store: {errors[0]}")
             try:
-                found = opened()
+                result = opened()
             except StoreUnavailable as exc:
                 errors.append(exc)
             else:
                 if errors:
                     note("the store answers again")
-                return found
+                return result
     raise errors[-1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Bars that say more than a count ----------------------------------------------------------------------------------
 
 
+# The most hosts whose counts are added up for the total of a bar.
 _MOST_HOSTS = 1_000
-"""The most hosts whose counts are added up for a bar."""
 
 
-@contextmanager
-def ingest_progress(run: Ingest) -> Iterator[None]:
-    """Show the progress and rates of *run* while the block runs; nothing if stderr is not a terminal."""
-    with shown_progress("ingest", size_of(run.files), lambda: (run.report.read.bytes_read, _state(run))):
-        yield
-
-
-@contextmanager
-def shown_progress(command: str, total: int | None, state: Callable[[], tuple[int, str]]) -> Iterator[None]:
-    """Show what *state* returns, how much of *total* is done and a text, while the block runs.
-
-    Nothing is shown if stderr is not a terminal.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    class Bar(Progress):
-        # The state is polled as the bar is drawn, a few times a second, so the loop does no work for it.
-        def get_renderables(self) -> Iterator[RenderableType]:
-            for task in self.task_ids:
-                done, text = state()
-                self.update(task, completed=done, text=text)
-            yield from super().get_renderables()
-
-    bar = terminal_bar(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        *([] if total is None else [TaskProgressColumn()]),
-        TextColumn("{task.fields[text]}"),
-        *([] if total is None else [TimeRemainingColumn(compact=True)]),
-        kind=Bar,
+def ingest_progress(run: Ingest) -> ProgressBar:
+    """The progress and the rates of *run*."""
+    return ProgressBar(
+        "ingest", total=size_of(run.files), state=lambda: (run.report.read.bytes_read, _ingest_state(run))
     )
-    with bar:
-        bar.add_task(command, total=total, text="")
-        yield
 
 
 @contextmanager
@@ -164,7 +128,7 @@ def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], Non
         nonlocal done
         done = size
 
-    with shown_progress(command, total, lambda: (done, size_text(done))):
+    with ProgressBar(command, total=total, state=lambda: (done, size_text(done))):
         yield counted
 
 
@@ -173,16 +137,15 @@ def with_progress(command: str, table: WebTable, records: Iterable[T]) -> Iterat
 
     From then on the records themselves are the progress there.
     """
-    with ExitStack() as stack:
-        stack.enter_context(shown_progress(command, None, lambda: (0, f"{plural(_rows_read(table), 'row')} read")))
+
+    def state() -> tuple[int, str]:
+        return 0, f"{plural(table.metrics.operations['scan'].rows, 'row')} read"
+
+    with ProgressBar(command, state=state) as bar:
         for record in records:
             if sys.stdout.isatty():
-                stack.close()
+                bar.close()
             yield record
-
-
-def _rows_read(table: WebTable) -> int:
-    return table.metrics.operations["scan"].rows
 
 
 def pages_of(table: WebTable, site: Site | None) -> int | None:
@@ -202,7 +165,7 @@ def size_of(files: Sequence[str]) -> int | None:
     return None if "-" in files else sum(Path(file).stat().st_size for file in files)
 
 
-def _state(run: Ingest) -> str:
+def _ingest_state(run: Ingest) -> str:
     read = run.report.read
     if run.waiting is not None:
         return f"{plural(read.pages, 'page')}  waiting for the store: {run.waiting}"

@@ -1,11 +1,13 @@
-"""The commands that report on a site: `audit` and `compare`, as a page, as a few lines, or as JSON."""
+"""The commands that report on a site: `stats` counts its pages, `audit` and `compare` find what is wrong or changed."""
 
 from __future__ import annotations
 
 import shlex
 from enum import StrEnum
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -32,8 +34,6 @@ from webtable.progress import progress_bar
 from webtable.questions import TIME_FORMS, column, named_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from webtable.answers import Stats
     from webtable.reports import Audit, Comparison
 
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 
 _MOST_GROUPS = 15
+_GROUPS = (
+    column("by"),
+    column("group", share=3),
+    column("pages", "count"),
+    column("bytes", "bytes", heading="size"),
+)
 
 
 @commands.command(
@@ -82,45 +88,39 @@ def stats(
     With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
     pages that have none), "pages" and "bytes" (not with --no-bytes).
     """
-    asked: Any = {} if by is None else {"by": parse_names(by)}
+    grouping: Any = {} if by is None else {"by": parse_names(by)}
     this = session(ctx)
     with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
-        found = table.stats(
+        counts = table.stats(
             site_of(site),
             bytes=not no_bytes,
             on_progress=counted,
             resume=file,
             workers=workers,
-            **asked,
+            **grouping,
         )
-        if found._empty:
-            note(found._empty)
+        if counts.empty_reason:
+            note(counts.empty_reason)
     if chosen_format(format) == TABLE:
-        _show_stats(found)
+        _show_stats(counts)
     else:
-        names = ["by", "group", "pages"] if no_bytes else None
-        write_records(_counts(found), found._columns.chosen(names), format)
-    if found.damaged:
-        report_damage(found.examples, found.damaged)
+        everything = GroupRow("all", "", counts.pages, counts.bytes)
+        write_records(chain([everything], counts), _GROUPS[:3] if no_bytes else _GROUPS, format)
+    if counts.damaged:
+        report_damage(counts.examples, counts.damaged)
         raise typer.Exit(NOT_DONE)
 
 
-def _counts(found: Stats) -> Iterator[GroupRow]:
-    yield GroupRow("all", "", found.pages, found.bytes)
-    yield from found
-
-
-def _show_stats(found: Stats) -> None:
-    size = "" if found.bytes is None else f", {size_text(found.bytes)}"
-    typer.echo(f"{plural(found.pages, 'page')}{size}")
-    for by, groups in found.by.items():
-        lines = [line._replace(group=line.group or "–") for line in found.top(by, _MOST_GROUPS)]
+def _show_stats(counts: Stats) -> None:
+    size = "" if counts.bytes is None else f", {size_text(counts.bytes)}"
+    typer.echo(f"{plural(counts.pages, 'page')}{size}")
+    for by, groups in counts.by.items():
+        lines = [line._replace(group=line.group or "–") for line in counts.top(by, _MOST_GROUPS)]
         more, is_of_dates = len(groups) - len(lines), by in {"day", "month"}
         if more and not is_of_dates:
             lines.sort(key=lambda line: -line.pages)
-        columns = found._columns.chosen(["group", "pages", "bytes"])
         title = f"By {by} of the last capture (UTC)" if is_of_dates else f"By {by}"
-        write_records(lines, columns, TABLE, asked_for=False, title=title)
+        write_records(lines, _GROUPS[1:], TABLE, asked_for=False, title=title)
         if more:
             typer.echo(f"… and {more:,} {'earlier' if is_of_dates else 'more'}; in a pipe all of them are shown")
 
@@ -130,6 +130,13 @@ def _show_stats(found: Stats) -> None:
 
 _PANEL = "Reports on a site"
 _STANDARD_OUTPUT = Path("-")
+
+
+_FINDINGS = (
+    column("finding", of=itemgetter("finding"), width=26),
+    column("found", "count", itemgetter("found")),
+    column("command", "urls", itemgetter("command")),
+)
 
 
 class ReportFormat(StrEnum):
@@ -164,7 +171,7 @@ def audit(
     ctx: typer.Context,
     site: NeededSiteArgument,
     html: HTMLOption = None,
-    most: Annotated[
+    limit: Annotated[
         int, typer.Option("--most", metavar="N", help="Name at most this many pages of each finding.")
     ] = 50,
     format: ReportFormatOption = ReportFormat.text,
@@ -173,19 +180,14 @@ def audit(
 
     A finding whose index the table lacks is left out, and the command that adds the index is shown.
     """
-    from webtable.progress import progress_bar
     from webtable.reports import audit
 
     _check(html)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
-        found = audit(table, named_site(site), most=most, program=program, on_progress=counted)
-    _write(
-        found, html, format, [_Line("Pages", found.pages, f"{program} pages {shlex.quote(found.site)}"), *_lines(found)]
-    )
-    if found._empty:
-        note(found._empty)
-    _report_damage(found)
+        report = audit(table, named_site(site), most=limit, program=program, on_progress=counted)
+    pages = {"finding": "Pages", "found": report.pages, "command": f"{program} pages {shlex.quote(report.site)}"}
+    _report(report, html, format, pages, first=True)
 
 
 @commands.command(
@@ -206,31 +208,23 @@ def compare(
         str | None, typer.Option("--until", metavar=TIME, help="The moment that is compared. Default: now.")
     ] = None,
     html: HTMLOption = None,
-    most: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
+    limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,
 ) -> None:
     """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
-    from webtable.progress import progress_bar
     from webtable.reports import compare
 
     _check(html)
     times = parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
-        found = compare(table, named_site(site), most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
-    unchanged = found.counts["unchanged"]
-    _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])
-    if found._empty:
-        note(found._empty)
-    _report_damage(found)
-
-
-class _Line(NamedTuple):
-    """A finding, how many there are, and what lists them."""
-
-    finding: str
-    found: int | None
-    command: str
+        report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
+    unchanged = {
+        "finding": "Unchanged",
+        "found": report.counts["unchanged"],
+        "command": report.command("unchanged"),
+    }
+    _report(report, html, format, unchanged, first=False)
 
 
 def _check(html: Path | None) -> None:
@@ -238,25 +232,27 @@ def _check(html: Path | None) -> None:
         check_page_file(html)
 
 
-def _write(found: Audit | Comparison, html: Path | None, format: ReportFormat, lines: list[_Line]) -> None:
+def _report(
+    report: Audit | Comparison, html: Path | None, format: ReportFormat, also: dict[str, Any], *, first: bool
+) -> None:
+    """Write a *report*; in its table *also* is the line about all pages, which stands *first* or last."""
     if html == _STANDARD_OUTPUT:
-        write_bytes(found.html().encode())
+        write_bytes(report.html().encode())
     elif html is not None:
-        write_page(html, found.html())
+        write_page(html, report.html())
     elif format is ReportFormat.json:
-        write_json(found.to_dict())
+        write_json(report.to_dict())
     else:
-        write_records(lines, [column("finding", width=26), column("found", "count"), column("command", "urls")], None)
-        for section in found.sections:
+        lines = [
+            {"finding": section.title, "found": None if section.left_out else section.count, "command": section.command}
+            for section in report.sections
+        ]
+        write_records([also, *lines] if first else [*lines, also], _FINDINGS, None)
+        for section in report.sections:
             if section.left_out:
                 note(f"{section.title} left out: {section.left_out}")
-
-
-def _lines(found: Audit | Comparison) -> list[_Line]:
-    return [_Line(one.title, None if one.left_out else one.count, one.command) for one in found.sections]
-
-
-def _report_damage(found: Audit | Comparison) -> None:
-    if found.damaged:
-        report_damage((), found.damaged)
+    if report.empty_reason:
+        note(report.empty_reason)
+    if report.damaged:
+        report_damage((), report.damaged)
         raise typer.Exit(NOT_DONE)

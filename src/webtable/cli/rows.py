@@ -48,21 +48,21 @@ if TYPE_CHECKING:
 _ROWS = (".jsonl", ".ndjson")
 
 
-def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
+def own_keys(names: Iterable[str], label: str = "--design") -> dict[str, RowKey]:
     """Return the declared keys with these importable names, each by its name; raises `InvalidArgument`.
 
-    *said* is what messages call such a name. The current directory is searched for modules too, after all other places.
+    *label* is what messages call such a name. Modules are looked for in the current directory, too, after all others.
     """
     keys: dict[str, RowKey] = {}
     with importing_from_here():
         for name in names:
             if name in keys:
-                raise InvalidArgument(f"{said} {name!r} is given twice")
-            found = importable(name, said)
-            key = found.parts if isinstance(found, WebKey) else found
+                raise InvalidArgument(f"{label} {name!r} is given twice")
+            declared = importable(name, label)
+            key = declared.parts if isinstance(declared, WebKey) else declared
             if not isinstance(key, RowKey):
                 raise InvalidArgument(
-                    f"{said} {name!r} must be a declared key, and is of the type {type(key).__name__}"
+                    f"{label} {name!r} must be a declared key, and is of the type {type(key).__name__}"
                 )
             keys[name] = key
     return keys
@@ -176,15 +176,15 @@ class RowJSON:
             "timestamp": record.timestamp,
         }
 
-    def fields(self, text: str, said: str) -> dict[str, Any]:
-        """Return the values and conditions in *text*, the argument called *said*; raises `InvalidArgument`."""
-        given = _decoded(text, said)
-        return {name: self._asked(name, value) for name, value in given.items()}
+    def fields(self, text: str, label: str) -> dict[str, Any]:
+        """Return the values and conditions in *text*, the argument called *label*; raises `InvalidArgument`."""
+        values = _decoded(text, label)
+        return {name: self._asked(name, value) for name, value in values.items()}
 
     def row(self, line: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the values and the cells of a line; raises `InvalidArgument`."""
-        given = _decoded(line, "it")
-        values, cells = given.get("values"), given.get("cells")
+        row = _decoded(line, "it")
+        values, cells = row.get("values"), row.get("cells")
         if not isinstance(values, dict) or not isinstance(cells, dict):
             raise InvalidArgument('it must have "values" and "cells", as in {"values": {…}, "cells": {"d:a": "1"}}')
         return {name: self._value(name, value) for name, value in values.items()}, {
@@ -194,24 +194,24 @@ class RowJSON:
     def _value(self, name: str, value: Any) -> Any:
         return value_of(self._fields.get(name), value)
 
-    def _asked(self, name: str, asked: Any) -> Any:
-        match asked:
+    def _asked(self, name: str, condition: Any) -> Any:
+        match condition:
             case {"starting_with": prefix, **other} if not other:
                 return starting_with(self._value(name, prefix))
             case {"below": str(domain), **other} if not other:
                 return below(domain)
-            case dict() if asked and asked.keys() <= {"since", "until"}:
-                return between(**{at: self._value(name, value) for at, value in asked.items()})
+            case dict() if condition and condition.keys() <= {"since", "until"}:
+                return between(**{at: self._value(name, value) for at, value in condition.items()})
             case dict():
-                raise InvalidArgument(f"{name}: {asked!r} must be since and until, starting_with, or below")
-        return self._value(name, asked)
+                raise InvalidArgument(f"{name}: {condition!r} must be since and until, starting_with, or below")
+        return self._value(name, condition)
 
 
-def _decoded(text: str | bytes, said: str) -> dict[str, Any]:
+def _decoded(text: str | bytes, label: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
-        raise InvalidArgument(f"{said} is not a JSON object: {exc}") from exc
+        raise InvalidArgument(f"{label} is not a JSON object: {exc}") from exc
 
 
 def _as_json(value: Any) -> Any:
@@ -292,7 +292,7 @@ def scan(
     place = None if after is None else parse_key(after)
     last = None
     with table:
-        found = table.scan(
+        records = table.scan(
             everything,
             columns=None if columns is None else parse_names(columns),
             limit=None if limit is None else limit + 1,
@@ -300,7 +300,7 @@ def scan(
             reverse=reverse,
             **form.fields(conditions, "CONDITIONS"),
         )
-        for number, record in enumerate(found):
+        for number, record in enumerate(records):
             if number == limit:
                 if last is not None:
                     note(f"more: --after '{key_text(last.key)}'")
@@ -309,8 +309,8 @@ def scan(
             write_json(form.line(record))
     if last is None and limit != 0:
         note("no rows")
-    if found.damaged:
-        complain(f"{plural(len(found.damaged), 'damaged row')} left out; the first: {found.damaged[0]}")
+    if records.damaged:
+        complain(f"{plural(len(records.damaged), 'damaged row')} left out; the first: {records.damaged[0]}")
         raise typer.Exit(NOT_DONE)
 
 
@@ -340,7 +340,7 @@ def put(
 def _opened(ctx: typer.Context, name: str, **options: Any) -> tuple[RowJSON, KeyedTable]:
     from webtable import KeyedTable
 
-    key, store = own_keys([name], said="MODULE:KEY")[name], session(ctx).store
+    key, store = own_keys([name], label="MODULE:KEY")[name], session(ctx).store
     try:
         return RowJSON(key), KeyedTable.open(store, key, **options)
     except TableNotFound as exc:

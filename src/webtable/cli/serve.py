@@ -73,7 +73,7 @@ def serve(
 
     if host != _LOCAL and token_file is None:
         raise InvalidArgument(
-            f"host={host} needs token_file=FILE, with a token that those who may read get from you; "
+            f"--host {host} needs --token-file FILE, with a token that those who may read get from you; "
             f"to make one: {_MAKE} FILE"
         )
     token = None if token_file is None else _token_in(token_file)

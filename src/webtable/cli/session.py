@@ -79,9 +79,9 @@ class Config:
 def read_settings() -> Config:
     """Return the settings of the config files; raises `InvalidArgument`, which names the file, for an invalid one."""
     here, own = Path(FILE), user_file()
-    found = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
-    store = next((one.store for one in found if one.store is not None), None)
-    profiles = {name: target for one in reversed(found) for name, target in one.profiles.items()}
+    configs = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
+    store = next((config.store for config in configs if config.store is not None), None)
+    profiles = {name: target for config in reversed(configs) for name, target in config.profiles.items()}
     return Config(store, profiles)
 
 
@@ -96,15 +96,15 @@ def _read(path: Path, *, may_import: bool) -> Config:
     import tomllib
 
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
         raise InvalidArgument(f"{path}: {exc}") from exc
-    _check_names(path, "", said, {"store", "profiles"})
-    profiles = said.get("profiles", {})
+    _check_names(path, "", settings, {"store", "profiles"})
+    profiles = settings.get("profiles", {})
     if not isinstance(profiles, dict):
         raise InvalidArgument(f"{path}: profiles is {profiles!r}; it must be tables, as in [profiles.prod]")
     targets = {name: _target(path, name, profile, may_import=may_import) for name, profile in profiles.items()}
-    return Config(_text(path, "store", said["store"]) if "store" in said else None, targets)
+    return Config(_text(path, "store", settings["store"]) if "store" in settings else None, targets)
 
 
 def _target(path: Path, name: str, profile: Any, *, may_import: bool) -> Profile:
@@ -120,14 +120,16 @@ def _target(path: Path, name: str, profile: Any, *, may_import: bool) -> Profile
         raise InvalidArgument(f"{path}: {where}.indexes are imported only if {own} or --index names them")
     if not isinstance(indexes, list):
         raise InvalidArgument(f"{path}: {where}.indexes is {indexes!r}; it must be a list of strings")
-    names = tuple(_text(path, f"{where}.indexes", one) for one in indexes)
+    names = tuple(_text(path, f"{where}.indexes", index) for index in indexes)
     return Profile(_text(path, f"{where}.store", profile["store"]), names)
 
 
-def _check_names(path: Path, where: str, given: Iterable[str], known: set[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise InvalidArgument(f"{path}: {where}{name} is not a setting; must be one of {', '.join(sorted(known))}")
+def _check_names(path: Path, where: str, names: Iterable[str], allowed: set[str]) -> None:
+    for name in names:
+        if name not in allowed:
+            raise InvalidArgument(
+                f"{path}: {where}{name} is not a setting; must be one of {', '.join(sorted(allowed))}"
+            )
 
 
 def _text(path: Path, name: str, value: object) -> str:
@@ -142,7 +144,7 @@ class CommandSession:
 
     store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
-    said: str | None = field(default=None, repr=False)
+    typed: str | None = field(default=None, repr=False)
     """The value of `-s` that means this store, if not the store itself."""
 
     @classmethod
@@ -177,8 +179,8 @@ class CommandSession:
         """
         from webtable.store import StoreURL  # most commands never show a command line
 
-        said = StoreURL.parse(self.store if self.said is None else self.said).typed
-        store = f"-s {shlex.quote(said)} " if said else ""
+        typed = StoreURL.parse(self.store if self.typed is None else self.typed).typed
+        store = f"-s {shlex.quote(typed)} " if typed else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"
 
@@ -223,7 +225,7 @@ def to_be_read() -> Iterator[None]:
 
 def session(ctx: typer.Context) -> CommandSession:
     """Return the session of a command."""
-    found = ctx.find_object(CommandSession)
-    if found is None:
+    this = ctx.find_object(CommandSession)
+    if this is None:
         raise InvalidArgument("this command runs only under `webtable`")
-    return found
+    return this

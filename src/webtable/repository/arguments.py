@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal, get_args
 
 from webtable._clock import clock
+from webtable._messages import Argument
 from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
@@ -192,5 +193,5 @@ def moments(**arguments: Moment | None) -> dict[str, datetime | None]:
     for first, last in (("since", "until"), ("old", "new")):
         begin, end = times.get(first), times.get(last)
         if begin is not None and end is not None and end < begin:
-            raise InvalidArgument(f"{last}={end} is before {first}={begin}")
+            raise InvalidArgument(f"{last}={end} is before ", Argument(first, begin))
     return times

@@ -204,7 +204,7 @@ class Report(ShowsItself):
 
     site: str
     sections: tuple[Section, ...]
-    _empty: str
+    empty_reason: str
     """That there are no pages of the site, and which one was probably meant; "" if there are some."""
 
     @property
@@ -215,17 +215,19 @@ class Report(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values, except for moments."""
-        names = (one.name for one in fields(self) if one.name not in ("listing", "_empty"))  # type: ignore[arg-type]
+        names = (one.name for one in fields(self) if one.name not in ("listing", "empty_reason"))  # type: ignore[arg-type]
         return {name: _as_dicts(getattr(self, name)) for name in names}
 
     def __repr__(self) -> str:
-        counts = self._empty or ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
+        counts = self.empty_reason or ", ".join(
+            f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections
+        )
         return f"<{type(self).__name__} of {self.site}: {counts}>"
 
     def _shown(self) -> Shown:
         """Return the number of findings of each section."""
-        if self._empty:
-            return Shown("", (), (), self._empty)
+        if self.empty_reason:
+            return Shown("", (), (), self.empty_reason)
         rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
         note = ".html() is the page, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)
@@ -379,7 +381,7 @@ class Comparison(Report):
     listing: str
     """The command that lists the changes."""
     sections: tuple[Section, ...]
-    _empty: str = ""
+    empty_reason: str = ""
 
     def command(self, kind: ChangeKind) -> str:
         """Return the command that lists the pages of one kind."""
@@ -393,7 +395,7 @@ class Comparison(Report):
         if self.damaged:
             facts.append(("damaged rows, left out", f"{self.damaged:,}"))
         if not any(self.counts.values()):
-            empty = tag("p", self._empty or f"{self.subject}: none was stored then.", class_="lead")
+            empty = tag("p", self.empty_reason or f"{self.subject}: none was stored then.", class_="lead")
             return report_page(title, [lead, empty], facts, "", ())
         return report_page(title, lead, facts, shares(self.counts), self.sections)
 
@@ -438,7 +440,7 @@ def compare(
         damaged=table.metrics.damaged - damaged,
         listing=command,
         sections=sections,
-        _empty="" if counts else nothing_of(table, site),
+        empty_reason="" if counts else nothing_of(table, site),
     )
 
 
@@ -813,7 +815,7 @@ class Audit(Report):
     languages: tuple[NamedGroup, ...]
     sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
-    _empty: str = ""
+    empty_reason: str = ""
 
     def html(self) -> str:
         """Return the report as one self-contained HTML page; crawled text is escaped."""
@@ -821,7 +823,7 @@ class Audit(Report):
         lead = tag("p", f"{self.subject}, on {written}", class_="muted")
         damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
         if not self.pages:
-            empty = tag("p", self._empty or f"{self.subject}: none is stored.", class_="lead")
+            empty = tag("p", self.empty_reason or f"{self.subject}: none is stored.", class_="lead")
             return report_page(title, [lead, empty], damage, "", ())
         charts = (
             chart("Status", "status", _largest(self.statuses)),
@@ -866,7 +868,7 @@ def audit(
         languages=counts.languages,
         sizes=counts.sizes,
         sections=tuple(Findings(table, site, named, most, program).sections(counts)),
-        _empty="" if counts.pages else nothing_of(table, site),
+        empty_reason="" if counts.pages else nothing_of(table, site),
     )
 
 

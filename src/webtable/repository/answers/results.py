@@ -329,8 +329,13 @@ class Results(Tabular[T]):
         return self._question.as_of()
 
     @property
-    def _columns(self) -> Columns:
+    def columns(self) -> Columns:
+        """The columns that it has, in frames, files and listings."""
         return self._question.columns
+
+    @property
+    def _columns(self) -> Columns:
+        return self.columns
 
     def __iter__(self) -> Iterator[T]:
         return self._results(self.limit)
@@ -372,6 +377,10 @@ class Results(Tabular[T]):
             return f"no further {self.question}"
         damage = f"; {plural(len(self.damaged), 'row')} cannot be read, see .damaged" if self.damaged else ""
         return f"{self._absent()}{damage}{self._question.suggestion()}"
+
+    def why_empty(self) -> str:
+        """Return that there is no result, and which stored site was probably meant, if it knows one; it may read."""
+        return f"{self._absent()}{self._question.suggestion()}"
 
     def _absent(self) -> str:
         """Return that the question has no answer, without a suggestion."""

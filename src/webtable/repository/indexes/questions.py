@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from webtable._messages import Command, Words
+from webtable._messages import Argument, Command, Words
 from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.columns import PAGES
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
@@ -207,7 +207,8 @@ def outdated(
 ) -> Pages:
     """Return what `WebTable.outdated` does."""
     if (not_fetched_since is None) == (not_modified_since is None):
-        raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
+        times = Argument("not_fetched_since"), " or ", Argument("not_modified_since")
+        raise InvalidArgument("outdated takes ", *times, ", one of the two")
     if not_modified_since is None:
         fetched = given_moment("not_fetched_since", not_fetched_since)
         return by_time(context, "fetched", None, fetched, options, OUTDATED)
@@ -226,12 +227,13 @@ def largest(
     if size_class is not None:
         if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
             known = ", ".join(SIZE_CLASSES)
-            raise InvalidArgument(f"size_class={size_class!r} must be one of {known}, without min_size and max_size")
+            limits = Argument("min_size"), " and ", Argument("max_size")
+            raise InvalidArgument(f"size_class={size_class!r} must be one of {known}, without ", *limits)
         min_size, max_size = SIZE_CLASSES[size_class]
     check_numbers(min_size=min_size, max_size=max_size)
     low, high = min_size or 0, HIGHEST_SIZE if max_size is None else max_size
     if not 0 <= low <= high:
-        raise InvalidArgument(f"min_size={min_size} and max_size={max_size} leave no size in between")
+        raise InvalidArgument(f"min_size={min_size} and ", Argument("max_size", max_size), " leave no size in between")
     first, last = (SIZE.term(descending(min(size, HIGHEST_SIZE), HIGHEST_SIZE)) for size in (high, low))
     return IndexQuestion(
         context,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
+from webtable._messages import Argument, Words
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
 from webtable.page.parts import Link
@@ -422,7 +423,8 @@ class Retention:
         self._scope = scope
         self._is_chosen = chosen.filter()
         if scope.place is None and self._is_chosen is None:
-            raise InvalidArgument("to delete pages of all sites, give status= or fetched_before= as well")
+            conditions = Argument("status"), " or ", Words("fetched_before=", "--older-than")
+            raise InvalidArgument("to delete pages of all sites, give ", *conditions, " as well")
         self._ranges = scope.ranges(context)
         self._damage = context.damage()
 
@@ -430,9 +432,9 @@ class Retention:
         """Delete the pages, or with *dry_run* only count them."""
         place = self._scope.place
         if and_links and (place is None or place.port is not None or self._is_chosen is not None):
-            raise InvalidArgument(
-                "and_links=True is for all pages of a site without a port, status= and fetched_before="
-            )
+            conditions = Argument("status"), " and ", Words("fetched_before=", "--older-than")
+            link_option = Words("and_links=True", "--and-links")
+            raise InvalidArgument(link_option, " is for all pages of a site without a port, ", *conditions)
         pages = versions = size = 0
         for page in (page for _, page in self._found()) if dry_run else self._deleted():
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)

@@ -269,7 +269,7 @@ class PageCodec:
 
     def _too_large(self, page: Page, cell: NewCell, size: str, limit: int) -> CellTooLarge:
         fix = CellTooLarge.CUTS if cell.column == self.columns.body else ""
-        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {limit:,}{fix}")
+        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {limit:,}", fix)
 
     def page(self, row: Row) -> Page | None:
         """Return the page of a row, or None if the row is not a page (it may only have inlinks).

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from webtable._messages import Argument
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
 from webtable.repository.answers.arrow import arrow, first_rows
@@ -323,7 +324,7 @@ class Condition(NamedTuple):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:
-            raise InvalidArgument(f"max_size={high} is below min_size={low}")
+            raise InvalidArgument(f"max_size={high} is below ", Argument("min_size", low))
         statuses = None if wanted is None else " or ".join(map(str, sorted(wanted))) or "none"
         conditions = {**self._asdict(), "status": statuses}
         said = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)

@@ -81,7 +81,7 @@ class Stats(Tabular[GroupRow]):
     """The first 100 of them."""
     regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """All regions of the table, if it was counted by them; those without pages have no group."""
-    _empty: str = field(default="", repr=False, compare=False)
+    empty_reason: str = field(default="", repr=False, compare=False)
     """That there are no pages of the site, and which one was probably meant; "" if there are some."""
 
     @property
@@ -99,7 +99,7 @@ class Stats(Tabular[GroupRow]):
         notes = [f"a {by} is that of the last capture of a page, in UTC" for by in self.by if by in DATES]
         if self.damaged:
             notes.append(f"{plural(self.damaged, 'row')} left out: damaged")
-        return Shown(self._empty or str(Group(self.pages, self.bytes)), GROUPS.names, rows, "; ".join(notes))
+        return Shown(self.empty_reason or str(Group(self.pages, self.bytes)), GROUPS.names, rows, "; ".join(notes))
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
@@ -129,8 +129,8 @@ class Stats(Tabular[GroupRow]):
 
         named: Grouping = next(iter(self.by), "status") if by is None else by
         groups = self._of(named)
-        if self._empty:
-            return draw_nothing(self._empty, ax)
+        if self.empty_reason:
+            return draw_nothing(self.empty_reason, ax)
         if named == "region" and groups:
             groups = {name: groups.get(name, Group(0, 0)) for name in self.regions} | groups
         return draw_groups(named, groups, ax)

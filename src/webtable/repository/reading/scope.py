@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from webtable._messages import Words
+from webtable._messages import Argument, Words
 from webtable.display.text import size_text
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
@@ -178,8 +178,9 @@ class Scope(NamedTuple):
         """
         if self.place is None and not self.is_permitted and context.part is None and not is_small(context.store):
             raise FullScanNeeded(
-                f"{context.name}: this reads every row of a table{_why_large(context.store)}: name a site, "
-                f"{'give a limit=, ' if takes_limit else ''}or ",
+                f"{context.name}: this reads every row of a table{_why_large(context.store)}: name a site, ",
+                *(("give a ", Argument("limit"), ", ") if takes_limit else ()),
+                "or ",
                 Words("webtable.ALL", "all"),
                 " for every page",
             )
