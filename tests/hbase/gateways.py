@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Any
 
-from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
-from thriftpy2.transport import TBufferedTransport, TFramedTransport
+from thriftpy2.transport import TBufferedTransport
 
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
@@ -94,30 +94,11 @@ class SocketStream:
         pass
 
 
-class CompactProtocol(TCompactProtocol):
-    """The compact protocol with names of methods as the processor wants them."""
-
-    def read_message_begin(self) -> tuple[str, int, int]:
-        name, kind, number = super().read_message_begin()
-        return name.decode(), kind, number
-
-
-TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
-PROTOCOLS = {"binary": TBinaryProtocol, "compact": CompactProtocol}
-
-
-def thrift_server(
-    service: Any,
-    handler: object,
-    transport: str = "buffered",
-    protocol: str = "binary",
-    host: str = HOST,
-    port: int = 0,
-) -> Server:
+def thrift_server(service: Any, handler: object, host: str = HOST, port: int = 0) -> Server:
     """A gateway whose answers are the methods of *handler*."""
 
     def serve(client: socket.socket) -> None:
-        wire = PROTOCOLS[protocol](TRANSPORTS[transport](SocketStream(client)), decode_response=False)
+        wire = TBinaryProtocol(TBufferedTransport(SocketStream(client)), decode_response=False)
         processor = TProcessor(service, handler)
         while True:
             processor.process(wire, wire)

@@ -21,19 +21,9 @@ def state_of(url, check, **options):
     return found[0]
 
 
-def serving(servers, **way):
-    servers.append(thrift_server(thrift1.Hbase, FakeThrift1(), **way))
+def serving(servers):
+    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
     return servers[-1].port
-
-
-def test_a_gateway_of_another_protocol_is_told_with_the_option_that_reaches_it(servers):
-    port = serving(servers, transport="framed", protocol="compact")
-
-    check = state_of(f"hbase://{HOST}:{port}/crawl", f"gateway {HOST}:{port}")
-
-    assert check.state == "failed"
-    assert "speaks the framed transport and the compact protocol" in check.finding
-    assert check.fix == "the URL needs ?transport=framed&protocol=compact"
 
 
 def test_something_else_that_listens_there_is_named(servers):

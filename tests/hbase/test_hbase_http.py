@@ -72,7 +72,7 @@ def test_the_store_is_named_by_the_scheme_of_its_url(servers):
         assert store.name == f"hbase+http://{HOST}:{pair[0].port}"
 
 
-@pytest.mark.parametrize("option", ["transport=framed", "protocol=compact", "ca=x.pem"])
+@pytest.mark.parametrize("option", ["ca=x.pem", "registry=master"])
 def test_options_that_http_has_no_use_for_are_refused(option):
     with pytest.raises(InvalidArgument, match="unknown option"):
         address_of(StoreURL.parse(f"hbase+http://g/crawl?{option}"))
@@ -83,11 +83,6 @@ def test_options_that_http_has_no_use_for_are_refused(option):
 def test_what_can_be_no_host_is_a_wrong_url(scheme, host):
     with pytest.raises(InvalidArgument, match="cannot be a host"):
         address_of(StoreURL.parse(f"{scheme}://{host}:9090/crawl"))
-
-
-def test_http_and_framed_transport_exclude_each_other():
-    with pytest.raises(InvalidArgument, match="one transport"):
-        HBaseStore(HOST, 1, transport="framed", http=HTTPMode())
 
 
 # --- answers that are none -------------------------------------------------------------------------------------------

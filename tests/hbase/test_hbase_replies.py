@@ -19,7 +19,7 @@ from webtable.store import Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.thrift.connection import LARGEST, thrift1, thrift2
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector
 from webtable.store.rows import Row
 from webtable.testing.stores import counted_store
@@ -82,21 +82,17 @@ ASKED = {
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("protocol", ["binary", "compact"])
-@pytest.mark.parametrize("transport", ["buffered", "framed"])
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_damaged_reply_is_read_right_the_next_time_or_an_error_of_the_store(
-    servers, number, transport, protocol, asked
-):
+def test_a_damaged_reply_is_read_right_the_next_time_or_an_error_of_the_store(servers, number, asked):
     """What a flipped byte leaves a valid reply, as one within a value does, nobody can tell."""
-    chance = random.Random(f"{number} {transport} {protocol} {asked}")
-    servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS), transport, protocol))
-    servers.append(thrift_server(thrift2.THBaseService, RowsThrift2(pages=ROWS), transport, protocol))
+    chance = random.Random(f"{number} {asked}")
+    servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)))
+    servers.append(thrift_server(thrift2.THBaseService, RowsThrift2(pages=ROWS)))
     proxy = Corrupting(servers[number - 1].port)
     servers.append(proxy)
     ports = (proxy.port, None) if number == 1 else (servers[0].port, proxy.port)
     unknown = []
-    with HBaseStore(HOST, ports[0], thrift2=ports[1], transport=transport, protocol=protocol) as store:
+    with HBaseStore(HOST, ports[0], thrift2=ports[1]) as store:
         for _ in range(TIMES):
             proxy.corrupt = lambda data: damage(data, chance)
             try:
@@ -117,11 +113,7 @@ def names(size: int, element: bytes = b"\x0b") -> bytes:
     return b"\x0f\x00\x00" + element + struct.pack("!iI", 1, size)
 
 
-def compact_names(size: bytes, header: bytes = b"\x18") -> bytes:
-    return b"\x09\x00" + header + size
-
-
-BINARY = {
+REPLIES = {
     "a string of less than no bytes (SystemError)": names(0xFFFFFFFF) + b"\x00",
     "a string of 2 GB (MemoryError)": names(0x7FFFFFFF),
     "structures without an end (RecursionError)": b"\x0c\x00\x63" * 100,
@@ -129,57 +121,30 @@ BINARY = {
     "more than a reply": names(1) + b"a\x00" + b"\x00",
     "a list of something else, and what is in it": names(1, b"\x05") + b"a\x00",
 }
-COMPACT = {
-    "a type that there is not (KeyError)": b"\x0d\x00",
-    "a string of 2 GB (MemoryError)": compact_names(b"\xff\xff\xff\xff\x07"),
-    "a size beyond all (OverflowError)": compact_names(b"\xff" * 20 + b"\x07"),
-    "a list of nothing, read for ever": compact_names(b"\xff\xff\xff\xff\x03", b"\xf0"),
-    "an unknown list of nothing, read for ever": b"\x19" + b"\x00" + b"\xf0\xff\xff\xff\xff\x03",
-    "structures without an end (RecursionError)": b"\x1c" * 5000,
-    "more than a reply": compact_names(b"\x01") + b"a\x00" + b"\x00",
-}
-CASES = [("binary", name) for name in BINARY] + [("compact", name) for name in COMPACT]
 
 
-def replying(transport: str, protocol: str, body: bytes) -> Server:
+def replying(body: bytes) -> Server:
     """A gateway that answers the first call of a connection with *body*, and says no more."""
 
     def serve(client: socket.socket) -> None:
         request = client.recv(1000)
-        if transport == "framed":
-            request = request[4:]
-        if protocol == "binary":
-            reply = b"\x80\x01\x00\x02" + request[4 : 8 + 13 + 4] + body
-        else:
-            reply = b"\x82\x41" + request[2 : 4 + 13] + body
-        client.sendall((struct.pack("!I", len(reply)) if transport == "framed" else b"") + reply)
+        client.sendall(b"\x80\x01\x00\x02" + request[4 : 8 + 13 + 4] + body)
         client.recv(1)
 
     return Server(serve)
 
 
-@pytest.mark.parametrize("transport", ["buffered", "framed"])
-@pytest.mark.parametrize(("protocol", "case"), CASES)
-def test_what_cannot_be_read_is_a_wrong_reply_at_once_and_takes_no_memory(servers, transport, protocol, case):
-    servers.append(replying(transport, protocol, (BINARY if protocol == "binary" else COMPACT)[case]))
-    connect = Connector(HOST, servers[-1].port, transport=transport, protocol=protocol, service=thrift1.Hbase)
+@pytest.mark.parametrize("case", REPLIES)
+def test_what_cannot_be_read_is_a_wrong_reply_at_once_and_takes_no_memory(servers, case):
+    servers.append(replying(REPLIES[case]))
+    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     deadline = Deadline(0.5)
-    with closing(connect(deadline)) as connection, pytest.raises((WrongReply, TimeoutError)) as raised:
+    with closing(connect(deadline)) as connection, pytest.raises(WrongReply):
         connection.call("getTableNames", deadline=deadline)
 
-    # In a frame what is announced and not there is waited for, as the next frame.
-    assert raised.type is WrongReply or (transport == "framed" and "2 GB" in case)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
-
-
-@pytest.mark.parametrize("size", [LARGEST + 1, 2**31 - 1, 2**32 - 1])
-def test_a_frame_that_is_too_large_is_none(servers, size):
-    servers.append(Server(lambda client: (client.recv(1000), client.sendall(struct.pack("!I", size)), client.recv(1))))
-
-    with pytest.raises(StoreError):
-        HBaseStore(HOST, servers[-1].port, transport="framed", timeout=2.0)
 
 
 @pytest.mark.parametrize("option", [{"compression": b"NEWEST"}, {"bloomFilterType": b"NEWEST"}])

@@ -20,7 +20,15 @@ from gateways import HOST, FakeThrift1, Proxy, Server, fake_store, page_keys, pu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.errors import (
+    CapabilityError,
+    InvalidArgument,
+    NotAStore,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    TableNotFound,
+)
 from webtable.rowkey import KeyRange, merged, prefix_range
 from webtable.rowkey.ranges import groups_of
 from webtable.schema import FamilySchema, TableSchema
@@ -84,7 +92,7 @@ def test_a_gateway_that_trickles_ends_in_an_error_within_the_deadline(servers):
             time.sleep(0.1)
 
     servers.append(Server(trickle))
-    connect = Connector(HOST, servers[-1].port, transport="buffered", protocol="binary", service=thrift1.Hbase)
+    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
     begin = time.monotonic()
 
     with closing(connect(Deadline(1.0))) as connection, pytest.raises((TimeoutError, Exception)):
@@ -99,7 +107,7 @@ def test_a_reply_with_another_number_is_not_believed(servers):
         client.sendall(struct.pack("!iI", -2147418110, 13) + b"getTableNames" + struct.pack("!i", 41) + b"\x00")
 
     servers.append(Server(stale))
-    connect = Connector(HOST, servers[-1].port, transport="buffered", protocol="binary", service=thrift1.Hbase)
+    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
 
     with closing(connect(Deadline(1.0))) as connection, pytest.raises(WrongReply):
         connection.call("getTableNames", deadline=Deadline(1.0))
@@ -156,12 +164,20 @@ def test_a_thrift1_gateway_in_the_place_of_thrift2_is_told_from_it(servers):
         HBaseStore(HOST, servers[-1].port, thrift2=servers[-1].port)
 
 
-@pytest.mark.parametrize("option", [{"transport": "framed"}, {"protocol": "compact"}])
-def test_the_wrong_transport_or_protocol_is_found_out(servers, option):
-    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
+def test_a_gateway_that_hangs_up_at_once_may_have_another_transport_or_protocol(servers):
+    servers.append(Server(lambda client: client.recv(4)))
 
-    with pytest.raises(NotAStore, match=r"buffered transport and the binary protocol; the URL needs \?"):
-        HBaseStore(HOST, servers[-1].port, timeout=1.0, **option)
+    with pytest.raises(StoreUnavailable, match=r"closed the connection .was it started with -f, -c"):
+        HBaseStore(HOST, servers[-1].port, timeout=1.0)
+
+
+@pytest.mark.parametrize("scheme", ["hbase", "hbase+http", "hbase+https"])
+@pytest.mark.parametrize(
+    "option", ["transport=framed", "thrift2=9091&protocol=compact", "transport=buffered&timeout=1"]
+)
+def test_an_option_for_another_transport_or_protocol_is_refused_with_what_serves_instead(scheme, option):
+    with pytest.raises(InvalidArgument, match=r"start the gateway without -f, -c.*hbase\+native://"):
+        HBaseStore.table_of(StoreURL.parse(f"{scheme}://localhost/crawl?{option}"))
 
 
 def test_a_create_that_does_nothing_is_found_out(servers):

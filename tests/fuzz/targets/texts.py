@@ -82,7 +82,7 @@ _GOOD = [
     ["500000", "5MB", "512KiB", "1.5k", "9" * 400],
     ["90", "none", "1.5d", "9" * 400],
     ["parsed=64MiB,seconds=0.5", "record=1", "seconds=nan", "links=inf"],
-    ["//localhost:9090/crawl?thrift2=9091", "//a,[::1]:1/ns:t?timeout=1e9&pool=2&transport=framed", "//a:x/"],
+    ["//localhost:9090/crawl?thrift2=9091", "//a,[::1]:1/ns:t?timeout=1e9&pool=2&transport=x", "//a:x/"],
     ["crawl.db?table=t&timeout=5", "//file:x?mode=memory", "%00.db", ":memory:"],
     ["crawl?table=x", "//a%2fb"],
     ["crawl.db", "C:\\x", "hbase://h/t", "a:b"],

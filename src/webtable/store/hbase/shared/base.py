@@ -210,8 +210,6 @@ class HBaseBase(Store):
     _workers: Workers
     _tables: Tables
     _table_cache: TableCache
-    _context: int | None = None
-    """The largest message in bytes, if there is such a limit."""
     _process: int
     _uncompacted: str
     """Why the store does not compact tables itself."""
@@ -227,7 +225,6 @@ class HBaseBase(Store):
                 table,
                 deadline,
                 lambda refresh: self._table_cache.families(table, deadline, refresh),
-                self._context,
             )
         except StoreUnavailable as error:
             return [error] * len(mutations)

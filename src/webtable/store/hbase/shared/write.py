@@ -32,8 +32,7 @@ class Client(Protocol):
 class Write:
     """One call of `write`.
 
-    *families* returns the table's families, read again if it is called with True; *context* is the largest message that
-    the gateway accepts, if it has such a limit.
+    *families* returns the table's families, read again if it is called with True.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class Write:
         table: str,
         deadline: Deadline,
         families: Callable[[bool], Collection[bytes]],
-        context: int | None = None,
     ) -> None:
         self._client = client
         self._workers = workers
@@ -52,8 +50,6 @@ class Write:
         self._table = table
         self._deadline = deadline
         self._families = families
-        self._context = context
-        self._batch_bytes = BATCH_BYTES if context is None else min(BATCH_BYTES, context * 3 // 4)
         self._known = families(False)
         self._refreshed = False
         self._valid: set[bytes] = set()
@@ -87,7 +83,7 @@ class Write:
         batch: list[int] = []
         total = 0
         for place in stage:
-            if batch and (total + sizes[place] > self._batch_bytes or len(batch) == _BATCH_MUTATIONS):
+            if batch and (total + sizes[place] > BATCH_BYTES or len(batch) == _BATCH_MUTATIONS):
                 yield batch
                 batch, total = [], 0
             batch.append(place)
@@ -126,12 +122,6 @@ class Write:
                     row, f"the cell {short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
                 )
             size += length + 30
-        if self._context is not None and size > self._context - 1024:
-            raise self._refusal(
-                row,
-                f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
-                f"{self._context:,}; a buffered one takes them",
-            )
         return size
 
     def _check_exact(self, row: bytes, columns: Sequence[bytes] | None) -> None:

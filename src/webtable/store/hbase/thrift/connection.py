@@ -8,12 +8,12 @@ import importlib
 import select
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
+import happybase
 import thriftpy2
-from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
-from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType, TType
+from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType
 from thriftpy2.transport import TTransportException
 
 from webtable._clock import clock
@@ -27,37 +27,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-if TYPE_CHECKING:
-
-    class HappyBaseConnection:
-        """The members of HappyBase's connection that are used here; it has no types of its own."""
-
-        host: str
-        port: int
-        transport: Any
-        _transport_class: Any
-
-        def __init__(
-            self, host: str, port: int, *, autoconnect: bool, transport: Transport, protocol: Protocol
-        ) -> None: ...
-        def open(self) -> None:
-            """Connect to the gateway."""
-
-        def close(self) -> None:
-            """Close the socket."""
-
-else:
-    from happybase import Connection as HappyBaseConnection
-
-Transport = Literal["buffered", "framed"]
-Protocol = Literal["binary", "compact"]
-
 thrift1: Final[ModuleType] = importlib.import_module("Hbase_thrift")  # HappyBase loads its IDL under this name
 thrift2: Final[ModuleType] = thriftpy2.load(str(Path(__file__).with_name("hbase2.thrift")), "webtable_hbase2_thrift")
 
 _BUFFER: Final = 64 * 1024
 LARGEST: Final = 2**30
-"""The longest string of a reply, or frame; a larger number is not a length."""
+"""The longest string of a reply; a larger number is not a length."""
 PIECE: Final = 2**20  # of memory that is allocated before its bytes have arrived
 
 
@@ -174,43 +149,6 @@ class Unsendable(ValueError):
     """Arguments that do not fit into Thrift's types; nothing was sent."""
 
 
-class BoundedCompactProtocol(TCompactProtocol):  # type: ignore[misc,unused-ignore]
-    """The compact protocol, with limits for numbers and sizes.
-
-    Python's integers are unbounded, and a list of elements without a length would be read for ever.
-    """
-
-    def _read_size(self) -> int:
-        size: int = super()._read_size()  # type: ignore[no-untyped-call,unused-ignore]
-        if size > LARGEST:
-            raise WrongReply(f"a reply announces {size:,} bytes or elements")
-        return size
-
-    def _read_int(self) -> int:
-        number: int = super()._read_int()  # type: ignore[no-untyped-call,unused-ignore]
-        if not -(2**63) <= number < 2**63:
-            raise WrongReply(f"a reply has the number {number}")
-        return number
-
-    def _read_collection_begin(self) -> tuple[int, int]:
-        kind, size = super()._read_collection_begin()  # type: ignore[no-untyped-call,unused-ignore]
-        _check_elements(size, kind)
-        return kind, size
-
-    def _read_map_begin(self) -> tuple[int, int, int]:
-        key, value, size = super()._read_map_begin()  # type: ignore[no-untyped-call,unused-ignore]
-        _check_elements(size, key, value)
-        return key, value, size
-
-
-def _check_elements(size: int, *kinds: int) -> None:
-    if size and TType.STOP in kinds:
-        raise WrongReply(f"a reply has {size} elements of no type")
-
-
-_PROTOCOLS: Final = {"binary": TBinaryProtocol, "compact": BoundedCompactProtocol}
-
-
 class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
     """A Thrift client that numbers its calls and accepts only the reply with the number and name of its call.
 
@@ -243,9 +181,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
             raise WrongReply(f"a reply that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
 
     def _reply(self, _api: str) -> Any:
-        name: Any
         name, kind, number = self._iprot.read_message_begin()
-        name = name.decode(errors="replace") if isinstance(name, bytes) else name  # bytes by the compact protocol
         if name != _api or number != self._seqid:
             raise WrongReply(f"the answer to {name!r:.100} {number} came instead of that to {_api!r} {self._seqid}")
         if kind == TMessageType.EXCEPTION:
@@ -270,7 +206,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
         return None
 
 
-class Connection(HappyBaseConnection):
+class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
     """A HappyBase connection with such a client of *service*, over a socket of *make_socket*.
 
     `scanners` are the open ones on this connection; `busy` is its latest call and
@@ -281,23 +217,21 @@ class Connection(HappyBaseConnection):
         self,
         host: str,
         port: int,
-        transport: Transport,
-        protocol: Protocol,
         service: Any,
         make_socket: Callable[[str, int], GatewaySocket],
     ) -> None:
-        self._parts = _PROTOCOLS[protocol], service, make_socket
+        self._service, self._make_socket = service, make_socket
         self.scanners: WeakSet[Any] = WeakSet()
         self.busy: tuple[str, float] = ("connecting", clock.monotonic())
-        super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
+        super().__init__(host, port, autoconnect=False)
 
     def _refresh_thrift_client(self) -> None:
-        protocol, service, make_socket = self._parts
-        self.socket: GatewaySocket = make_socket(self.host, self.port)
-        self.transport: Any = self._transport_class(self.socket, _BUFFER)
+        """Make what HappyBase makes here, by its defaults: the buffered transport and the binary protocol."""
+        self.socket: GatewaySocket = self._make_socket(self.host, self.port)
+        self.transport = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
-        reader = protocol(self.transport, decode_response=False)
-        self.client: CheckedClient = CheckedClient(service, reader, self.socket)
+        reader = self._protocol_class(self.transport, decode_response=False)
+        self.client: CheckedClient = CheckedClient(self._service, reader, self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
         """Return the answer of the gateway; after any exception the connection cannot be used for another call."""

@@ -14,7 +14,7 @@ from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable, WebTableError
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.shared.failures import ServerLog, WrongReply, disabled, one_attempt, repeated
-from webtable.store.hbase.thrift.connection import Connection, GatewaySocket, NotServed, Protocol, Transport, thrift2
+from webtable.store.hbase.thrift.connection import Connection, GatewaySocket, NotServed, thrift2
 from webtable.store.hbase.thrift.http import DRIVER_ERRORS, HTTPMode, is_answer, is_declined, is_unanswered, translated
 from webtable.store.metrics import ServerMetrics, subject_of
 from webtable.store.url import HostPort
@@ -237,12 +237,10 @@ _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, Arithm
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Makes connections to a gateway, given its host, port, transport, protocol and service."""
+    """Makes connections to a gateway, given its host, port and service."""
 
     host: str
     port: int
-    transport: Transport
-    protocol: Protocol
     service: Any
     http: HTTPMode | None = None
 
@@ -270,7 +268,7 @@ class Connector:
     def __call__(self, deadline: Deadline) -> Connection:
         """Return a new, open connection."""
         make_socket = GatewaySocket if self.http is None else self.http.socket
-        connection = Connection(self.host, self.port, self.transport, self.protocol, self.service, make_socket)
+        connection = Connection(self.host, self.port, self.service, make_socket)
         connection.socket.deadline = deadline
         connection.open()
         return connection

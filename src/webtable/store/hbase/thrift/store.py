@@ -25,7 +25,7 @@ from webtable.store.deadline import of_call
 from webtable.store.hbase.shared.base import FOREVER, HBaseBase, TableCache, Tables, clock_check, known_family, ttl_of
 from webtable.store.hbase.shared.scans import FIRST_ROWS, Pieces
 from webtable.store.hbase.shared.sockets import Workers, client_context
-from webtable.store.hbase.thrift.connection import GatewaySocket, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.thrift.connection import GatewaySocket, thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector, Gateway, none_of, table_name
 from webtable.store.hbase.thrift.http import (
     DRIVER_ERRORS,
@@ -66,13 +66,8 @@ _SECONDS: Final = 5.0
 _FIRST_SHARE: Final = 1 / 2
 """The share of the time for the expected gateway; the rest is for identifying what is there instead."""
 _ELSEWHERE_SECONDS: Final = 1.5
-_WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
-    ("buffered", "binary"),
-    ("framed", "binary"),
-    ("buffered", "compact"),
-    ("framed", "compact"),
-)
-
+_SPEAKS: Final = " (was it started with -f, -c, -nonblocking, -hsha or -threadedselector? It must be without)"
+"""Why a gateway may close a connection at the first call: by these it has another transport or protocol."""
 _OTHERS: Final = {
     b"HTTP/": "an HTTP server; if it is a gateway in HTTP mode, use hbase+http://",
     b"\x15\x03": "a server that speaks TLS; if it is a gateway in HTTP mode, use hbase+https://",
@@ -116,7 +111,8 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
             raise translated(exc, f"{name}: {address}", None, "looking at it") from exc
         if connector.http is None:
             _explain(connector, name, deadline)
-        raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
+        hint = _SPEAKS if isinstance(exc, ConnectionResetError) else ""
+        raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}{hint}") from exc
     if found != wanted:
         scheme = connector.scheme
         option = (
@@ -150,26 +146,11 @@ def _service(connector: Connector, deadline: Deadline) -> int:
 
 def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
     """Raise `NotAStore` if the other end can be identified."""
-    address = connector.address
-    for transport, protocol in _WAYS:
-        if (transport, protocol) == (connector.transport, connector.protocol):
-            continue
-        other = replace(connector, transport=transport, protocol=protocol, service=None)
-        try:
-            found = _service(other, deadline.within(min(deadline.left() / 2, _ELSEWHERE_SECONDS)))
-        except DRIVER_ERRORS:
-            continue
-        options = [f"transport={transport}"] * (transport != connector.transport)
-        options += [f"protocol={protocol}"] * (protocol != connector.protocol)
-        raise NotAStore(
-            f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
-            f"{protocol} protocol; the URL needs ?{'&'.join(options)}"
-        )
     greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
     if greeting:
         kind = next((kind for start, kind in _OTHERS.items() if greeting.startswith(start)), "no Thrift gateway")
         raise NotAStore(
-            f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
+            f"{name}: {connector.address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
             "HBase's Thrift gateway, 9090 unless configured otherwise"
         )
 
@@ -199,14 +180,13 @@ class GatewayTables(Tables):
     """Tables by a Thrift1 *gateway*, without changes of a family.
 
     A new table with split keys, or with options that Thrift1 does not have, is made by Thrift2 at *beside*, if that is
-    given and its transport is not *framed*.
+    given.
     """
 
-    def __init__(self, gateway: Gateway, beside: Gateway | None = None, *, framed: bool = False) -> None:
+    def __init__(self, gateway: Gateway, beside: Gateway | None = None) -> None:
         super().__init__(gateway.name)
         self._gateway = gateway
         self._beside = beside
-        self._framed = framed
 
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
@@ -265,12 +245,11 @@ class GatewayTables(Tables):
 
     def _create_beside(self, schema: TableSchema, beyond: str, deadline: Deadline) -> None:
         """Create the table by Thrift2. In HBase 1.x its createTable is an empty method that succeeds."""
-        if self._beside is None or self._framed:
-            # A framed one uses the whole frame as each split key (ByteBuffer.array() in HBase 2.6.1).
-            why = "a Thrift1 gateway cannot set" if self._beside is None else "a framed Thrift2 gateway corrupts"
+        if self._beside is None:
             raise CapabilityError(
-                f"{self._name}: table {schema.name!r}: {why} {beyond}; a buffered Thrift2 gateway can (?thrift2=9091), "
-                f"HBase's own protocol (hbase+native://), and the HBase shell: {create_statement(schema)}"
+                f"{self._name}: table {schema.name!r}: a Thrift1 gateway cannot set {beyond}; a Thrift2 gateway can "
+                "(?thrift2=9091), HBase's own protocol (hbase+native://), and the HBase shell: "
+                f"{create_statement(schema)}"
             )
         table = thrift2.TTableDescriptor(
             tableName=table_name(schema.name), columns=[_descriptor2(family) for family in schema.families]
@@ -353,7 +332,6 @@ def _family(descriptor: Any) -> FamilySchema:
 
 T = TypeVar("T")
 
-_FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
 _HTTP_SECONDS: Final = 25.0
 """The longest idle time of a connection in HTTP mode; the gateway closes it after 30 s."""
 
@@ -387,29 +365,23 @@ class HBaseStore(HBaseBase):
         *,
         others: Sequence[tuple[str, int]] = (),
         thrift2: int | None = None,
-        transport: Transport = "buffered",
-        protocol: Protocol = "binary",
         timeout: float = 30.0,
         pool_size: int = 8,
         max_age: float = 50.0,
         http: HTTPMode | None = None,
     ) -> None:
-        _check(transport in ("buffered", "framed"), f"transport={transport!r} must be 'buffered' or 'framed'")
-        _check(protocol in ("binary", "compact"), f"protocol={protocol!r} must be 'binary' or 'compact'")
         _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
-        _check(http is None or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
         deadline = of_call(timeout)
         addresses = [HostPort(*address) for address in ((host, port), *others)]
         self.name: str = _store_name(addresses, http)
         self.timeout = timeout
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
-        self._context = _FRAME_BYTES if transport == "framed" else None
 
         def opened(number: int, addresses: Sequence[HostPort]) -> Gateway:
-            connectors = [_connector(number, address, transport, protocol, http) for address in addresses]
+            connectors = [_connector(number, address, http) for address in addresses]
             check_gateways(connectors, self.name, number, deadline)
             name = self.name if number == 1 else f"{self.name} (Thrift2 at {','.join(map(str, addresses))})"
             return Gateway(
@@ -426,7 +398,7 @@ class HBaseStore(HBaseBase):
             beside = opened(2, _distinct(addresses, thrift2))
             self._gateways.append(beside)
             self._client = self._many = Thrift2(first, beside, self._workers.each)
-            self._tables = GatewayTables(first, beside, framed=transport == "framed")
+            self._tables = GatewayTables(first, beside)
         self._table_cache = TableCache(self._tables, self.name)
         self._closed = False
 
@@ -510,11 +482,8 @@ def _check(condition: bool, message: str) -> None:
         raise InvalidArgument(message)
 
 
-def _connector(
-    number: int, address: HostPort, transport: Transport, protocol: Protocol, http: HTTPMode | None
-) -> Connector:
-    service = thrift1.Hbase if number == 1 else thrift2.THBaseService
-    return Connector(*address, transport=transport, protocol=protocol, service=service, http=http)
+def _connector(number: int, address: HostPort, http: HTTPMode | None) -> Connector:
+    return Connector(*address, thrift1.Hbase if number == 1 else thrift2.THBaseService, http)
 
 
 def _distinct(addresses: Sequence[HostPort], port: int) -> list[HostPort]:
@@ -528,14 +497,13 @@ def _store_name(gateways: Sequence[HostPort], http: HTTPMode | None) -> str:
 
 
 _EVERY: Final = frozenset({"thrift2", "timeout", "pool"})
-_SOCKET: Final = frozenset({"transport", "protocol"})
 OPTIONS: Final = {
-    "hbase": _EVERY | _SOCKET,
+    "hbase": _EVERY,
     "hbase+http": _EVERY | {"auth"},
     "hbase+https": _EVERY | {"auth", "ca", "cert", "key"},
 }
-"""By scheme: `thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`,
-`pool=CONNECTIONS`, `ca=FILE`, `cert=FILE`, `key=FILE`, `auth=basic|bearer|hook`."""
+"""By scheme: `thrift2=PORT`, `timeout=SECONDS`, `pool=CONNECTIONS`, `ca=FILE`, `cert=FILE`, `key=FILE`,
+`auth=basic|bearer|hook`."""
 _PORT: Final = 9090
 _AUTHORITY: Final = re.compile("//([^/?#]*)")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
@@ -558,8 +526,6 @@ class GatewayAddress(NamedTuple):
         options = self.options
         return {
             "thrift2": int(options.number("thrift2", 9091)) if "thrift2" in options else None,
-            "transport": options.get("transport", "buffered"),
-            "protocol": options.get("protocol", "binary"),
             "timeout": options.number("timeout", 30.0),
             "pool_size": int(options.number("pool", 8)),
             "http": self._http(),
@@ -606,6 +572,11 @@ def address_of(url: StoreURL) -> GatewayAddress:
             raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} cannot be a host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
+    if re.search("(^|&)(transport|protocol)=", parts.query):
+        raise InvalidArgument(
+            f"store={url.text!r}: there is no transport= or protocol=: start the gateway without -f, -c, -nonblocking, "
+            "-hsha and -threadedselector, or use its HTTP mode (hbase+http://) or HBase's own protocol (hbase+native://)"
+        )
     options = url.options(parts.query, OPTIONS[url.scheme])
     return GatewayAddress(gateways, url.table(parts.path), options, url.scheme, login)
 
@@ -698,10 +669,8 @@ class GatewayChecks:
             found, _, fix = str(exc).removeprefix(f"{self._name}: ").partition("; ")
             return failed(name, found, fix if isinstance(exc, NotAStore) else _start(number, address)), address
         took = (clock.monotonic() - began) * 1000
-        mode = f"{connector.transport} transport, {connector.protocol} protocol"
-        if connector.http is not None:
-            mode += f" ({connector.scheme})"
-        return well(name, f"Thrift{number}, {mode}, answers in {took:.0f} ms"), address
+        mode = "" if connector.http is None else f" ({connector.scheme})"
+        return well(name, f"Thrift{number}{mode} answers in {took:.0f} ms"), address
 
     def _connections(self, number: int, address: HostPort) -> Check:
         """Return the check of how many of the connections of one process are served at the same time."""
@@ -736,8 +705,7 @@ class GatewayChecks:
         yield warned(f"gateway {address}", found, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
 
     def _connector(self, number: int, address: HostPort) -> Connector:
-        how = self._settings
-        return _connector(number, address, how["transport"], how["protocol"], how["http"])
+        return _connector(number, address, self._settings["http"])
 
 
 def _start(number: int, address: HostPort) -> str:
