@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from manual_clock import ManualClock
 from nightly import NIGHTLY
@@ -34,6 +35,11 @@ from webtable.store.sqlite import SQLiteStore
 from webtable.testing import ListeningStore, WrappedStore, hbase_native_url
 
 pytest_plugins = ["webtable.testing"]
+
+# Beside other work a quick example may take a second: none fails by the clock on the wall. All else is as Hypothesis
+# chooses, which tries the same examples in every run where CI is set.
+settings.register_profile("webtable", settings(), deadline=None)
+settings.load_profile("webtable")
 
 # They hold no examples, and as modules to be looked at for some they would all have one name.
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]

@@ -47,7 +47,7 @@ def out_and_in(table, folder, form, **options):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(deadline=None, max_examples=examples(by_day=12, by_night=100), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(by_day=12, by_night=100), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
 def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captures, file_bytes):
     table = stored(new_table(), read_pages_of(crawled(captures)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nightly import some
@@ -216,7 +216,6 @@ def test_the_charset_is_found_as_a_browser_finds_it(body, announced, charset):
     assert found.title is None or found.title in body.decode(charset)
 
 
-@settings(deadline=None)
 @given(
     st.binary() | st.text(alphabet="<a href=/'\">! -&#;x\0\n\ud83dé").map(lambda text: text.encode("utf-8", "ignore"))
 )
@@ -343,7 +342,6 @@ def test_a_body_without_a_type_is_html_unless_it_is_binary(body, charset, text):
     assert plain_text(body, charset, "") == text
 
 
-@settings(deadline=None)
 @given(
     st.binary()
     | st.text(alphabet="<pre li=/'\">! -&#;x\0\n\u2028\xa0\xadé").map(lambda text: text.encode("utf-8", "ignore")),

@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from webtable.errors import FormatError, UnknownColumn
@@ -52,7 +52,6 @@ def read(data: bytes, **options):
     return list(read_pages(io.BytesIO(data), report=report, **options)), report
 
 
-@settings(deadline=None)
 @given(st.lists(pages, max_size=4))
 def test_pages_come_back_as_they_were_written(written):
     out = io.BytesIO()

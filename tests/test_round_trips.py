@@ -233,7 +233,6 @@ CAPTURES = st.lists(
 
 
 @settings(
-    deadline=None,
     max_examples=examples(by_day=25, by_night=60),
     derandomize=True,
     suppress_health_check=list(HealthCheck),

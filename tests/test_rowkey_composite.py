@@ -237,7 +237,7 @@ composites = pytest.mark.parametrize(
     [one for one in LAYOUTS.values() if isinstance(one.key, CompositeKey)],
     ids=[name for name, one in LAYOUTS.items() if isinstance(one.key, CompositeKey)],
 )
-FEW = settings(max_examples=examples(by_day=8, by_night=50), deadline=None)  # there are 30 layouts
+FEW = settings(max_examples=examples(by_day=8, by_night=50))  # there are 30 layouts
 
 
 def rows_of(layout: Layout) -> Any:
@@ -387,7 +387,7 @@ JUNK = [
 
 
 @layouts
-@settings(max_examples=examples(by_day=20, by_night=60), deadline=None)
+@settings(max_examples=examples(by_day=20, by_night=60))
 @given(data=st.data())
 def test_only_typed_errors_come_out_whatever_goes_in(layout, data):
     key = layout.key

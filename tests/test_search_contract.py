@@ -548,7 +548,7 @@ def queries(draw):
 def test_queries_find_what_the_formula_finds_in_its_order(place):
     index = place.open()
 
-    @settings(max_examples=examples(60, 3_000), deadline=None)
+    @settings(max_examples=examples(60, 3_000))
     @given(stored_pages(), st.lists(queries(), min_size=1, max_size=8))
     def check(documents, asked):
         index.create("settings")

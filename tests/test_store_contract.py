@@ -686,7 +686,7 @@ def test_a_row_that_contains_the_words_is_never_left_out(store, table, space, va
 def test_of_any_texts_none_that_contains_the_words_is_left_out(store, table, adapter):
     letters = st.text(st.sampled_from("aAiIİıkKK\u0307sSßẞſσςΣåÅÅǆǅé'\\E") | st.characters(), max_size=6)
 
-    @settings(max_examples=12 if differs(adapter, "slow calls") else examples(by_day=24, by_night=60), deadline=None)
+    @settings(max_examples=12 if differs(adapter, "slow calls") else examples(by_day=24, by_night=60))
     @given(values=st.lists(letters, min_size=1, max_size=30), words=st.lists(letters, max_size=2), data=st.data())
     def holds(values, words, data):
         prefix = uuid.uuid4().hex.encode() + b"/"
@@ -1384,7 +1384,7 @@ def model(mutations):
 
 
 def test_a_store_shows_what_the_model_shows(store, table, adapter):
-    @settings(max_examples=8 if differs(adapter, "slow calls") else examples(by_day=40, by_night=80), deadline=None)
+    @settings(max_examples=8 if differs(adapter, "slow calls") else examples(by_day=40, by_night=80))
     @given(calls=calls)
     def holds(calls):
         prefix = uuid.uuid4().hex.encode() + b"/"

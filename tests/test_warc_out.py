@@ -175,7 +175,7 @@ def crawled(captures):
     return b"".join(records)
 
 
-@settings(deadline=None, max_examples=examples(by_day=20, by_night=50), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(by_day=20, by_night=50), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
 def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, file_bytes):
     folder = tmp_path_factory.mktemp("warc") / "out"

@@ -34,7 +34,6 @@ def check_some(name: str, inputs: int = MADE) -> None:
     options = settings(
         max_examples=inputs,
         derandomize=True,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],

@@ -17,7 +17,7 @@ from typing import Any
 import happybase
 import pytest
 from gateways import HOST, FakeThrift1, Proxy, Server, fake_store, page_keys, put, thrift_server
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from webtable.errors import (
@@ -357,7 +357,6 @@ bounds_of_regions = st.lists(keys, unique=True).map(sorted)
 
 
 @given(st.sets(keys), ranges, bounds_of_regions, bounds_of_regions, st.integers(1, 4), st.integers(1, 4))
-@settings(deadline=None)
 def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
     stored, wanted_ranges, bounds, real_bounds, limit, groups
 ):

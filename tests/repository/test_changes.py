@@ -264,7 +264,7 @@ def model(captures, since, until):
     return told
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     stored=st.lists(captures, min_size=1, max_size=8, unique_by=lambda one: (one["path"], one["hours"])),
     moments=st.tuples(st.integers(0, 21), st.integers(0, 21)),

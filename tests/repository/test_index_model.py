@@ -280,7 +280,6 @@ def test_writers_that_cross_each_other_leave_the_questions_right(machine, tmp_pa
         settings=settings(
             max_examples=EXAMPLES or examples(by_day=2, by_night=60),
             stateful_step_count=30,
-            deadline=None,
             derandomize=not EXAMPLES,
             suppress_health_check=list(HealthCheck),
             database=None,

@@ -350,7 +350,6 @@ def of_a_few_pages(draw):
 @given(of_a_few_pages())
 @settings(
     max_examples=examples(by_day=5, by_night=50),
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -383,7 +382,6 @@ def made(town, number, fields):
 @given(st.data())
 @settings(
     max_examples=examples(by_day=10, by_night=60),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )

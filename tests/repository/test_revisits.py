@@ -426,7 +426,6 @@ CAPTURES = st.dictionaries(
 @on_every_store
 @settings(
     max_examples=examples(100, 800),
-    deadline=None,
     derandomize=not NIGHTLY,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
 )

@@ -179,7 +179,6 @@ def check_as_a_plain_loop(site, gap):
 def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_table, site):
     @settings(
         max_examples=4 if differs(adapter, "slow calls") else examples(by_day=15, by_night=60),
-        deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
     @given(pages=pages_of_a_site, hours=st.sampled_from([0.1, 0.5, 1, 3]))
@@ -192,7 +191,6 @@ def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_tabl
 @given(pages=pages_of_a_site, hours=st.sampled_from([0.5, 2]))
 @settings(
     max_examples=examples(by_day=12, by_night=40),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_a_site_is_judged_so_in_memory_and_by_the_time_index(pages, hours):
