@@ -1,8 +1,9 @@
-"""Check that a release can be made of the commit that is checked out: `make release-check`.
+"""Make a release of the commit that is checked out, in build/release/dist, and check it: `make release`.
 
-It builds the source distribution, and the wheel from that, checks their contents, and installs both in fresh
-environments of each Python that it finds. Beside the wheel it runs a part of the tests, without HBase; the source
-distribution is installed without any extra, and runs the demo.
+It builds the source distribution, and the wheel from that, checks their contents, builds the wheel again from a copy
+that differs in what must not matter, and installs both in fresh environments of each Python that it finds. Beside the
+wheel it runs a part of the tests, without HBase; the source distribution is installed without any extra, and runs the
+demo.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "build" / "release"
+ARCHIVE = WORK / "tree.tar"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # A part, of a minute or two: row keys, pages, files, stores, the writer, asyncio, processes and the command line.
 TESTS = (
@@ -78,13 +80,22 @@ def build() -> tuple[Path, Path]:
     """Return the source distribution, made of the commit alone, and the wheel that was made of it."""
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "tree").mkdir(parents=True)
-    archive = WORK / "tree.tar"
-    run("git", "archive", "--output", archive, "HEAD", cwd=ROOT)
-    run("tar", "-x", "-C", WORK / "tree", "-f", archive)
+    run("git", "archive", "--output", ARCHIVE, "HEAD", cwd=ROOT)
+    run("tar", "-x", "-C", WORK / "tree", "-f", ARCHIVE)
     run(sys.executable, "-m", "build", "--outdir", WORK / "dist", WORK / "tree")
     [source], [wheel] = (WORK / "dist").glob("*.tar.gz"), (WORK / "dist").glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", source, wheel)
     return source, wheel
+
+
+def build_again(wheel: Path) -> None:
+    """End unless a copy with other dates, permissions and folders makes the same *wheel*, byte for byte."""
+    tree = WORK / "again" / "deeper"
+    tree.mkdir(parents=True)
+    run("sh", "-c", f"umask 077 && tar -x -m --no-same-permissions -C {tree} -f {ARCHIVE}")
+    run("sh", "-c", f"umask 077 && {sys.executable} -m pip wheel -q --no-deps -w {tree.parent} {tree}")
+    if (tree.parent / wheel.name).read_bytes() != wheel.read_bytes():
+        sys.exit(f"{wheel.name} is not the same when it is built again")
 
 
 def check_contents(source: Path, wheel: Path) -> None:
@@ -157,6 +168,7 @@ def main() -> None:
     wanted = parser.parse_args().pythons
     source, wheel = build()
     check_contents(source, wheel)
+    build_again(wheel)
     found = {version: interpreter(version) for version in wanted or VERSIONS}
     missing = [version for version, python in found.items() if not python]
     if wanted and missing:

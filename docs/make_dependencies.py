@@ -1,6 +1,6 @@
 """Writes docs/dependencies.md: what webtable needs, whatever that needs, and under which licences.
 
-Run it where all of it is installed (`make test-engines` does that): python docs/make_dependencies.py
+Run it where all of it is installed (`make test MARK=engines` does that): python docs/make_dependencies.py
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ settings.load_profile("webtable")
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 
+JOBS = {"cluster", "engines", "kerberos", "spark", "versions"}
+"""Marks of tests that need packages or servers of their own, and run only where they are asked for."""
 NUMBER_OF_A_PAGE = re.compile(r"[-=](\d+)(?:\.html?|/|&lang=en)?$")
 """Most pages of the sample web have their number in their URL."""
 SITES = ("debian-policy", "git-doc", "nodejs-doc")
@@ -60,11 +62,16 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out by day what is for the night."""
+    """Leave out by day what is for the night, and skip the jobs that `-m` does not name."""
     if not NIGHTLY:
         out = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    for job in JOBS - set(re.findall(r"\w+", config.option.markexpr)):
+        skip = pytest.mark.skip(reason=f"a job of its own: make test MARK={job}")
+        for item in items:
+            if item.get_closest_marker(job):
+                item.add_marker(skip)
 
 
 def pytest_collection_finish() -> None:

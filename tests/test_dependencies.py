@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tomllib
@@ -23,10 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 def extra_of(name: str):
     """Return the extra for a test that needs it installed: Ray and Spark are for jobs of their own."""
     job = {"ray": "engines", "spark": "spark"}.get(name)
-    if job is None:
-        return name
-    alone = pytest.mark.skipif(f"WEBTABLE_{job.upper()}" not in os.environ, reason=f"a job of its own: make test-{job}")
-    return pytest.param(name, marks=alone)
+    return pytest.param(name, marks=getattr(pytest.mark, job)) if job else name
 
 
 @pytest.mark.parametrize("extra", ["", *map(extra_of, EXTRAS)])

@@ -9,17 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from faults.conftest import LONG, ON_A_CLUSTER
-
 TESTS = Path(__file__).parent
 DOCS = TESTS.parent / "docs"
 PAGES = {"Reliability": "reliability.md", "Consistency": "consistency.md"}
-OTHERWISE = {
-    **{f"faults/{file}": "make faults" for file in LONG},
-    **{f"faults/{file}": "make test-cluster" for file in ON_A_CLUSTER},
-    "fuzz/test_long_fuzzing.py": "make faults",
-}
-"""The files that `make test` collects nothing of, and the command that does."""
+OTHERWISE = {"nightly": "make nightly", "cluster": "make test MARK=cluster"}
+"""The marks of files that `make test` runs nothing of, and the command that does."""
 
 
 def plain(text: str) -> str:
@@ -48,16 +42,23 @@ def written(file: str) -> set[str]:
     }
 
 
+def command_of(file: str) -> str:
+    """Return the command that runs *file*."""
+    marks = re.search(r"^pytestmark = (.*)", (TESTS / file).read_text(), re.MULTILINE)
+    commands = [command for mark, command in OTHERWISE.items() if marks and f"mark.{mark}" in marks[1]]
+    return commands[0] if commands else "make test"
+
+
 @pytest.mark.parametrize(("section", "promise", "tests"), ALL, ids=[promise for _, promise, _ in ALL])
 def test_a_promise_is_held_by_tests_that_run(section, promise, tests):
     assert plain(promise) in plain((DOCS / PAGES[section]).read_text())
     command = "make test"
     by_day = 0
-    for said, file, name in re.findall(r"(make [a-z-]+):|`([\w/.]+)::(\w+)`", tests):
+    for said, file, name in re.findall(r"(make [\w =]+):|`([\w/.]+)::(\w+)`", tests):
         command = said or command
         if file:
             assert name in written(file), f"{file}::{name}"
-            assert OTHERWISE.get(file, "make test") == command, f"{file}::{name} is run by another command"
+            assert command_of(file) == command, f"{file}::{name} is run by another command"
             by_day += command == "make test"
     assert by_day, "make test holds it by none"
 

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 CHECK = runpy.run_path(str(ROOT / ".ci" / "release_check.py"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 
 
 def steps(workflow):
@@ -56,6 +57,13 @@ def test_the_same_pythons_are_tried_everywhere():
     assert jobs["test"]["strategy"]["matrix"]["python"] == list(CHECK["VERSIONS"])
     assert classified == list(CHECK["VERSIONS"])
     assert checked == set(CHECK["VERSIONS"])
+
+
+def test_each_job_of_the_makefile_has_a_marker_that_says_how_it_is_run():
+    [jobs] = re.findall(r"^JOBS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    markers = "\n".join(TOOLS["pytest"]["ini_options"]["markers"])
+
+    assert re.findall(r"^(\w+): .*, in `make test MARK=\1` alone$", markers, re.MULTILINE) == jobs.split()
 
 
 def test_the_tests_beside_an_installed_package_are_there():

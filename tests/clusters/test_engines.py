@@ -1,4 +1,4 @@
-"""Dask and Ray with two worker processes each, on both stores: `make test-engines`."""
+"""Dask and Ray with two worker processes each, on both stores: `make test MARK=engines`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webtable import ALL, Page, WebTable
 from webtable.errors import InvalidArgument, UnknownColumn
 
 pytestmark = [
-    pytest.mark.skipif("WEBTABLE_ENGINES" not in os.environ, reason="a job of its own: make test-engines"),
+    pytest.mark.engines,
     # Theirs, of each other's versions.
     pytest.mark.filterwarnings("default"),
 ]

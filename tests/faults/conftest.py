@@ -1,25 +1,6 @@
-"""Which fault tests are collected: those that take minutes only where they are asked for, as `make faults` does.
-
-Those on a cluster are asked for by themselves, as `make test-cluster` does: they need compose and 4 GB of memory.
-"""
-
-import os
+"""An HBase for the fault tests that hurt it."""
 
 import pytest
-
-LONG = [
-    "test_servers.py",
-    "test_native_servers.py",
-    "test_regions.py",
-    "test_ring_servers.py",
-    "test_gateways_life.py",
-]
-ON_A_CLUSTER = ["test_cluster.py", "test_native_cluster.py"]
-
-collect_ignore = [
-    *([] if os.environ.get("WEBTABLE_FAULT_LONG") else LONG),
-    *([] if os.environ.get("WEBTABLE_FAULT_CLUSTER") else ON_A_CLUSTER),
-]
 
 
 @pytest.fixture(scope="module")

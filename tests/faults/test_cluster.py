@@ -17,7 +17,7 @@ import webtable
 sys.path.append(str(Path(__file__).parents[1] / "hbase"))
 from gateways import RoundRobin
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.cluster, pytest.mark.timeout(900)]
 REGIONS = 4
 
 

@@ -11,11 +11,12 @@ import pytest
 from load import page_of, url_of, wrong_in
 
 import webtable
+from nightly import examples
 from webtable import WebTableError
 
 pytestmark = pytest.mark.faults
-FILES = int(os.environ.get("WEBTABLE_FAULT_FLIPPED", "30"))
-PAGES = 1_500 if "WEBTABLE_FAULT_FLIPPED" in os.environ else 200
+FILES = int(os.environ.get("WEBTABLE_FAULT_FLIPPED", examples(30, 150)))
+PAGES = examples(200, 1_500)
 MOST_UNNOTICED = max(1, FILES // 50)
 """Of so many files at most neither doctor nor verify notices that rows are missing: see docs/reliability.md."""
 

@@ -21,7 +21,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 from webtable.store.hbase import HBaseStore
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.nightly, pytest.mark.timeout(900)]
 PORTS = THRIFT1, THRIFT2, FEW1, FEW2 = 9090, 9091, 9190, 9191
 """Inside of the container; the last two are those of gateways with few workers."""
 WORKERS = 2

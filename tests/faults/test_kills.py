@@ -14,9 +14,10 @@ from load import Findings, Ledger, settled
 from story import told
 
 import webtable
+from nightly import examples
 
 pytestmark = pytest.mark.faults
-KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
+KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", examples(3, 100)))
 """How often the process is killed."""
 PAGES = 120
 

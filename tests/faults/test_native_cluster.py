@@ -12,7 +12,7 @@ from servers import under_load
 
 import webtable
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.cluster, pytest.mark.timeout(900)]
 REGIONS = 4
 
 

@@ -14,7 +14,7 @@ from webtable.rowkey import KeyRange
 from webtable.store import StoreURL
 from webtable.store.hbase import NativeStore
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.nightly, pytest.mark.timeout(900)]
 LEASE_SECONDS = 75
 """A region server forgets a scanner that nothing is asked of for 60 s, and looks for such ones every 10 s."""
 

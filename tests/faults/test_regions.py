@@ -10,7 +10,7 @@ from servers import started, under_load
 
 from webtable.errors import StoreRefused, WriteFailed
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.nightly, pytest.mark.timeout(900)]
 REGIONS = 4
 """The tables begin with regions from 40, 80 and c0 on; all keys of pages and most of indexes begin with their salt."""
 

@@ -12,13 +12,14 @@ from ring_pages import Ring, write_on
 from ring_verdict import verdict
 
 import webtable
+from nightly import examples
 from webtable import Page
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table
 from webtable.store import Delete
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(3600)]
-PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "1000"))
+PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", examples(1_000, 200_000)))
 """How many pages the ring has."""
 KILLS = 3 + PAGES // 10_000
 NOW = round(time.time() * 1000)

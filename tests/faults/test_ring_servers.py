@@ -15,8 +15,8 @@ from servers import READY_SECONDS, TIMEOUT, Server, container, free_port
 import webtable
 from webtable.errors import StoreError
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(5400)]
-PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "20000"))
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.nightly, pytest.mark.timeout(5400)]
+PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "200000"))
 SECOND_HOST = "127.0.0.2"
 """Where the second pair of gateways is reached: a URL has one port for the Thrift2 gateways of all its hosts."""
 FIRST, SECOND = (9090, 9091), (9092, 9093)

@@ -12,7 +12,7 @@ from story import TROUBLE, told
 
 import webtable
 
-pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.nightly, pytest.mark.timeout(900)]
 PAUSES = [5, 40, 100]
 
 

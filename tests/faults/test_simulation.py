@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
 
+from nightly import examples
 from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.state import PageWrite
 from webtable.repository.upkeep import updates
@@ -28,7 +29,7 @@ from webtable.repository.upkeep.repair import EntryComparison
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults
-WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", "600"))
+WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", examples(600, 100_000)))
 """How many faults there are at least."""
 FIRST = int(os.environ.get("WEBTABLE_FAULT_SEED", "0"))
 """The seed that comes first."""

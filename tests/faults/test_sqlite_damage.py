@@ -11,11 +11,12 @@ import pytest
 from load import page_of, url_of, wrong_in
 
 import webtable
+from nightly import examples
 from webtable import WebTableError
 from webtable.errors import StoreRefused
 
 pytestmark = pytest.mark.faults
-DAMAGES = 2 * int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
+DAMAGES = 2 * int(os.environ.get("WEBTABLE_FAULT_KILLS", examples(3, 100)))
 """How often each is damaged."""
 PAGES = range(40)
 

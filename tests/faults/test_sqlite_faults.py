@@ -17,12 +17,13 @@ from disk import Hurt
 from load import Ledger, Load, settled
 
 import webtable
+from nightly import examples
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 
 pytestmark = pytest.mark.faults
-SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "1.0"))
+SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", examples(1, 75)))
 """How long others write."""
 TIMEOUT = 3
 PAGES = 120

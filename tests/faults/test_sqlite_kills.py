@@ -20,9 +20,10 @@ from disk import Hurt
 from load import Findings, Ledger, settled
 
 import webtable
+from nightly import examples
 
 pytestmark = pytest.mark.faults
-KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
+KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", examples(3, 100)))
 """How often a process is killed in each."""
 PAGES = 120
 

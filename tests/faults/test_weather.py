@@ -14,11 +14,12 @@ from proxy import HOST, KINDS, FaultProxy, Weather
 from story import told
 
 import webtable
+from nightly import examples
 from webtable.testing import hbase_native_url
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase]
 BREAKING = tuple(kind for kind in KINDS if kind != "corrupt")
-SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "3"))
+SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", examples(3, 75)))
 """How long each kind of weather lasts."""
 PAGES = 300
 

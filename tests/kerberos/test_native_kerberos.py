@@ -1,8 +1,7 @@
-"""HBase's own protocol with Kerberos, in each quality of protection: `make test-kerberos`."""
+"""HBase's own protocol with Kerberos, in each quality of protection: `make test MARK=kerberos`."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native.connection import Wire
 from webtable.testing import fresh_table
 
-pytestmark = pytest.mark.skipif("WEBTABLE_KERBEROS" not in os.environ, reason="a job of its own: make test-kerberos")
+pytestmark = [pytest.mark.kerberos, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module", params=["authentication", "integrity", "privacy"])

@@ -1,9 +1,8 @@
-"""HBase's own protocol by TLS, on an HBase 2.6 that speaks nothing else: `make test-kerberos`."""
+"""HBase's own protocol by TLS, on an HBase 2.6 that speaks nothing else: `make test MARK=kerberos`."""
 
 from __future__ import annotations
 
 import io
-import os
 import sys
 import tarfile
 from datetime import timedelta
@@ -23,7 +22,7 @@ from webtable.testing import hbase as testing_hbase
 sys.path.append(str(Path(__file__).parents[1] / "hbase"))
 from certificates import KEYSTORE_PASSWORD, Authority
 
-pytestmark = pytest.mark.skipif("WEBTABLE_KERBEROS" not in os.environ, reason="a job of its own: make test-kerberos")
+pytestmark = [pytest.mark.kerberos, pytest.mark.timeout(900)]
 
 MASTER, REGION_SERVER = "16000/tcp", "16020/tcp"
 READY_SECONDS = 180.0

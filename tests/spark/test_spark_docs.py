@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from make_notebooks import executed  # noqa: E402
 
 pytestmark = [
-    pytest.mark.skipif("WEBTABLE_SPARK" not in os.environ, reason="a job of its own: make test-spark"),
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.timeout(900),
 ]

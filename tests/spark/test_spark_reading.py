@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from webtable.questions import LISTINGS
 from webtable.rowkey import Salt
 
 pytestmark = [
-    pytest.mark.skipif("WEBTABLE_SPARK" not in os.environ, reason="a job of its own: make test-spark"),
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.timeout(600),
 ]

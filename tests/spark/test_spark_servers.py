@@ -13,7 +13,7 @@ import webtable
 from webtable import ALL, Page
 
 pytestmark = [
-    pytest.mark.skipif("WEBTABLE_SPARK" not in os.environ, reason="a job of its own: make test-spark"),
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.hbase,
     pytest.mark.timeout(600),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +10,7 @@ import webtable
 from webtable import ALL
 
 pytestmark = [
-    pytest.mark.skipif("WEBTABLE_SPARK" not in os.environ, reason="a job of its own: make test-spark"),
+    pytest.mark.spark,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.timeout(600),
 ]

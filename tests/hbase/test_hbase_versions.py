@@ -1,9 +1,7 @@
-"""`make test-versions`: the contract of the store port by HBase's own protocol, on other versions of HBase.
+"""The contract of the store port by HBase's own protocol on other versions of HBase: `make test MARK=versions`.
 
 They are the last ones of 2.4, 2.5 and 3.0 whose server is whole on Maven Central; 2.6 is what `make test` runs on.
 Each is built as an image, run in a container of its own and removed.
-
-    python tests/hbase_versions.py 2.5.8
 """
 
 from __future__ import annotations
@@ -14,8 +12,10 @@ import sys
 from pathlib import Path
 
 import docker
+import pytest
 
-ROOT = Path(__file__).parents[1]
+pytestmark = [pytest.mark.versions, pytest.mark.timeout(1800)]
+ROOT = Path(__file__).parents[2]
 VERSIONS = ("2.4.18", "2.5.8", "3.0.0-alpha-4")
 ZOOKEEPER, MASTER, REGION_SERVER = "2181/tcp", "16000/tcp", "16020/tcp"
 READY_SECONDS = 180
@@ -66,7 +66,6 @@ def wait_until_ready(url: str) -> None:
     raise RuntimeError(f"HBase is not ready after {READY_SECONDS} s") from error
 
 
-if __name__ == "__main__":
-    codes = {version: contract_of(version) for version in sys.argv[1:] or VERSIONS}
-    print("; ".join(f"HBase {version}: {'passed' if not code else 'FAILED'}" for version, code in codes.items()))
-    sys.exit(any(codes.values()))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_contract_holds(version):
+    assert contract_of(version) == 0
