@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly check site bench release clean
+.PHONY: setup demo quick test nightly check site bench release clean
 
 # A virtual environment in .venv with all that tests and checks need. Every target makes it where it is missing.
 setup: $(STAMP)
@@ -17,7 +17,15 @@ demo: $(CORE)
 	$(BIN)/python examples/demo.py
 
 # Hundreds of tests start Python: where no bytecode is kept, each of them compiles the library again.
-test nightly: export PYTHONDONTWRITEBYTECODE =
+quick test nightly: export PYTHONDONTWRITEBYTECODE =
+
+# In two minutes: the checks of what is written, and the tests of what has changed since main, without slow ones and HBase.
+quick: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tests/changed_tests.py
 
 # All tests, or those that MARK selects: MARK='not hbase', or a job of its own.
 #   cluster   a cluster of containers (docker-compose.yml, 4 GB of memory) that loses region servers, its master and a gateway;
