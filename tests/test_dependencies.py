@@ -15,7 +15,6 @@ sys.path.append(str(ROOT / "docs"))
 from make_dependencies import EXTRAS, PAGE, closure  # noqa: E402
 
 LISTED = dict(re.findall(r"^\| (\S+) \| (\S+) \|", PAGE.read_text(), re.MULTILINE))
-HASHES = ROOT / "constraints-hashes.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -36,11 +35,6 @@ def test_each_extra_of_users_is_listed():
     assert {*EXTRAS, "dev", "bench"} == PROJECT["optional-dependencies"].keys()
 
 
-def plain(name: str) -> str:
-    """Return the name of a package as all of its spellings are compared."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def test_the_versions_are_those_of_the_constraints():
     constraints = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line)
     known = {name.lower().replace("_", "-"): version for name, version in constraints.items()}
@@ -59,31 +53,3 @@ def test_no_licence_asks_for_more_than_webtable_s_own_gives():
 
     assert len(licences) > 40
     assert not [line for line in licences if re.search(r"GPL|not told|AGPL|SSPL|Commons", line[1])]
-
-
-def hashed() -> dict[str, tuple[str, set[str]]]:
-    """Return version and digests of each package in constraints-hashes.txt."""
-    pinned = re.findall(r"^(\S+)==(\S+) \\\n((?: +--hash=\S+(?: \\)?\n)+)", HASHES.read_text(), re.MULTILINE)
-    return {
-        plain(name): (version, set(re.findall(r"sha256:([0-9a-f]{64})\b", digests)))
-        for name, version, digests in pinned
-    }
-
-
-def test_all_that_webtable_needs_has_digests():
-    assert {plain(name) for name in closure(PROJECT["dependencies"])} <= hashed().keys(), "run docs/make_hashes.py"
-    assert all(digests for _, digests in hashed().values())
-
-
-def test_digests_are_of_the_versions_of_the_constraints():
-    constraints = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line)
-    known = {plain(name): version for name, version in constraints.items()}
-
-    assert {name: version for name, (version, _) in hashed().items()} == {name: known.get(name) for name in hashed()}
-
-
-def test_the_file_of_digests_has_no_addresses_and_nothing_but_digests():
-    lines = [line for line in HASHES.read_text().splitlines() if not line.startswith("#")]
-
-    assert "//" not in HASHES.read_text()
-    assert all(re.fullmatch(r"\S+==\S+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in lines)
