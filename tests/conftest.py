@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from manual_clock import ManualClock
+from manual_clock import SERVER_SECONDS, ManualClock
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable import demo
@@ -86,9 +86,10 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
-def manual_clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+def manual_clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """The clock that the library goes by in the test: it stands still, but for what the library sleeps."""
-    return ManualClock().installed(monkeypatch)
+    is_on_hbase = request.node.get_closest_marker("hbase") is not None
+    return ManualClock(server_seconds=SERVER_SECONDS if is_on_hbase else 0.0).installed(monkeypatch)
 
 
 def pytest_runtest_teardown() -> None:

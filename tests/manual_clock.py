@@ -12,20 +12,22 @@ if TYPE_CHECKING:
     import pytest
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOMENT = 0.1
-"""The most seconds of the machine's time that a pause takes."""
+SERVER_SECONDS = 0.1
+"""The most seconds of the machine's time that a pause takes where a server is asked again and again."""
 
 
 class ManualClock:
     """Begins at *moment*, or now, and stands still; `sleep` moves it on and returns at once.
 
     Threads of the library that wait for each other, and sockets, go by the time of the machine as before. So does a
-    server, as HBase's master that is asked again and again whether a table is dropped: each pause gives it a moment.
+    server, as HBase's master that is asked again and again whether a table is dropped: each pause gives it
+    *server_seconds* at most.
     """
 
-    def __init__(self, moment: datetime | None = None) -> None:
+    def __init__(self, moment: datetime | None = None, server_seconds: float = 0.0) -> None:
         self._began = time.monotonic()
         self._moment = moment or datetime.now(UTC)
+        self._server_seconds = server_seconds
         self.passed = 0.0
         """The seconds that have passed: a test may add to them, or take away."""
         self.pauses: list[float] = []
@@ -45,7 +47,7 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.passed += seconds
-        time.sleep(min(seconds, _MOMENT))
+        time.sleep(min(seconds, self._server_seconds))
 
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> ManualClock:
         """Let the library go by this clock until the end of the test."""

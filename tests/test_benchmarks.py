@@ -157,6 +157,7 @@ def test_the_page_shows_what_was_missed_and_what_was_left_out():
     assert "| listing | left out: no HBase |" in page
 
 
+@pytest.mark.nightly
 def test_every_row_of_the_main_table_is_one_figure_of_its_benchmark(tmp_path, capsys, monkeypatch):
     without_hbase = lambda made, *_: replace(made, missing={"hbase": "no HBase"})  # noqa: E731
     monkeypatch.setattr("benchmarks.setting._with_hbase", without_hbase)

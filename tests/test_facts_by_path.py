@@ -241,10 +241,11 @@ def test_a_process_that_writes_for_scrapy_finds_the_same_facts(tmp_path):
     url = str(tmp_path / "pages.db")
     writer = WriterProcess(url, {"create": True}, {})
     try:
-        for name, told in RESPONSES.items():
-            writer.put(by_scrapy(url_of(name), told, None)[0], Future()).result()
+        receipts = [writer.put(by_scrapy(url_of(name), told, None)[0], Future()) for name, told in RESPONSES.items()]
     finally:
         writer.close()
+    for receipt in receipts:
+        receipt.result()
 
     with webtable.open(url) as table:
         assert facts_in(table) == TOLD
